@@ -1,6 +1,6 @@
-"""Reassemble documents from columns (paper, 3.4): whole records, or only the parts under some paths.
+"""Reassemble documents from columns (paper, 3.4), either whole documents or only the parts under some paths.
 
-Columns may come from hostile bytes: tokens that no shredder writes raise CorruptError.
+Columns may come from hostile bytes, so tokens that no shredder writes raise CorruptError.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ def assemble(
 ) -> list[dict[str, Any]]:
     """Return the documents of `count` records from the columns of all leaves by number.
 
-    With `paths`, return only the parts under these paths, from the columns of `schema.leaves_under` of each; an array
-    item without any of them becomes an empty object, and an array without any may be empty. The key's column has no
-    deleted records. Raises CorruptError if the columns are inconsistent, KeyError if one is missing.
+    With `paths`, return only the parts under these paths. The columns of the leaves that `schema.leaves_under` returns
+    for each path are required. An array item without such a part becomes an empty object, and an array without such
+    parts may be empty. The key's column has no deleted records. Raises CorruptError if the columns are inconsistent,
+    KeyError if a column is missing.
     """
     if kernels.NATIVE if use_native is None else use_native:
         return [messagepack.decode(row) for row in assemble_rows(schema, columns, count, paths, use_native=True)]
@@ -157,7 +158,7 @@ class _Reader:
 
 
 class _Assembler:
-    """Assembles one record after the other."""
+    """Assembles one record after another."""
 
     def __init__(
         self, schema: Schema, leaves: Iterable[Leaf], columns: Mapping[int, Column], fields: Collection[Step] | None
@@ -212,7 +213,8 @@ class _Assembler:
         return fields
 
     def _position(self, branches: list[int]) -> Any:
-        """Return the value of the branch whose tokens reach the level of the position; else null or missing."""
+        """Return the value of the branch whose tokens reach the level of the position. If there is none, null or
+        missing."""
         values = [self._branch(branch) for branch in branches]
         taken = [value for value in values if value is not _MISSING and value is not None]
         nulls = sum(value is None for value in values)
@@ -252,7 +254,7 @@ class _Assembler:
             items.append(self._position(branches))
             if first.level() < level:
                 break
-        # Of consecutive delimiters only the outermost was kept: leave it for the array that it ends (3.1).
+        # Of consecutive delimiters only the outermost is stored. Leave it unread for the array that it ends (3.1).
         for reader in readers:
             if reader.level() >= level or reader.is_null():
                 raise CorruptError(f"column {reader.leaf.number} ({reader.leaf.path}) has no end where its array ends")
@@ -264,7 +266,7 @@ class _Assembler:
 
 
 def put_back(document: dict[str, Any], rest: bytes, fields: Collection[Step] | None = None) -> None:
-    """Insert the values of a REST column's entry at their paths; with `fields`, only those under these fields.
+    """Insert the values of a REST column's entry at their paths. With `fields`, only values under these fields.
 
     Raises CorruptError if a path does not exist."""
     try:

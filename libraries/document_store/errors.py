@@ -1,4 +1,4 @@
-"""The errors of the document store. Messages say where, what, and what to do next."""
+"""The errors of the document store. Messages name the location, the problem and the next step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class DocumentError(DocumentStoreError):
 
 
 class CorruptError(DocumentStoreError):
-    """Stored bytes that the store did not write, or that changed since."""
+    """Stored bytes were not written by the store, or changed after they were written."""
 
 
 class LockedError(DocumentStoreError):

@@ -1,4 +1,4 @@
-"""The files of a store: written once sequentially, made durable before they get their name, then read-only."""
+"""The files of a store. They are written once, made durable before they get their final name, and then only read."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ UNFINISHED = ".part"
 
 
 class FileWriter:
-    """A new file, written sequentially. `written` syncs, names and closes it."""
+    """A new file that is written sequentially. `written` syncs, names and closes the file."""
 
     def __init__(self, calls: FileCalls, descriptor: int, check: Callable[[], None]) -> None:
-        """`check` is called before each write, and stops it by raising."""
+        """`check` is called before each write. It raises to stop the write."""
         self._calls, self._descriptor, self._check = calls, descriptor, check
         self.position_bytes = 0
 
@@ -58,7 +58,8 @@ class FileReader:
             raise CorruptError(f"{self.name}: the store refers to this file, but it is missing") from None
 
     def read(self, length_bytes: int, offset_bytes: int) -> bytes:
-        """Return exactly this range. Raises CorruptError for a shorter file, DocumentStoreError if the disk fails."""
+        """Return exactly this range. Raises CorruptError if the file is too short, DocumentStoreError if the disk
+        fails."""
         if length_bytes < 0 or offset_bytes < 0 or offset_bytes + length_bytes > self.size_bytes:
             raise CorruptError(
                 f"{self.name}: {length_bytes} bytes at {offset_bytes} were requested, the file has {self.size_bytes}"
@@ -80,14 +81,14 @@ class FileReader:
 
 
 def nothing_to_check() -> None:
-    """Never stop a writer; the default check."""
+    """Do nothing. This default check never stops a writer."""
 
 
 @contextmanager
 def written(calls: FileCalls, path: Path, check: Callable[[], None] = nothing_to_check) -> Iterator[FileWriter]:
-    """Yield a writer; at the end, make its bytes durable, then its name. After an error the file does not exist.
+    """Yield a writer. At the end, make the file's bytes durable, then its name. After an error the file does not exist.
 
-    Raises `OSError`; the unfinished file is then removed, or left to `leftovers` if that fails too.
+    Raises `OSError`. The unfinished file is then removed; if that fails too, `leftovers` finds it later.
     """
     unfinished = path.with_name(path.name + UNFINISHED)
     descriptor = calls.create(unfinished)

@@ -1,7 +1,7 @@
-"""Convert JSON Lines to rows: one document per line, empty lines skipped, errors named by document and path.
+"""Convert JSON Lines to rows. Each line is a document; empty lines are skipped. Errors name the document and the path.
 
-C code does it if it was built; otherwise the parser of the standard library, which also explains why C refused a line.
-Refused is JSON that a document cannot hold: a field that occurs twice in an object, NaN and infinities, numbers outside
+C code parses if it was built; otherwise the standard library's parser does, which also explains why C refused a line.
+JSON that a document cannot hold is refused: a field that occurs twice in an object, NaN and infinities, numbers outside
 the range of a double, integers of more than 64 bits, unpaired surrogates.
 """
 
@@ -29,8 +29,8 @@ _encode = msgspec.msgpack.Encoder().encode
 def rows_of(lines: bytes) -> list[bytes]:
     """Return the rows (MessagePack) of JSON Lines.
 
-    The last line need not end with a line break, and the first may begin with a byte order mark. Raises DocumentError
-    for the first invalid line; its number counts from 0 among the lines that are not empty."""
+    The last line need not end with a line break, and the first line may begin with a byte order mark. Raises
+    DocumentError for the first invalid line. Its number counts lines that are not empty, from 0."""
     lines = lines.removeprefix(codecs.BOM_UTF8)
     if not kernels.NATIVE:
         return [_row(line, number) for number, line in enumerate(_lines(lines))]
@@ -48,7 +48,7 @@ def _lines(lines: bytes) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class _Fault:
-    """Marks the place of a value that cannot be stored in a parsed document."""
+    """Replaces a value that cannot be stored in a parsed document."""
 
     words: str
 

@@ -1,7 +1,7 @@
-"""A blocked Bloom filter (blocks of 512 bits) of the keys that a component may hold, queried for many keys at once.
+"""A blocked Bloom filter (blocks of 512 bits) of a component's keys, which is queried for many keys at once.
 
-It replaces the key index of the paper (section 4.6): an upsert queries it before looking for an older version. A key
-that is present always passes.
+It replaces the key index of the paper (section 4.6). An upsert queries the filter before it looks for an older version.
+A key that is present always passes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from libraries.document_store.errors import CorruptError
 
 BITS_FOR_KEY = 10
 PROBES = 7
-"""Best for 10 bits per key: 0.8 % of absent keys pass; here about 1.2 %, because all probes use one block."""
+"""The best number for 10 bits per key. 0.8 % of absent keys pass a Bloom filter, and about 1.2 % pass this blocked
+one."""
 
 WORDS_IN_BLOCK = 8
 _HEADER = struct.Struct("<4sQ")
@@ -27,11 +28,11 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
 def hash_keys(keys: np.ndarray) -> np.ndarray:
-    """Return uint64 hashes of keys, int64 or objects holding str; the same on every machine."""
+    """Return uint64 hashes of keys (int64, or an object array of str). Hashes are equal on every machine."""
     if keys.dtype == object:
         texts = (xxhash.xxh3_64_intdigest(key.encode()) for key in keys)
         return np.fromiter(texts, np.uint64, len(keys))
-    # splitmix64's finaliser (Steele, Lea and Flood 2014): every bit of the key flips half of the hash.
+    # The finaliser of splitmix64 (Steele, Lea and Flood 2014). Every bit of the key flips about half of the hash bits.
     hashes = keys.astype(np.int64, copy=False).view(np.uint64) + _STEP
     hashes = (hashes ^ (hashes >> np.uint64(30))) * _MULTIPLIERS[0]
     hashes = (hashes ^ (hashes >> np.uint64(27))) * _MULTIPLIERS[1]
@@ -56,14 +57,15 @@ class KeyFilter:
         return made
 
     def may_contain(self, hashes: np.ndarray) -> np.ndarray:
-        """Return for each hash whether its key may be present (bool); False is certain."""
+        """Return for each hash whether its key may be present (bool). False means that the key is absent."""
         found = np.ones(len(hashes), bool)
         for words, bits in self._probes(hashes):
             found &= (self._words[words] & bits) != 0
         return found
 
     def _probes(self, hashes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return word and bit of each hash for each probe. The upper half selects the block, nine bits each a bit."""
+        """Return for each probe the word and bit of each hash. The upper half selects the block, nine bits select each
+        bit."""
         # There are at most 2**32 blocks, so that the product stays below 2**64.
         blocks = ((hashes >> np.uint64(32)) * self._blocks) >> np.uint64(32)
         first = blocks.astype(np.int64) * WORDS_IN_BLOCK

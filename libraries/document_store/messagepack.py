@@ -1,7 +1,7 @@
-"""Rows: whole documents as MessagePack, and the check that a row fits the model.
+"""Encode documents as MessagePack rows, and check that a row is a valid document.
 
-Rows may be hostile: check each one on entry, so that errors name the document and the path. C code checks if it was
-built; the Python code below explains what is wrong.
+Rows may be hostile, so they are checked on entry. Errors name the document and the path. C code checks rows if it was
+built; the Python code explains what is wrong.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ ZONED = "a date and time with a time zone; store it as text, in one zone"
 
 
 def encode(document: dict[str, Any], number: int | None = None) -> bytes:
-    """Encode a document as a checked row. Raises DocumentError that names `number` and the path."""
+    """Encode a document as a checked row. Raises DocumentError, which names the document's `number` and the path."""
     (row,) = encode_all([document], first=number)
     return row
 
 
 def encode_all(documents: Iterable[dict[str, Any]], first: int | None = 0) -> list[bytes]:
-    """Encode documents as checked rows; `first` is the number of the first one in errors.
+    """Encode documents as checked rows. `first` is the number of the first document in errors.
 
-    Types that msgspec converts are accepted: tuples and sets become arrays, dataclasses objects, enums their values;
-    UUIDs, decimals, dates and times without a time zone become texts. Checking each value's type would take at least as
-    long as everything else here.
+    Types that msgspec converts are accepted. Tuples and sets become arrays, dataclasses become objects, enums become
+    their values. UUIDs, decimals, dates, and times without a time zone become texts. Refusing these types would at
+    least double the time.
     """
     rows = []
     for number, document in enumerate(documents, start=first or 0):
@@ -60,17 +60,17 @@ def decode(row: bytes | memoryview) -> dict[str, Any]:
 
 
 def check(row: bytes, document: int | None = None) -> None:
-    """Raise DocumentError unless the row is exactly one document of the model."""
+    """Raise DocumentError unless the row is exactly one valid document (see `values`)."""
     check_rows([row], first=document)
 
 
 def check_rows(
     rows: Sequence[bytes], key: str | None = None, kind: ValueKind | None = None, *, first: int | None = 0
 ) -> None:
-    """Raise DocumentError for the first row that is not a document of the model.
+    """Raise DocumentError for the first row that is not a valid document.
 
-    With `key`, also for a row whose key of that name has another kind. `first` is the number of the first row in
-    errors."""
+    With `key`, the name of the key field, also raise it for keys of another kind. `first` is the number of the first
+    row in errors."""
     faulty = kernels.first_faulty_row(rows) if kernels.NATIVE else 0
     if faulty is not None:
         for number, row in enumerate(rows[faulty:], start=faulty):
@@ -83,7 +83,7 @@ def check_rows(
 
 
 def keys_of(rows: Sequence[bytes], key: str) -> list[Any]:
-    """Return the keys of checked rows, all int or all str. Raises DocumentError for a missing key or another kind."""
+    """Return the keys of checked rows, all int or all str. Raises DocumentError for missing keys and other types."""
     keys = kernels.keys_of(rows, key.encode()) if kernels.NATIVE else None
     # The code below explains what C refused.
     return _keys(rows, key) if keys is None else keys
@@ -104,7 +104,7 @@ def _keys(rows: Sequence[bytes], key: str) -> list[Any]:
 
 
 def _explain_value(value: Any, number: int | None, path: Path = _DOCUMENT) -> None:
-    """Raise DocumentError at the value that the encoder refuses, if it does not fit the model."""
+    """Raise DocumentError with the path of the value that the encoder refuses."""
     if len(path) > MAX_DEPTH:
         raise DocumentError(TOO_DEEP, number, str(path))
     if isinstance(value, (list, tuple)):
@@ -128,7 +128,7 @@ def _explain_value(value: Any, number: int | None, path: Path = _DOCUMENT) -> No
 
 
 def _refused(value: Any) -> str:
-    """Return why the model has no such value; empty if its type is allowed."""
+    """Return the reason why a document cannot hold the value; empty if its type is allowed."""
     try:
         kind_of(value)
     except TypeError as error:

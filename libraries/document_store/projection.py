@@ -1,6 +1,6 @@
-"""Parts of documents: the values under some paths, read from columns where there are columns.
+"""Return parts of documents: the values under some paths, read from columns if the layout has columns.
 
-Paths here consist of fields only: arrays are not entered.
+Paths consist of fields only, so arrays are not entered.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ class ProjectedPart(Protocol):
 
 
 def documents_under(part: ProjectedPart, paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """Return for each document of the part what these paths reach, as `cut`."""
-    # One document at a time, because thousands of them would slow down the garbage collector.
+    """Return for each document of the part the values at these paths, like `cut`."""
+    # Decode one document at a time, because thousands of documents would slow down the garbage collector.
     rows = rows_under(part, paths) if part.columnar else part.rows()
     return [cut(decode(row), paths) for row in rows]
 
 
 def rows_under(part: ProjectedPart, paths: Sequence[Path]) -> list[bytes]:
-    """Return for each document of a columnar part what these paths reach, and possibly some of its surroundings, as
-    MessagePack."""
+    """Return for each document of a columnar part the values at these paths as MessagePack, and possibly other
+    values."""
     schema = part.schema
     numbers = {leaf.number for path in paths for leaf in schema.leaves_under(path)}
     return assemble_rows(schema, part.columns(sorted(numbers)), part.count, paths)
 
 
 def cut(document: dict[str, Any], paths: Sequence[Path]) -> dict[str, Any]:
-    """Return what these paths reach, inside the enclosing objects; a path that reaches nothing adds nothing."""
+    """Return the values at these paths, inside their enclosing objects. A path without a value adds nothing."""
     found: dict[str, Any] = {}
     for path in paths:
         value: Any = document

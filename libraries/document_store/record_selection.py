@@ -1,6 +1,6 @@
-"""Select records of columns: some of one column, runs of several for a merge, and columns for absent values.
+"""Select records of columns, combine columns for a merge, and make columns of absent values.
 
-Works on tokens alone: a record ends where a token is below its outermost array. No bytes are decoded.
+Works on tokens, without decoding bytes. A record ends where a token is below the level of its outermost array.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def value_starts(column: Column) -> np.ndarray:
 
 
 def record_count(column: Column | CodedColumn) -> int:
-    """Return how many records a column has tokens of; the last one may be incomplete."""
+    """Return the number of records of a column. The last record may be incomplete."""
     arrays = column.leaf.array_levels
     return int(np.count_nonzero(column.masked < arrays[0])) if arrays else len(column.levels)
 
 
 def take(column: Column, ordinals: np.ndarray) -> Column:
-    """Return the records at these positions (int64, any order), as a column. Raises CorruptError for missing ones."""
+    """Return the records at these positions (int64, any order) as a column. Raises CorruptError for missing records."""
     ordinals = np.asarray(ordinals, np.int64)
     if len(ordinals) == record_count(column) and np.array_equal(ordinals, np.arange(len(ordinals))):
         return column
@@ -56,7 +56,7 @@ def take(column: Column, ordinals: np.ndarray) -> Column:
 
 
 def take_of(columns: Sequence[Column], ordinals: np.ndarray) -> Column:
-    """Like `take`, for several columns of one leaf; records are numbered across all of them."""
+    """Like `take`, for several columns of one leaf. Records are numbered across all columns."""
     ordinals = np.ascontiguousarray(ordinals, np.int64)
     taken = native.take_of(columns, ordinals) if kernels.NATIVE else None
     # The code below explains what C refused.
@@ -79,15 +79,16 @@ def _take(column: Column, ordinals: np.ndarray) -> Column:
 
 
 def without_antimatter(key: Column) -> Column:
-    """Return the key's column without deleted records, so that it has the records of the other columns."""
+    """Return the key's column without deleted records, so that it has the same records as the other columns."""
     return take(key, np.flatnonzero(key.levels))
 
 
 def gather(columns: Sequence[Column], runs: np.ndarray) -> Column:
     """Gather records of several columns of the same leaf into one column.
 
-    `runs` is int64 of shape (n, 2): the number of a component, and how many of its next records follow, or ~count to
-    skip `count` records. Each component is read from its start. Raises CorruptError if one has too few records.
+    `runs` is int64 of shape (n, 2). A run is the number of a column, and how many of its next records to take, or
+    ~count to skip `count` records. Each column is read from its start. Raises CorruptError if a column has too few
+    records.
     """
     runs = np.asarray(runs, np.int64).reshape(-1, 2)
     leaf = columns[0].leaf
@@ -142,14 +143,14 @@ def _values_at(values: Values, places: np.ndarray) -> Values:
 
 
 def stand_in(schema: Schema, leaf: Leaf, leaves_present: int) -> Leaf | None:
-    """Return the leaf that a component with only the first `leaves_present` leaves must read to derive the tokens of a
-    later leaf. None: no leaf is needed, because only the number of records matters."""
+    """Return the leaf whose tokens determine the tokens of a later leaf, in a component with only the first
+    `leaves_present` leaves. Return None if the number of records is sufficient."""
     node = schema.leaf_nodes[leaf.number]
     if schema.nodes[node].kind is ValueKind.REST:
         return None
     while True:
         parent, name = schema.nodes[node].parent, schema.nodes[node].name
-        # A leaf of the same position has its nulls; a leaf below the same parent has everything above.
+        # A leaf at the same position shows its nulls. A leaf below the same parent shows only the levels above.
         for above in (name, ...) if schema.nodes[node].kind is not ValueKind.MARKER else (...,):
             beside = _shallowest(schema, parent, above, leaves_present)
             if beside is not None:

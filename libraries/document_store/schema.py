@@ -1,8 +1,8 @@
-"""Schemas inferred from documents: a tree of objects, arrays and typed leaves that only grows.
+"""Schemas inferred from documents. A schema is a tree of objects, arrays and typed leaves that only grows.
 
 A position with values of several types has one branch for each (a union); a union adds no level (paper, 3.2).
-Nodes are numbered in order of first occurrence, and so are the leaves among them: a newer schema of a store begins with
-the nodes of the older one.
+Nodes and leaves are numbered in order of first occurrence. A newer schema of a store therefore begins with the nodes of
+the older schema.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from libraries.document_store.errors import CorruptError
 from libraries.document_store.values import ValueKind
 
 MOST_LEAVES = 4_000
-"""Default limit of leaves. Later paths share the leaf REST, as do the rarest of paths that arrive together
-(`shredding.frequent`), so that data used as field names cannot create unlimited columns."""
+"""Default limit of leaves. Without a limit, data used as field names would create unlimited columns. Later paths share
+the leaf REST. If paths arrive together, the rarest paths do (`shredding.frequent`)."""
 ROOT = 0
 """The node of the document itself."""
 _NESTED = (ValueKind.ARRAY, ValueKind.OBJECT)
@@ -36,25 +36,26 @@ _HAVE_VALUES = (
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One branch of one position: the value `name` of the object `parent`, or the items of the array `parent`."""
+    """One type of value at one position, which is the field `name` of the object `parent`, or an item of the array
+    `parent`."""
 
     parent: int
     """Index in Schema.nodes; -1 for the document itself."""
     kind: ValueKind
     name: str | None = None
-    """None for items, for markers and for the rest."""
+    """None for items, for markers and for the leaf REST."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A node that has a column. Levels as in the paper, 3.1: the document has 0, and each step adds one."""
+    """A node that has a column. As in the paper (3.1), the document has level 0, and each step of a path adds 1."""
 
     number: int
-    """The same in all later schemas of the store; 0 is the key."""
+    """The number of the leaf, which is the same in all later schemas of the store. 0 is the key."""
     path: Path
     kind: ValueKind
     max_level: int
-    """The level at which a value is present; for a marker, that of its parent."""
+    """The level at which a value is present. For a marker, the level of its parent."""
     array_levels: tuple[int, ...]
     """Levels of the enclosing arrays, outermost first."""
 
@@ -70,7 +71,7 @@ class Leaf:
 
     @property
     def has_values(self) -> bool:
-        """Whether its column holds values in addition to levels."""
+        """Whether the leaf's column holds values in addition to levels."""
         return self.kind in _HAVE_VALUES
 
 
@@ -84,7 +85,7 @@ class Stored(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields
 
 @dataclass(frozen=True)
 class Schema:
-    """Immutable; `Growing` makes larger ones."""
+    """An immutable schema. `Growing` makes larger schemas."""
 
     key: str
     """Name of the key field."""
@@ -93,14 +94,14 @@ class Schema:
 
     @staticmethod
     def new(key: str, kind: ValueKind, limit: int = MOST_LEAVES) -> Schema:
-        """Return the schema of a store without documents, with keys of that kind (INTEGER or TEXT)."""
+        """Return the schema of a store without documents, with keys of this kind (INTEGER or TEXT)."""
         if kind not in (ValueKind.INTEGER, ValueKind.TEXT):
             raise ValueError(f"the key {key!r} must be of the kind integer or text, not {kind.name.lower()}")
         return Schema(key, (Node(-1, ValueKind.OBJECT), Node(ROOT, kind, key)), limit)
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
-        """Level of each node; a marker has that of its parent."""
+        """Level of each node. A marker has the level of its parent."""
         levels = [0]
         for node in self.nodes[1:]:
             levels.append(levels[node.parent] + (node.kind is not ValueKind.MARKER))
@@ -108,7 +109,7 @@ class Schema:
 
     @cached_property
     def paths(self) -> tuple[Path, ...]:
-        """Path of each node; a marker has that of its parent, and the rest that of the document."""
+        """Path of each node. A marker has the path of its parent, REST has the path of the document."""
         paths = [Path()]
         for node in self.nodes[1:]:
             above = paths[node.parent]
@@ -142,7 +143,7 @@ class Schema:
 
     @cached_property
     def slots(self) -> tuple[dict[str | None, list[int]], ...]:
-        """The positions of each node: name (None for items) to the branches there. Markers and the rest have none."""
+        """For each node, its branches by name (None for items). Markers and REST have no branches."""
         slots: tuple[dict[str | None, list[int]], ...] = tuple({} for _ in self.nodes)
         for index, node in enumerate(self.nodes):
             if index and node.kind not in (ValueKind.MARKER, ValueKind.REST):
@@ -150,9 +151,10 @@ class Schema:
         return slots
 
     def leaves_under(self, path: Path) -> tuple[Leaf, ...]:
-        """Return the leaves at and below a path, of all types there. A path that is not in the schema has none.
+        """Return the leaves at and below a path, of all types. Return no leaves for a path that is not in the schema.
 
-        If there is a rest, include it and all leaves of the path's first field, which locate its values."""
+        If there is a leaf REST, include REST and all leaves of the path's first field, which locate the values of
+        REST."""
         if self.rest is not None:
             return tuple(
                 leaf for leaf in self.leaves if leaf.path[:1] == path[:1] or leaf.kind is ValueKind.REST or not path
@@ -210,8 +212,7 @@ def _checked(schema: Schema) -> None:
 
 
 def merged(first: Schema, second: Schema) -> Schema:
-    """Return the larger of two schemas of one store, one of which extends the other. Raises CorruptError if neither
-    does."""
+    """Return the larger of two schemas of one store. Raises CorruptError unless it extends the other schema."""
     longer, shorter = (first, second) if len(first.nodes) >= len(second.nodes) else (second, first)
     alike = longer.key == shorter.key and longer.limit == shorter.limit
     if not alike or longer.nodes[: len(shorter.nodes)] != shorter.nodes:
@@ -220,7 +221,7 @@ def merged(first: Schema, second: Schema) -> Schema:
 
 
 class Growing:
-    """A schema that nodes are added to as values occur; the rules of growth for code that walks documents."""
+    """A growing schema, to which code that walks documents adds nodes. Defines the rules of growth."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -232,10 +233,10 @@ class Growing:
         self._leaves = len(schema.leaves)
 
     def branch(self, parent: int, name: str | None, kind: ValueKind) -> int | None:
-        """Return the node for a value of that kind at that position, created if necessary.
+        """Return the node for a value of this kind at this position. Create it if necessary.
 
-        Returns None at the limit of leaves, so that the value goes to the rest. A null needs no separate node if there
-        is any branch: then returns ROOT."""
+        Returns None at the limit of leaves; the value then belongs to REST. Returns ROOT for a null if the position has
+        a branch, because the null then needs no separate node."""
         branches = self._branches.get((parent, name), {})
         if kind in branches:
             return branches[kind]
@@ -250,7 +251,7 @@ class Growing:
         return self._add(parent, name, kind)
 
     def mark_empty(self, node: int) -> None:
-        """Record that an empty object or array occurred there."""
+        """Record that the object or array of this node occurred without content."""
         if node not in self._parents:
             self._add(node, None, ValueKind.MARKER)
 

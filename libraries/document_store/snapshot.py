@@ -1,6 +1,6 @@
-"""The store at one moment: what scans, lookups and queries read, unaffected by later writes and merges.
+"""A snapshot of the store, which scans, lookups and queries read. Later writes and merges do not affect it.
 
-It keeps its files until it is closed.
+The snapshot's files are not deleted before it is closed.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ __all__ = ["ScanPart", "Snapshot"]
 
 
 class Snapshot:
-    """A context manager; its iterators end when it is closed."""
+    """The store at one moment. A context manager; iterators over the snapshot end when it is closed."""
 
     def __init__(self, key_field: str, memtable: Memtable, version: Version, schema: Schema, text_keys: bool) -> None:
-        """The caller holds `version` for the snapshot, which releases it; `schema` is that of the next flush."""
+        """The caller acquires `version`; the snapshot releases it. `schema` is the schema of the next flush."""
         self.key_field = key_field
         self._memtable, self._version, self._base, self._text_keys = memtable, version, schema, text_keys
         self._closed = False
@@ -48,8 +48,8 @@ class Snapshot:
             self._version.release()
 
     def parts(self, keys: Keys | None = None) -> Iterator[ScanPart]:
-        """Yield all documents, or those of these keys (ascending, unique), each in one part, in undefined order. Raises
-        CorruptError, ClosedError."""
+        """Yield parts that together contain every document, or every document with one of `keys`, exactly once. `keys`
+        are ascending and unique; the order of the parts is undefined. Raises CorruptError or ClosedError."""
         components = self._components()
         rows = self._memtable.rows
         recent: ScanPart | None
@@ -65,7 +65,7 @@ class Snapshot:
             self._check_open()
 
     def count(self) -> int:
-        """Return the number of documents; reads keys only."""
+        """Return the number of documents. Reads only keys."""
         return sum(part.count for part in self.parts())
 
     def most(self) -> int:
@@ -74,7 +74,7 @@ class Snapshot:
 
     @property
     def schema(self) -> Schema | None:
-        """The schema of columnar parts and of the memtable, which is shredded for it; None for an empty store."""
+        """The schema of columnar parts and of the memtable, which is converted to columns for this; None if empty."""
         if self._memory is not None:
             return self._memory.schema
         components = self._components()
@@ -89,11 +89,11 @@ class Snapshot:
         return [found.get(key) for key in keys]
 
     def index_keys(self, path: str, low: object, high: object, most: float = math.inf) -> Keys | None:
-        """Return the keys of documents with a value at `path` from `low` to `high` (None: unbounded), ascending.
+        """Return the keys of documents with a value at `path` from `low` to `high`, ascending. None means unbounded.
 
-        Returns None if the path is not indexed, or if there are more than `most` keys; it reads no more than that.
-        Numbers are compared as numbers. Long texts are compared by their beginnings, so a few other keys may be
-        included: apply the filter again. Raises QueryError for bounds that cannot be compared.
+        Returns None if the path is not indexed, or if there are more than `most` keys; it then stops reading. Integers
+        and doubles are compared by value. Long texts are compared by their beginnings only, so the result may include a
+        few other keys. Callers must apply the filter again. Raises QueryError for bounds that cannot be compared.
         """
         files = self._version.indexes.get(path)
         if files is None:
@@ -118,7 +118,7 @@ class Snapshot:
         return _memory_part(self._memtable.rows, lambda: self._base)
 
     def _some_memory(self, rows: dict[Key, bytes | None]) -> MemoryPart | None:
-        """Return a part of the memtable, with leaves numbered as in the whole, for callers that read columns."""
+        """Return a part with these rows of the memtable. Its leaves have the same numbers as in the whole memtable."""
         return _memory_part(rows, lambda: self.schema or self._base)
 
     def _components(self) -> list[Component]:

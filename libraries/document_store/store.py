@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 MEMTABLE_BYTES = 32 << 20
 MOST_ROW_BYTES = 32 << 20
-"""Maximum size of one document as MessagePack. A byte makes at most two levels of a column, so a leaf of many documents
-and this one stays within the limits of a chunk."""
+"""Maximum size of one document as MessagePack. Each byte produces at most two levels of a column. A leaf that holds
+many documents and one of this size therefore stays within the limits of a chunk."""
 SYNCS = ("batch", "none")
 MERGES = ("soon", "late")
 
@@ -52,10 +52,10 @@ PathText = str | Sequence[str]
 class Stats:
     """The state of a store at one moment, and counters since it was opened.
 
-    Entries count each component's keys, including replaced versions and anti-matter, so there are fewer documents.
-    `bytes_read` is what was read of components and indexes, including footers and merges. `native`: whether C shreds,
-    or Python. `merge_waits`: whether there are files that `merges="soon"` would merge. `cached_bytes`: size of the read
-    cache, at most `cache_bytes`.
+    Entry counts are the numbers of keys in each component. They include replaced versions and deletion markers, so the
+    number of documents is smaller. `bytes_read` counts bytes read from components and indexes, also by merges. `native`
+    is true if the C library splits documents into columns, and false if Python does. `merge_waits` is true if there are
+    files that `merges="soon"` would merge. `cached_bytes` is the size of the read cache, at most `cache_bytes`.
     """
 
     layout: LayoutName
@@ -100,16 +100,17 @@ class DocumentStore:
     ) -> DocumentStore:
         """Open the store in `folder`, or create one.
 
-        `key` names the field that identifies a document: an integer or a text, the same type in the whole store.
-        `layout` is `amax` (columns), `vector` (rows without names) or `open` (plain rows); `compression` is none,
-        snappy or zstd. Both default to those of the existing store, or to `amax` and `zstd` for a new one. With
-        sync="batch" an upsert that returned survives a power cut; with "none" it survives the end of the process, and a
-        flush makes it durable. `memtable_bytes` is how much is collected in memory before a flush. With merges="late"
-        no merge begins before there are five components: writes cost less, and readers have more components to search.
-        `cache_bytes` is the size of the read cache for later calls: decompressed pages, and decoded columns that
-        queries used.
+        `key` names the field that identifies a document. Its values are integers or texts, of one type in the whole
+        store. `layout` is `amax` (columns), `vector` (rows without field names) or `open` (plain rows); `compression`
+        is none, snappy or zstd. Both default to the settings of the existing store, or to `amax` and `zstd` for a new
+        store. With sync="batch", documents survive a power cut once `upsert` returns. With sync="none" they survive the
+        end of the process, and a power cut only after a flush. `memtable_bytes` is the amount of data that is collected
+        in memory before a flush. With merges="late", no merge begins before there are five components. This makes
+        writes faster, but readers must search more components. `cache_bytes` is the size of the read cache, which holds
+        decompressed pages and the decoded columns that queries used.
 
-        Raises LockedError if another process has it open, CorruptError if its files were changed, FullError.
+        Raises LockedError if another process has the store open, CorruptError if the store's files were changed, and
+        FullError if a limit of the disk or of the store is reached.
         """
         for name, given, allowed in (
             ("layout", layout, (None, *LAYOUTS)),
@@ -147,11 +148,12 @@ class DocumentStore:
     # --- writing -----------------------------------------------------------------------------------------
 
     def upsert(self, documents: Iterable[Mapping[str, Any]] | bytes) -> None:
-        """Store documents; each replaces the one with its key. If a key occurs twice in a call, the last one remains.
+        """Store documents. A document replaces the stored document with the same key; of duplicates in a call, the last
+        wins.
 
-        `documents` are dicts or JSON Lines (bytes). Either all of them are stored or none. Raises DocumentError, which
-        names the document and the path; FullError; DocumentStoreError if the disk fails, or if a merge failed before
-        this call.
+        `documents` are dicts or JSON Lines (bytes). Either all documents of the call are stored or none. Raises
+        DocumentError for an invalid document, FullError if a limit of the disk or of the store is reached, and
+        DocumentStoreError if the disk fails or if a merge failed before this call.
         """
         if isinstance(documents, bytes | bytearray | memoryview):
             rows = rows_of(bytes(documents))
@@ -167,7 +169,8 @@ class DocumentStore:
         self._write(dict(zip(keys, rows, strict=True)))
 
     def delete(self, keys: Iterable[Key]) -> None:
-        """Delete the documents of these keys, all or none; unknown keys are ignored. Raises the errors of `upsert`."""
+        """Delete the documents with these keys, either all or none. Ignore unknown keys. Raises the same errors as
+        `upsert`."""
         if isinstance(keys, str | bytes) or not isinstance(keys, Iterable):
             raise DocumentError(f"delete takes a list of keys; for a single key write [{keys!r}]")
         listed = list(keys)
@@ -181,11 +184,11 @@ class DocumentStore:
         return None if kind is None else str if kind == "text" else int
 
     def flush(self) -> None:
-        """Write the memory contents as a new component. After an error (as of `upsert`) they stay in memory and log."""
+        """Write the documents in memory to a new component. If this fails, they stay in memory and in the log."""
         self._tree.flush()
 
     def index(self, path: PathText) -> None:
-        """Maintain an index of the values at a path, for lookups by range; does nothing if it exists.
+        """Create an index of the values at a path, for lookups by range. Does nothing if the index exists.
 
         With `[*]` in the path, each item of an array is indexed. Raises QueryError for a path that cannot be indexed.
         """
@@ -200,23 +203,23 @@ class DocumentStore:
                 with self.snapshot() as snapshot:
                     self._tree.add_index(str(wanted), all_entries(snapshot, wanted))
             finally:
-                # Even an interrupted call may have added it.
+                # The index may have been added even if the call was interrupted.
                 self._finders = Finders(self._tree.version.indexes)
 
     def wait_for_merges(self) -> None:
-        """Return when no merge is due. Raises the error of a failed merge."""
+        """Wait until no merge is due. Raises the error of a failed merge."""
         self._tree.wait_for_merges()
 
     def close(self, wait: bool = True) -> None:
         """Flush, wait for merges or abort them, and release the folder; repeated calls do nothing.
 
-        What a failed flush did not write is in the log, and is restored when the store is opened again."""
+        If the flush fails, the documents are still in the log and are restored when the store is opened again."""
         self._tree.close(wait)
 
     # --- reading -----------------------------------------------------------------------------------------
 
     def snapshot(self) -> Snapshot:
-        """Return the store at this moment; close the snapshot after use. Raises ClosedError."""
+        """Return a view of the store's current state; close it after use. Raises ClosedError if the store is closed."""
         memtable, version = self._tree.hold()
         return Snapshot(self._key, memtable, version, self._tree.schema_of(version), self._text_keys())
 
@@ -225,7 +228,8 @@ class DocumentStore:
         return self.get_many([key])[0]
 
     def get_many(self, keys: Sequence[Key]) -> list[dict[str, Any] | None]:
-        """Return the documents of keys, None for missing ones, by one lookup. Raises DocumentError for invalid keys."""
+        """Return the document of each key, None for missing keys, in one lookup. Raises DocumentError for invalid
+        keys."""
         if not keys:
             return []
         self._check_keys(keys, "key")
@@ -238,26 +242,28 @@ class DocumentStore:
     def scan(self, paths: Sequence[PathText] | None = None, where: Condition | None = None) -> Iterator[dict[str, Any]]:
         """Yield all documents as of the start of the scan, in undefined order.
 
-        With `paths`, only the values under them; a path that reaches nothing adds nothing, and arrays are not entered.
-        With `where` (queries), only documents for which it is true."""
+        With `paths`, documents contain only the values at these paths; a path without a value adds nothing, and paths
+        do not enter arrays. With `where`, a condition of the query language, yield only documents for which it is
+        true."""
         from libraries.document_queries.plan import Plan
         from libraries.document_queries.steps import Filter
 
         wanted = None if paths is None else _paths(paths)
         if where is not None:
-            # Raises QueryError if it is not a condition.
+            # Plan raises QueryError if `where` is not a condition.
             Plan((Filter(where),))
         scanned = self._scanned(self.snapshot(), wanted, where)
         next(scanned)
         return scanned
 
     def count(self) -> int:
-        """Return the number of documents; reads only their keys."""
+        """Return the number of documents. Reads only keys."""
         with self.snapshot() as snapshot:
             return snapshot.count()
 
     def query(self, plan: Plan, way: Way = "auto") -> list[dict[str, Any]]:
-        """Return the answer to a plan (queries), by that way of execution. Raises QueryError."""
+        """Return the rows that a query plan gives. `way` chooses how it is executed. Raises QueryError for invalid
+        plans."""
         from libraries.document_queries.plan import Plan
         from libraries.document_store.queries.executor import execute
 
@@ -267,8 +273,8 @@ class DocumentStore:
             return execute(snapshot, plan, way)
 
     def index_of(self, plan: Plan) -> str | None:
-        """Return the path of the index that `query` would use for this plan now; None if there is no such index, or it
-        selects too many documents."""
+        """Return the path of the index that `query` would use for this plan now. Return None if there is no index for
+        the plan, or if the index selects too many documents."""
         from libraries.document_store.queries.executor import index_of
 
         with self.snapshot() as snapshot:
@@ -277,7 +283,8 @@ class DocumentStore:
     def to_arrow(self, paths: Sequence[PathText]) -> pa.Table:
         """Return a table with a column per path, in key order.
 
-        Missing and null both become null; values of several kinds become a struct with one field per kind."""
+        Missing values and nulls both become null. A path whose values have several types becomes a struct with one
+        field per type."""
         wanted = _paths(paths)
         with self.snapshot() as snapshot:
             pairs = [
@@ -289,7 +296,7 @@ class DocumentStore:
         return table_of([document for _, document in pairs], wanted)
 
     def stats(self) -> Stats:
-        """Return counts and sizes; reads nothing."""
+        """Return counts and sizes, without reading from the disk."""
         memtable, version = self._tree.hold()
         try:
             index_files = [file for files in version.indexes.values() for file in files]
@@ -379,7 +386,7 @@ class DocumentStore:
 
 
 def key_fault(key: object) -> str | None:
-    """Return why no document can have such a key; None if one can."""
+    """Return the reason why `key` is not a valid key; None if it is valid."""
     if type(key) not in (int, str) or (isinstance(key, int) and not INTEGER_LOWEST <= key <= INTEGER_HIGHEST):
         return f"the key must be an integer of 64 bits or a text, not {shown(key)}"
     if isinstance(key, str) and not _is_utf8(key):
@@ -390,7 +397,7 @@ def key_fault(key: object) -> str | None:
 
 
 def path_of(path: PathText) -> Path:
-    """Parse a path as `paths` does. Raises QueryError."""
+    """Parse a path like the module `paths` of the query language. Raises QueryError for invalid paths."""
     found = parse(path) if isinstance(path, str) else Path(path)
     for step in found:
         if step is not ITEMS and not (isinstance(step, str) and _is_utf8(step)):

@@ -1,4 +1,4 @@
-"""Documents as an Arrow table: one column per path; values of several kinds become a struct with a field per kind."""
+"""Convert documents to an Arrow table with a column per path. Mixed types become a struct with a field per type."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from libraries.document_store.values import ValueKind, kind_of
 
 
 def table_of(documents: Sequence[dict[str, Any]], paths: Sequence[Path]) -> pa.Table:
-    """Return one row per document and one column per path, named by its spelling. Missing and null become null."""
+    """Return one row per document and one column per path, named like the path. Missing values and nulls become
+    null."""
     return pa.table({str(path): _array([_at(document, path) for document in documents]) for path in paths})
 
 
@@ -37,7 +38,7 @@ def _array(values: list[Any]) -> pa.Array:
 
 
 def _struct(kinds: list[ValueKind], values: list[Any]) -> pa.Array:
-    """Return a struct with one field per kind, of which at most one is not null."""
+    """Return a struct array with one field per kind. In each row at most one field is not null."""
     fields = [_array([value if kind_of(value) is kind else None for value in values]) for kind in kinds]
     return pa.StructArray.from_arrays(fields, [kind.name.lower() for kind in kinds], mask=_nulls(values))
 

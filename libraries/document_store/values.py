@@ -1,4 +1,4 @@
-"""The model of values: what a document may hold, and when two values are equal.
+"""The values that a document may hold, and when two values are equal.
 
 A document is a dict of text to values; a value is None, bool, int of 64 bits, float, str, bytes, list or dict.
 """
@@ -13,7 +13,7 @@ _DOUBLE = struct.Struct("<d")
 
 
 class ValueKind(enum.IntEnum):
-    """The type of a value. The last two are columns of a schema; no value has them."""
+    """The type of a value. MARKER and REST are kinds of columns in a schema; no value has them."""
 
     NULL = 0
     BOOLEAN = 1
@@ -24,7 +24,7 @@ class ValueKind(enum.IntEnum):
     ARRAY = 6
     OBJECT = 7
     MARKER = 8
-    """A column without values: it marks an object or array that was always empty."""
+    """A column without values, which marks an object or array that was always empty."""
     REST = 9
     """The single column of all paths beyond a schema's limit, as MessagePack."""
 
@@ -42,7 +42,7 @@ _KINDS: dict[type, ValueKind] = {
 
 
 def kind_of(value: object) -> ValueKind:
-    """Return the kind of a value of the model. Raises TypeError for anything else."""
+    """Return the kind of a value. Raises TypeError for values that a document cannot hold."""
     try:
         return _KINDS[type(value)]
     except KeyError:
@@ -52,7 +52,8 @@ def kind_of(value: object) -> ValueKind:
 
 
 def same(first: Any, second: Any) -> bool:
-    """Return whether both have one type and the same bits: 1, 1.0 and True differ, as do -0.0 and 0.0; NaN equals NaN.
+    """Return whether two values have the same type and bits. 1, 1.0 and True differ, and so do -0.0 and 0.0; NaN equals
+    NaN.
 
     The order of fields is ignored."""
     if type(first) is not type(second):

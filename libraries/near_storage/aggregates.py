@@ -1,4 +1,4 @@
-"""Partial aggregates: each partition or batch yields a small table, and all these parts merge into the answer.
+"""Compute aggregates in parts: each partition or batch yields a small table, a part. Parts are merged into the answer.
 
 Semantics (thesis 6.3, and SQL where the thesis does not specify):
 
@@ -9,11 +9,11 @@ Semantics (thesis 6.3, and SQL where the thesis does not specify):
   to 38 digits decimal128(38, scale), of wider ones decimal256(76, scale).
 - Sums of floats are float64, added within a part by Arrow and across parts in the order of the parts. The same parts in
   the same order give the same bits; other parts may differ in the last bits.
-- avg is float64: the exact sum divided by the count, rounded once. For floats it is their float64 sum over the count.
+- avg is float64: the exact sum divided by the count, rounded once. For floats, the float64 sum divided by the count.
 - min and max have the type of their column. As in Arrow, they skip NaN unless all values are NaN; -0.0 equals 0.0.
 - Group keys compare as in SQL: null equals null, NaN equals NaN, -0.0 equals 0.0. At most 100,000 groups.
 
-This module works on tables and schemas. Filters are applied before.
+Callers apply filters before they call this module.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MOST_GROUPS = 100_000
 MOST_AGGREGATES = 1_000
 
 MOST_ROWS_OF_A_PART = 2**31 - 1
-"""Sums of 32-bit halves of this many integers fit in 64 bits."""
+"""Integers are summed as two 32-bit halves. The sum of this many halves fits in 64 bits."""
 
 _DIGITS_OF_128_BITS = 38
 _HALF_BITS = 32
@@ -79,7 +79,7 @@ class AggregatePlan:
 
 
 def plan(query: Query, schema: pa.Schema) -> AggregatePlan:
-    """Return the plan for a query with aggregates or groups on a table of this schema.
+    """Return the plan for a query with aggregates or groups, on a table with this schema.
 
     Raises PredicateError for unknown columns, types that an aggregate does not accept and duplicate names.
     """
@@ -101,7 +101,7 @@ def plan(query: Query, schema: pa.Schema) -> AggregatePlan:
 
 
 def part(plan: AggregatePlan, table: pa.Table) -> pa.Table:
-    """Return the part for filtered rows: one row per group, in order of first occurrence.
+    """Return the part for rows that passed the filter: one row per group, in order of first occurrence.
 
     Without GROUP BY, return one row, or none if the table is empty. Raises RequestError above 100,000 groups.
     """
@@ -118,9 +118,11 @@ def part(plan: AggregatePlan, table: pa.Table) -> pa.Table:
 
 
 def merged(plan: AggregatePlan, parts: Iterable[pa.Table]) -> pa.Table:
-    """Merge parts, in their order, into one; no parts give an empty one. Holds a few hundred thousand rows at a time.
+    """Merge parts, in their order, into one part; without parts, return an empty part.Few rows are in memory at a
+    time.
 
-    Raises DamagedError for a part of another schema, RequestError above 100,000 groups or 76 digits.
+    Raises DamagedError if a part has another schema, and RequestError if there are more than 100,000 groups or a sum
+    has more than 76 digits.
     """
     waiting, rows = [plan.part_schema.empty_table()], 0
     for each in parts:
@@ -140,7 +142,7 @@ def counts_rows(plan: AggregatePlan) -> bool:
 
 
 def counted(plan: AggregatePlan, rows: int) -> pa.Table:
-    """Return the part for `rows` rows, for a plan that `counts_rows`."""
+    """Return the part for `rows` rows. The plan must be one for which `counts_rows` returns true."""
     return pa.table([[rows]] if rows else [[]], schema=plan.part_schema)
 
 
@@ -232,7 +234,7 @@ def _answer_type(aggregate: Aggregate, schema: pa.Schema) -> pa.DataType:
 
 
 def _key(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a grouping column in a type that merges, with a single NaN and a single zero."""
+    """Convert a grouping column to a type whose parts can be merged, with a single NaN and a single zero."""
     found = _comparable(column)
     if not pat.is_floating(found.type):
         return found
@@ -246,7 +248,8 @@ def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _inputs(name: str, state: State, table: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """Return the column to aggregate for a state; two columns of halves where a sum could exceed 64 bits."""
+    """Return the column to aggregate for a state. If a sum could exceed 64 bits, return two columns of 32-bit
+    halves."""
     if state.piece == "rows":
         return {}
     column = table[state.column]
@@ -317,7 +320,7 @@ def _grouped(
 
 
 def _assembled(plan: AggregatePlan, grouped: dict[str, pa.Array]) -> pa.Table:
-    """Return the part made of keys and states; combine states that are in two halves."""
+    """Return the part with these keys and states. Combine states that were computed as two halves."""
     columns = []
     for field in plan.part_schema:
         column = grouped[field.name]
@@ -332,7 +335,7 @@ def _joined(high: pa.Array, low: pa.Array, type: pa.DataType) -> pa.Array:
 
 
 def _merged(plan: AggregatePlan, table: pa.Table) -> pa.Table:
-    """Merge stacked parts into one. Without GROUP BY all rows form one group, added in order."""
+    """Merge concatenated parts into one part. Without GROUP BY, all rows form one group and are added in order."""
     names = plan.part_schema.names
     keys = {name: table[name] for name in names if name.startswith("k")}
     states = {f"s{number}": table[f"s{number}"] for number in range(len(plan.states))}

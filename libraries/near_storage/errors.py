@@ -1,10 +1,10 @@
-"""Errors of near storage. Messages address users: where, what, and what to do next."""
+"""Errors of near storage. Messages are for users and name the location, the problem and the next step."""
 
 from __future__ import annotations
 
 
 class NearStorageError(Exception):
-    """Base of all errors that a caller can report and often fix."""
+    """Base of all errors of near storage. Callers can report them and often fix the cause."""
 
 
 class RequestError(NearStorageError):
@@ -24,7 +24,7 @@ class FooterError(NearStorageError):
 
 
 class DamagedError(NearStorageError):
-    """Bytes differ from those that were stored: a wrong digest, a stream that ended early."""
+    """Bytes differ from the stored bytes: a digest is wrong, or a stream ended early."""
 
 
 class NotFoundError(NearStorageError):
@@ -32,11 +32,11 @@ class NotFoundError(NearStorageError):
 
 
 class StaleError(NearStorageError):
-    """The requested version is no longer served: ask the catalog again."""
+    """The requested version is no longer served. Ask the catalog for the current version."""
 
 
 class BusyError(NearStorageError):
-    """A limit of requests or bytes is reached: retry later."""
+    """A limit of requests or bytes is reached. Retry later."""
 
 
 class FullError(NearStorageError):
@@ -52,4 +52,4 @@ class UnavailableError(NearStorageError):
 
 
 class SilentError(UnavailableError):
-    """Nothing answers at the address, which begins the message. Other callers treat it as UnavailableError."""
+    """Nothing answers at the address that begins the message. Most callers handle it as an UnavailableError."""

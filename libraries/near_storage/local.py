@@ -1,7 +1,7 @@
-"""Both ways of reading, on the files of one folder, in one process and without a network. Used by benchmarks.
+"""Run queries on local Parquet files in one process, without a network. Used by benchmarks.
 
-Client and node are one process here, which separates the cost of the ways from the cost of the network. Preparing is a
-separate step, as storing is for a node.
+Client and storage node are one process here, so benchmarks measure the cost of an access path without the cost of the
+network. Preparing the files is a separate step, like storing a table on a node.
 """
 
 from __future__ import annotations
@@ -31,10 +31,12 @@ from libraries.near_storage.reading.row_mask import matching
 from libraries.near_storage.storing.partition_metadata import PartitionInfo, same_fields
 
 Way: TypeAlias = Literal["v1", "v2", "all"]
-"""Parquet reader (thesis, chapter 6), byte ranges (chapter 7), or all bytes fetched and processed by the client."""
+"""The access path. v1: the node reads rows with the Parquet reader (thesis, chapter 6). v2: the node sends byte ranges
+(chapter 7). all: the client fetches whole files and processes them."""
 
 Footers: TypeAlias = Literal["cached", "parsed"]
-"""Whether parsed footers are kept between queries. `parsed` with `v1`: parse all footers for each query, as in 8.1."""
+"""Whether parsed footers are kept between queries. With `parsed`, `v1` parses all footers for each query (thesis
+8.1)."""
 
 Batches: TypeAlias = Generator[pa.RecordBatch, None, None]
 
@@ -58,7 +60,7 @@ class Report:
 
 @dataclass(frozen=True)
 class _Plan:
-    """A query bound to the table: what is read and what is shown."""
+    """A query bound to the table: which columns are read and which are returned."""
 
     where: Predicate | None
     columns: tuple[str, ...]
@@ -71,7 +73,8 @@ class _Plan:
 
 
 class LocalFiles:
-    """Parquet files of one schema as one table, rows in the order of the files. Made by `prepare` or `of`."""
+    """Parquet files of one schema as one table, with rows in the order of the files. Create it with `prepare` or
+    `of`."""
 
     def __init__(self, files: Sequence[LocalFile]) -> None:
         if not files:
@@ -92,9 +95,10 @@ class LocalFiles:
 
     @classmethod
     def prepare(cls, paths: Iterable[Path]) -> LocalFiles:
-        """Read the footers and digest the chunks, once per file even if several links lead to it.
+        """Read the footers and compute digests of the chunks, once per file even if several links lead to it.
 
-        Raises FooterError as the footer reader does, RequestError for no files or files of different schemas.
+        Raises FooterError for an invalid or unsupported footer, and RequestError if there are no files or if schemas
+        differ.
         """
         known: dict[Identity, LocalFile] = {}
         files = []
@@ -107,19 +111,19 @@ class LocalFiles:
 
     @classmethod
     def of(cls, partitions: Iterable[tuple[Path, PartitionInfo]]) -> LocalFiles:
-        """Make a table of files that have a stored description; read none of them before a query does.
+        """Make a table of files that have a stored description. Read no file before a query needs it.
 
-        Raises StaleError for a file of another size, RequestError for no files or files of different schemas.
+        Raises StaleError if the size of a file changed, and RequestError if there are no files or if schemas differ.
         """
         return cls([LocalFile.of(path, info) for path, info in partitions])
 
     @property
     def stored_bytes(self) -> int:
-        """Total size of all files, the base of throughput."""
+        """Total size of all files. Throughput is computed from this size."""
         return sum(file.stored_bytes for file in self._files)
 
     def keep_footers(self) -> None:
-        """Parse the footers of all files now, so that no query with `cached` footers has to.
+        """Parse the footers of all files now, so that queries with `cached` footers need not parse them.
 
         Raises StaleError for a file that was replaced since it was prepared, DamagedError for a changed footer.
         """
@@ -129,7 +133,7 @@ class LocalFiles:
     def query(
         self, query: Query, way: Way = "v2", footers: Footers = "cached", refilter: bool = True
     ) -> tuple[pa.Table, Report]:
-        """Return the answer and a report of what was read. `query.table` is ignored.
+        """Run a query. Return the answer and a report of the bytes that were read. `query.table` is ignored.
 
         Without `refilter` (for measurements), return all rows of the row groups that may match. Raises PredicateError
         and RequestError for invalid queries, StaleError for a file that was replaced since it was prepared,
@@ -149,7 +153,8 @@ class LocalFiles:
         return self._table(batches, plan.columns), report
 
     def parts(self, query: Query) -> Iterator[pa.RecordBatch]:
-        """Yield what nodes would send for `query` by V2: batches of `by_ranges.PARTS`, file by file, not decoded."""
+        """Yield what nodes would send for `query` by V2: batches of schema `by_ranges.PARTS`, not decoded, file by
+        file."""
         plan = self._planned(query.where, query.columns, "v2", "cached", False)
         report = Report()
         leaves = self._leaves.of(plan.needed)
@@ -159,7 +164,7 @@ class LocalFiles:
                 yield from by_ranges.parts(fd, file.compact, file.digests, groups, leaves)
 
     def _table(self, batches: Iterator[pa.RecordBatch], columns: tuple[str, ...]) -> pa.Table:
-        """Return the batches as one table; without batches, an empty table of the columns."""
+        """Return the batches as one table. If there are no batches, return an empty table with the columns."""
         empty = self._no_rows if columns == self._names else self._no_rows.select(columns)
         first = next(batches, None)
         if first is None:

@@ -14,7 +14,7 @@ FUNCTIONS: tuple[Function, ...] = ("min", "max", "sum", "count", "avg")
 
 @dataclass(frozen=True)
 class Aggregate:
-    """`function(column)`, named `name` in the answer; `column` is None for count(*)."""
+    """An aggregate `function(column)`, called `name` in the answer. `column` is None for count(*)."""
 
     function: Function
     column: str | None

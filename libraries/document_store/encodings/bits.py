@@ -1,4 +1,4 @@
-"""Read untrusted bytes sequentially, variable-length integers, and values of a few bits.
+"""Read untrusted bytes sequentially, and encode variable-length integers and values of a few bits.
 
 Reading beyond the end raises CorruptError.
 """
@@ -25,14 +25,14 @@ class ByteReader:
         return len(self._data) - self.place
 
     def take(self, size: int) -> memoryview:
-        """Return the next bytes. Raises CorruptError if there are fewer."""
+        """Return the next `size` bytes. Raises CorruptError if there are fewer."""
         if not 0 <= size <= self.left:
             raise CorruptError(f"a column's chunk is truncated: {size} bytes are expected, {self.left} are left")
         self.place += size
         return self._data[self.place - size : self.place]
 
     def varint(self) -> int:
-        """Read an unsigned number of at most 64 bits, 7 per byte, lowest first."""
+        """Read an unsigned number of at most 64 bits, stored with 7 bits per byte, lowest bits first."""
         value = 0
         for position in range(_MOST_VARINT_BYTES):
             (byte,) = self.take(1)
@@ -44,7 +44,7 @@ class ByteReader:
         raise CorruptError("a column's chunk has a number of more than 64 bits")
 
     def zigzag(self) -> int:
-        """Read a signed number of 64 bits: 0, -1, 1, -2 ... as 0, 1, 2, 3 ..."""
+        """Read a signed number of 64 bits. 0, -1, 1, -2 ... are stored as 0, 1, 2, 3 ..."""
         value = self.varint()
         return (value >> 1) ^ -(value & 1)
 

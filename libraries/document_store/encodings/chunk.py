@@ -8,7 +8,7 @@
     varint     bytes of the values, 0 if there are none
     bytes      values
 
-`decode_column` trusts none of it: hostile bytes raise CorruptError and never take more memory than the limits below.
+`decode_column` trusts no field. Hostile bytes raise CorruptError and never take more memory than the limits below.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def encode_column(column: Column, *, use_native: bool | None = None) -> bytes:
 
 
 def decode_column(leaf: Leaf, data: bytes | memoryview, *, use_native: bool | None = None) -> Column:
-    """Decode the column of a leaf from the chunk at the start of `data`; bytes after it are ignored.
+    """Decode the column of a leaf from the chunk at the start of `data`. Bytes after the chunk are ignored.
 
-    Raises CorruptError for anything that `encode_column` never writes. Does not check that texts are UTF-8.
+    Raises CorruptError for bytes that `encode_column` never writes. Does not check that texts are UTF-8.
     """
     if kernels.NATIVE if use_native is None else use_native:
         return native.decode(leaf, data, MOST_TOKENS, MOST_TEXT_BYTES)

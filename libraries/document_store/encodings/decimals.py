@@ -1,12 +1,12 @@
-"""Doubles: as integers if all values of a column are decimals of a few places, otherwise plain.
+"""Encode doubles as integers if all values of a column are decimals with few places, otherwise plain.
 
     byte       decimal places, 255 for plain
     bytes      DELTA_BINARY_PACKED, or 8 bytes each
 
-Prices, coordinates and readings have a fixed number of decimal places; as doubles they are 8 bytes that no codec
-compresses well. The idea is ALP's (Afroozeh, Kuffo, Boncz, SIGMOD 2023), for whole columns and without exceptions: a
-value is stored as an integer that is divided by a power of ten, and a column is encoded this way only if the division
-reproduces every bit of every value. The kernel writes the same bytes.
+Prices, coordinates and readings have a fixed number of decimal places. As doubles they take 8 bytes that no codec
+compresses well. The encoding follows ALP (Afroozeh, Kuffo, Boncz, SIGMOD 2023), but for whole columns and without
+exceptions. A value is stored as an integer, which is divided by a power of ten. A column is encoded this way only if
+the division reproduces every bit of every value. The C kernel writes the same bytes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from libraries.document_store.errors import CorruptError
 PLAIN = 255
 MOST_PLACES = 15
 MOST_INTEGER = 1 << 51
-"""Above it, two integers over the same power of ten may be the same double, so that the result would be ambiguous."""
+"""Maximum integer. Above it, two integers divided by the same power of ten may give the same double."""
 _POWERS = np.array([float(f"1e{places}") for places in range(MOST_PLACES + 1)])
 _DOUBLE = np.dtype("<f8")
 _SAMPLED = 64
@@ -49,7 +49,7 @@ def decode(reader: ByteReader, count: int) -> np.ndarray:
 
 
 def _integers(values: np.ndarray, places: int) -> np.ndarray | None:
-    """Return the values times a power of ten as int64; None unless the division reproduces all of them."""
+    """Return the values times a power of ten as int64. Return None unless dividing reproduces all values."""
     with np.errstate(all="ignore"):
         scaled = values * _POWERS[places]
         if not bool(np.all(np.abs(scaled) <= MOST_INTEGER)):

@@ -1,8 +1,8 @@
-"""Integers as differences: Parquet's DELTA_BINARY_PACKED, in blocks of 128 with 4 miniblocks.
+"""Encode integers as differences with Parquet's DELTA_BINARY_PACKED, in blocks of 128 with 4 miniblocks.
 
 Differences wrap around at 64 bits, so any integer can follow any other. Integers in arrays are stored as two sequences:
-the first integer of each array, and the sums of the steps within arrays. Otherwise the jump from one array to the next
-would widen all differences of its block. The kernel writes the same bytes.
+the first integer of each array, and the running sums of the differences within arrays. With a single sequence, the
+difference between one array and the next would widen all differences of its block. The C kernel writes the same bytes.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ def encode(values: np.ndarray) -> bytes:
 
 
 def decode(reader: ByteReader, most: int) -> np.ndarray:
-    """Decode the next values as int64. Raises CorruptError, also for more than `most` values."""
+    """Decode the next values as int64. Raises CorruptError for invalid bytes or more than `most` values."""
     block, miniblocks, count, first = reader.varint(), reader.varint(), reader.varint(), reader.zigzag()
     if (block, miniblocks) != (BLOCK, MINIBLOCKS) or count > most:
         raise CorruptError(f"a column's chunk has {count} integers in blocks of {block}, expected {most} in {BLOCK}")
-        # Allocate nothing for more integers than these bytes can hold.
+        # Do not allocate memory for more integers than these bytes can hold.
     if (count - 1) // BLOCK * (1 + MINIBLOCKS) > reader.left:
         raise CorruptError(f"a column's chunk has {count} integers in {reader.left} bytes")
     deltas = np.zeros(max(count - 1, 0), np.uint64)

@@ -1,6 +1,6 @@
-"""Small numbers as runs, or bit-packed in groups of eight: Parquet's RLE/bit-packed hybrid, for levels and booleans.
+"""Encode levels and booleans with Parquet's RLE/bit-packed hybrid: as runs, or bit-packed in groups of eight.
 
-The kernel writes the same bytes.
+The C kernel writes the same bytes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def encode(values: np.ndarray, width: int) -> bytes:
 
 
 def decode(data: memoryview, width: int, count: int) -> np.ndarray:
-    """Decode all bytes to `count` values as uint8. Raises CorruptError if they hold more or fewer values."""
+    """Decode all bytes to `count` values as uint8. Raises CorruptError if the bytes hold more or fewer values."""
     reader = ByteReader(data)
     values = np.zeros(count, np.uint8)
     place = 0

@@ -1,4 +1,4 @@
-"""Call the kernels that encode and decode chunks: allocate memory, and turn their failures into CorruptError."""
+"""Call the C kernels that encode and decode chunks: allocate memory, and turn failures into CorruptError."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def encode(column: Column) -> bytes:
     else:
         values = np.ascontiguousarray(column.values)
         values_room = values.nbytes
-    # Worst case: bit-packed levels with a header for each run of eight; blocks of integers with their headers.
+    # In the worst case, each run of eight bit-packed levels has a header, and so has each block of integers.
     count = len(column.values)
     room = max((len(levels) // 8 + 1) * (leaf.level_bits + 6), values_room + (count // 128 + 1) * 2_200) + 64
     out, scratch, written = np.empty(2 * room, np.uint8), np.empty(room, np.uint8), ctypes.c_uint64()

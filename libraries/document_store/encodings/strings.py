@@ -1,6 +1,6 @@
-"""Byte strings: as the prefix shared with the previous one (Parquet's DELTA_BYTE_ARRAY), or plain after their lengths.
+"""Encode byte strings with shared prefixes (Parquet's DELTA_BYTE_ARRAY), or plain, each after its length.
 
-The kernel writes the same bytes. Decoding never produces more text than the given maximum.
+The C kernel writes the same bytes. Decoding never produces more text than the given maximum.
 """
 
 from __future__ import annotations

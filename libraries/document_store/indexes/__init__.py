@@ -1,1 +1,1 @@
-"""Secondary indexes: (value, key) in order, maintained by upserts and deletions (paper, section 4.6)."""
+"""Secondary indexes: sorted (value, key) entries that upserts and deletions maintain (paper, section 4.6)."""

@@ -1,8 +1,8 @@
-"""An entry of a secondary index: a value and a key as bytes that sort by value, then by key.
+"""Encode entries of a secondary index: a value and a key as bytes that sort by value, then by key.
 
 Values of one kind are adjacent. Null, missing, NaN, arrays and objects have no entry, because no range contains them.
-Long texts and binaries are truncated: a range lookup returns every key whose value is in the range, and possibly a few
-more, so the caller applies the filter again.
+Long texts and binaries are truncated. A range lookup therefore returns every key whose value is in the range and
+possibly a few other keys, so the caller must apply the filter again.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Key: TypeAlias = int | str
 Range: TypeAlias = tuple[bytes, bytes]
 
 CUT_BYTES = 256
-"""Maximum compared bytes of a text or binary."""
+"""Maximum bytes of a text or binary that are stored and compared."""
 
 _BOOLEAN, _INTEGER, _DOUBLE, _TEXT, _BINARY = (bytes([kind]) for kind in range(1, 6))
 _END = b"\0\0"
-"""Ends a text: it sorts before every byte of a longer one, where a zero is encoded as zero and 255."""
+"""Ends a text. It sorts before the next byte of any longer text, because zero bytes are encoded as zero and 255."""
 
 _BIG = struct.Struct(">Q")
 _BIG_DOUBLE = struct.Struct(">d")
@@ -31,7 +31,7 @@ _AFTER_KIND = 1
 
 
 def encode_value(value: object) -> bytes | None:
-    """Encode the first part of an entry; None for a value without an entry."""
+    """Encode the first part of an entry, the value. Return None for values that have no entry."""
     if isinstance(value, bool):
         return _BOOLEAN + bytes([value])
     if isinstance(value, int):
@@ -46,7 +46,7 @@ def encode_value(value: object) -> bytes | None:
 
 
 def encode_key(key: Key) -> bytes:
-    """Encode the second part of an entry."""
+    """Encode the second part of an entry, the key."""
     return _BIG.pack(key + _SIGN) if isinstance(key, int) else _text(key.encode())
 
 
@@ -70,9 +70,9 @@ def key_of(entry: bytes, text_keys: bool) -> Key:
 
 
 def ranges(low: object, high: object) -> list[Range]:
-    """Return first and last entry prefixes for values from low to high, inclusive; None leaves an end open.
+    """Return the first and last entry prefixes for values from low to high, inclusive. None means unbounded.
 
-    Integers and doubles are compared as numbers. Raises QueryError for bounds that cannot be compared.
+    Integers and doubles are compared by value. Raises QueryError for bounds that cannot be compared.
     """
     kinds = {_comparable(bound) for bound in (low, high) if bound is not None}
     if len(kinds) != 1:
@@ -103,7 +103,7 @@ def _integers(low: object, high: object) -> list[Range]:
 
 
 def _round(bound: object, up: bool) -> int:
-    """Round to the next integer inside the range; beyond 64 bits for an infinite bound."""
+    """Round to the next integer inside the range. For an infinite bound, return an integer beyond 64 bits."""
     assert isinstance(bound, int | float)
     if isinstance(bound, int):
         return bound
@@ -113,7 +113,7 @@ def _round(bound: object, up: bool) -> int:
 
 
 def _doubles(low: object, high: object) -> list[Range]:
-    # An integer bound beyond 2**53 may round to a double outside the range: the caller applies the filter again.
+    # An integer bound beyond 2**53 may round to a double outside the range, but the caller applies the filter again.
     first = float("-inf") if low is None else float(low)  # type: ignore[arg-type]
     last = float("inf") if high is None else float(high)  # type: ignore[arg-type]
     if first > last:
@@ -122,7 +122,7 @@ def _doubles(low: object, high: object) -> list[Range]:
 
 
 def _double(value: float) -> bytes:
-    """Encode a double: set the sign bit of positive values, invert all bits of negative ones; -0.0 becomes 0.0."""
+    """Encode a double: set the sign bit of positive values, invert all bits of negative values. -0.0 becomes 0.0."""
     bits = _BIG.unpack(_BIG_DOUBLE.pack(value + 0.0))[0]
     return _BIG.pack(bits ^ (_ALL if bits & _SIGN else _SIGN))
 

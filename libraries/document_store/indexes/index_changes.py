@@ -1,7 +1,7 @@
-"""The changes of a batch to the secondary indexes: previous and new values of its documents.
+"""Compute a batch's changes to the secondary indexes from the previous and new values of its documents.
 
-Previous values are looked up for the whole batch at once, and only for keys that the memtable has or a key filter
-admits.
+Previous values are looked up for the whole batch at once, and only for keys that are in the memtable or pass a key
+filter.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PIECE_ENTRIES = 1_000_000
 """Approximate entries per piece when an index is built for existing documents; each piece is sorted in memory."""
 
 Changes = tuple[dict[str, list[bytes]], dict[str, list[bytes]]]
-"""Entries that each index, by its path, gains and loses."""
+"""Added entries and removed entries, by the path of the index."""
 
 
 class Finders:
@@ -37,7 +37,8 @@ class Finders:
         return bool(self._finders)
 
     def changes(self, latest: dict[Key, bytes | None], memtable: Memtable, components: Sequence[Component]) -> Changes:
-        """Return the changes by rows per key (None: deleted); `memtable` has no other keys. Raises CorruptError."""
+        """Return the changes by new rows per key (None for deleted keys). `memtable` has no other keys. Raises
+        CorruptError."""
         added: dict[str, list[bytes]] = {}
         removed: dict[str, list[bytes]] = {}
         parts = _old_parts(latest, memtable, components)

@@ -1,4 +1,4 @@
-"""A component of a secondary index: sorted entries in compressed blocks with checksums, then a footer with positions.
+"""Components of secondary indexes: sorted entries in compressed blocks with checksums, and a footer with positions.
 
 A removed entry is kept as a marker until a merge includes the oldest component.
 """
@@ -26,7 +26,7 @@ _MOST_BLOCK_BYTES = 64 << 20
 
 Decoded = TypeVar("Decoded")
 Entry = tuple[bytes, bool]
-"""An entry, and whether it is present (False: removed)."""
+"""An entry, and True if it is present or False if it was removed."""
 
 
 class _Block(msgspec.Struct, array_like=True, frozen=True):
@@ -96,7 +96,8 @@ class IndexFile:
             )
 
     def at_least(self, first: bytes, last: bytes) -> int:
-        """Return a lower bound of the entries that `between` yields, including removed ones. Reads nothing."""
+        """Return a lower bound of the number of entries that `between` yields, including removed entries. Reads
+        nothing."""
         whole = bisect_right(self._firsts, last) - bisect_left(self._firsts, first) - 1
         return max(0, whole) * ENTRIES_IN_BLOCK
 
@@ -123,7 +124,7 @@ class IndexFile:
 
 
 def newest(sources: Sequence[Iterable[Entry]], drop_removed: bool) -> Iterator[Entry]:
-    """Merge sorted sources, newest first: for an entry in several, the newest one counts."""
+    """Merge sorted sources, given newest first. If an entry is in several sources, the newest source counts."""
     tagged = (_tag(source, age) for age, source in enumerate(sources))
     before: bytes | None = None
     for entry, _, there in heapq.merge(*tagged):

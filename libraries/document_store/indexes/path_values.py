@@ -1,4 +1,4 @@
-"""The values at one path of many documents, without building whole documents where possible."""
+"""Find the values at one path in many documents. Avoids decoding whole documents where possible."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from libraries.document_queries.paths import ITEMS, Path
 
 
 class Finder:
-    """Finds the values at a path in a document: one, or any number if the path has `[*]`."""
+    """Finds the values at a path in a document: at most one value, or any number if the path has `[*]`."""
 
     def __init__(self, path: Path) -> None:
         """`path` has at least one step; the first is a field."""
@@ -45,7 +45,7 @@ class Finder:
 
 
 def _decoder_of(names: Sequence[str]) -> msgspec.msgpack.Decoder[Any] | None:
-    """Return a decoder for nested objects with only these fields; None for names that msgspec does not allow as fields
+    """Return a decoder for nested objects with only these fields. Return None if msgspec does not allow a name as field
     of a struct."""
     kind: Any = Any
     try:

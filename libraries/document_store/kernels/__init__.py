@@ -1,7 +1,7 @@
-"""Load the C kernels and expose their functions; without them the whole store runs in Python and numpy.
+"""Load the C kernels and expose their functions. Without the kernels the store runs in Python and numpy.
 
-The sources are in this folder, and so is the built library (`python -m libraries.build`). C checks its input, which may
-be hostile. It releases the interpreter's lock while it runs.
+The sources and the built library (`python -m libraries.build`) are in this folder. The C code checks its input, which
+may be hostile. It releases the interpreter's lock while it runs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LIBRARY_NAME = {"darwin": "libdocument_store.dylib", "win32": "document_store.dl
     sys.platform, "libdocument_store.so"
 )
 VERSION = 8
-"""Version of the functions and their parameters; a library of another version is not used."""
+"""Version of the functions and their parameters. A library of another version is not used."""
 
 
 def _load() -> ctypes.CDLL | None:
@@ -39,7 +39,7 @@ def _load() -> ctypes.CDLL | None:
 
 
 library = _load()
-"""None if it was not built."""
+"""None if the library was not built."""
 NATIVE = library is not None
 
 
@@ -60,7 +60,7 @@ def address(array: np.ndarray) -> ctypes.c_void_p:
 
 
 def tree_of(schema: Schema) -> tuple[Any, ...]:
-    """Return a schema as parameters: number of nodes, their parents, kinds, names, and the start of each name."""
+    """Return a schema as C parameters: number of nodes, their parents, kinds, names, and the start of each name."""
     count = len(schema.nodes)
     names = [(node.name or "").encode() for node in schema.nodes]
     return (
@@ -87,7 +87,7 @@ def first_faulty_row(rows: Sequence[bytes]) -> int | None:
 
 
 def keys_of(rows: Sequence[bytes], key: bytes) -> list[int] | list[str] | None:
-    """Return the keys of rows, all int or all str; None for any other or mixed kinds."""
+    """Return the keys of rows, all int or all str. Return None for other or mixed types."""
     addresses, lengths = pointers(rows)
     keys, sizes, kind = np.empty(len(rows), np.int64), np.empty(len(rows), np.uint32), ctypes.c_int32()
     fault = loaded().ds_keys(
@@ -125,8 +125,8 @@ def rows_of_json(lines: bytes) -> tuple[list[bytes], tuple[int, int] | None]:
 class Given:
     """Columns as parameters of a C function, kept alive by this object.
 
-    For each column: levels and their number; values, their number and bytes; offsets. A column that is None has no
-    levels."""
+    Each column has levels and their number; values, their number and their bytes; and offsets. A column that is None
+    has no levels."""
 
     def __init__(self, columns: Sequence[Column | None]) -> None:
         """`columns` are in the order in which C numbers them."""
@@ -153,9 +153,9 @@ class Given:
 
 
 def assembled_rows(schema: Schema, columns: Sequence[Column | None], count: int) -> list[bytes] | None:
-    """Return rows from the columns of a schema's leaves; None if the columns are inconsistent.
+    """Return rows from the columns of a schema's leaves. Return None if the columns are inconsistent.
 
-    Columns that are None, and REST, are left out."""
+    Rows have no values from REST and from columns that are None."""
     given = Given(columns)
     ends, made = np.empty(count, np.uint64), ctypes.c_void_p()
     try:

@@ -1,4 +1,4 @@
-"""Components: immutable files of sorted documents in three layouts with one protocol, written, read and merged.
+"""Write, read and merge components, which are immutable files of sorted documents. Three layouts share one protocol.
 
 This module exports the names that the store uses; `layout.py` defines the protocol.
 """

@@ -1,4 +1,4 @@
-"""The AMAX layout: mega leaves, of which only the pages of the requested columns are read (paper, 4.2 to 4.4).
+"""The AMAX layout, which reads from a mega leaf only the pages of the requested columns (paper, 4.2 to 4.4).
 
 This module selects pages and decodes columns; `mega_leaf.py` defines the bytes.
 """
@@ -41,7 +41,7 @@ _PAGE_0 = -1
 
 
 def chunk_of(column: Column) -> Chunk | None:
-    """Return a column's chunk and codes; None if no record has the column or an object around it."""
+    """Return a column's chunk and codes. Return None if no record has the column or an object around it."""
     if not column.levels.any():
         return None
     return Chunk(column.leaf.number, encode_column(column), _codes(column))
@@ -58,11 +58,12 @@ def _codes(column: Column) -> tuple[int, int]:
 
 
 class AmaxLeaf(LeafFacts):
-    """One mega leaf. It keeps page 0 once read: get a new object from the component's `leaves` to release it."""
+    """One mega leaf. It keeps page 0 once it is read. To release page 0, get a new object from the component's
+    `leaves`."""
 
     keep_pages = 0
-    """How many pages it keeps between calls of `columns`. Set it to take columns one by one, because neighbours share
-    pages."""
+    """Number of pages to keep between calls of `columns`. Set this before reading columns one by one, because
+    neighbouring columns share pages."""
 
     def __init__(self, pages: PageReader, first_page: int, entry: LeafEntry, kind: KeyKind, schema: Schema) -> None:
         super().__init__(pages, first_page, entry, kind, schema)
@@ -100,7 +101,7 @@ class AmaxLeaf(LeafFacts):
         return sorted((number for number, offset in enumerate(offsets) if offset), key=offsets.__getitem__)
 
     def has_column(self, number: int) -> bool:
-        """Return whether some record has a value there, or an object or array around it."""
+        """Return whether some record has a value in this column, or an object or array around such a value."""
         return number == KEY or self._page_0.offsets[number] != 0
 
     def may_match(self, number: int, low: Any, high: Any) -> bool:
@@ -136,7 +137,7 @@ class AmaxLeaf(LeafFacts):
         for number, column in self._decoded(missing, decode_coded, keep=False).items():
             columns[number] = column
             _protect(column.arrays)
-            # Columns without pages are made as fast as they are looked up.
+            # Do not cache columns without pages, because creating them is as fast as a lookup.
             if self._page_0.pages_of(number):
                 self._pages.cache.put(self._place_of(number), column, sum(array.nbytes for array in column.arrays))
         return columns
@@ -144,7 +145,7 @@ class AmaxLeaf(LeafFacts):
     def _decoded(
         self, numbers: Iterable[int], decode: Callable[[Leaf, memoryview], C], *, keep: bool = True
     ) -> dict[int, C]:
-        """Decode columns. `keep`: the cache holds the pages instead of the decoded columns."""
+        """Decode columns. With `keep`, the cache holds their pages; otherwise it may hold the decoded columns."""
         leaves = self._schema.leaves
         wanted = sorted({number for number in numbers if number < len(leaves)})
         pages = self._fetch(wanted, keep=keep)
@@ -158,13 +159,13 @@ class AmaxLeaf(LeafFacts):
             return assembly.assemble_rows(self._schema, columns, count)
 
     def _records(self, ordinals: np.ndarray) -> np.ndarray:
-        """Convert entries to record numbers, which do not count anti-matter."""
+        """Convert entry numbers to record numbers, which do not count deletion markers."""
         if self.antimatter_count == 0:
             return ordinals
         return (np.cumsum(~self._page_0.antimatter) - 1)[ordinals]
 
     def _fetch(self, numbers: Sequence[int], *, keep: bool) -> dict[int, bytes]:
-        """Return the pages of these columns by their numbers in the leaf; adjacent pages are read together."""
+        """Return the pages of these columns by page number in the leaf. Adjacent pages are read together."""
         wanted = sorted({page for number in numbers for page in self._page_0.pages_of(number)})
         pages = {page: self._kept[page] for page in wanted if page in self._kept}
         for run in _runs([page for page in wanted if page not in pages]):

@@ -1,4 +1,4 @@
-"""Open a component: its footer is read and checked, its leaves are read on demand."""
+"""Open components. The footer is read and checked at once, leaves are read on demand."""
 
 from __future__ import annotations
 
@@ -114,7 +114,8 @@ class StoredComponent:
         return RowsLeaf(self._pages, self._first_pages[number], entry, self.key_kind, self._schema, self._vector)
 
     def bounds(self, options: ComponentOptions, drop_antimatter: bool) -> Bounds:
-        """Return what a merge needs to know of the leaves; leaves of at least half the maximum size are kept."""
+        """Return the keys of all leaves, and whether a merge may copy them; leaves below half the maximum size are
+        merged."""
         entries = self._footer.leaves
         full_bytes, full_records = options.leaf_bytes, options.leaf_records
         if self.layout != "amax":
@@ -128,7 +129,7 @@ class StoredComponent:
         return Bounds(*self._bounds, np.array(is_kept, np.bool_))
 
     def copy_leaf(self, number: int, out: ComponentWriter) -> None:
-        """Append a leaf as stored to another component with the same compression; read only its keys."""
+        """Copy a leaf as stored to another component with the same compression. Decode only its keys."""
         keys, _ = self.leaf(number).keys()
         out.copy_leaf(self._pages, self._first_pages[number], self._footer.leaves[number], keys)
 
@@ -136,7 +137,7 @@ class StoredComponent:
         """See `Component`."""
         min_keys, max_keys = self._bounds
         if not len(min_keys) or min_keys.dtype != keys.dtype:
-            # Keys of the other kind are in no leaf.
+            # No leaf has keys of another kind.
             return np.full(len(keys), -1, np.int64)
         leaves = np.searchsorted(min_keys, keys, side="right") - 1
         inside = np.asarray(keys <= max_keys[np.maximum(leaves, 0)], np.bool_)
@@ -163,6 +164,6 @@ class StoredComponent:
 
 
 def open_component(reader: FileReader, cache: ReadCache | None = None) -> StoredComponent:
-    """Open the file of a component; with a cache, keep what is read. Raises CorruptError for a file that the store did
-    not write, or that changed since."""
+    """Open the file of a component. With a cache, keep what is read. Raises CorruptError for a file that the store did
+    not write or that changed since."""
     return StoredComponent(reader, ReadCache(0) if cache is None else cache)

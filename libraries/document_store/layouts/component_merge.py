@@ -1,6 +1,6 @@
-"""Merge components: keys first, then each output leaf column by column (paper, 4.5: the vertical merge).
+"""Merge components: first keys, then each output leaf column by column (the vertical merge of the paper, 4.5).
 
-Leaves that no other component overlaps are copied as stored; the rest is merged.
+Leaves whose keys no other component overlaps are copied as stored. Other leaves are merged.
 
 Memory holds the keys of some leaves, one column of each component, and one encoded output leaf. Rows are copied as
 stored.
@@ -29,7 +29,7 @@ from libraries.document_store.schema import Schema, merged
 from libraries.document_store.shredding import Column
 
 _KEPT_PAGES = 8
-"""Pages kept per input leaf, because small columns share pages: eight are 1 MiB."""
+"""Pages kept per input leaf (1 MiB), because small columns share pages."""
 
 
 def merge_components(
@@ -37,7 +37,7 @@ def merge_components(
 ) -> ComponentInfo:
     """Merge components, newest first, and write the remaining entries as one component.
 
-    Set `drop_antimatter` only if the oldest component of the store is included. Raises CorruptError, and the errors of
+    Set `drop_antimatter` only if the oldest component of the store is included. Raises CorruptError and the errors of
     the writer.
     """
     first = components[0]
@@ -102,7 +102,8 @@ def _merge_rows(
 
 
 def _by_leaf(source: ComponentCursor[RowsLeaf], entries: np.ndarray) -> Iterator[tuple[int, slice, np.ndarray]]:
-    """Yield ascending entries of a component by leaf: the leaf's number, the slice of the entries, their ordinals."""
+    """Split ascending entries of a component by leaf. Yield the leaf's number, the slice of the entries, their
+    ordinals."""
     if not len(entries):
         return
     numbers = np.searchsorted(source.starts, entries, side="right") - 1
@@ -113,7 +114,7 @@ def _by_leaf(source: ComponentCursor[RowsLeaf], entries: np.ndarray) -> Iterator
 
 
 def _release(source: ComponentCursor[RowsLeaf] | ComponentCursor[AmaxLeaf], entries: np.ndarray) -> None:
-    """Release the leaves before the last of the ascending entries, which are merged."""
+    """Release the leaves before the leaf of the last entry, because these leaves are merged completely."""
     if len(entries):
         source.release(int(np.searchsorted(source.starts, entries[-1], side="right")) - 1)
 
@@ -138,7 +139,7 @@ def _leaves_of_output(
     sources: Sequence[ComponentCursor[AmaxLeaf]], columns: int, drop_antimatter: bool, options: ComponentOptions
 ) -> Iterator[tuple[Picked, int]]:
     """Yield the remaining entries of each output leaf, and the approximate bytes of its rows."""
-    # Approximate bytes per record of each leaf, because entries have no size.
+    # The size of an entry is unknown, so use the average bytes per record of each leaf.
     sizes = [np.array([leaf.row_bytes / leaf.count for leaf in source.leaves if leaf]) for source in sources]
     waiting: list[Picked] = []
     for part in reconcile(sources, drop_antimatter):
@@ -165,7 +166,7 @@ def _sizes(picked: Picked, sources: Sequence[ComponentCursor[AmaxLeaf]], sizes: 
 
 
 class _StandIns:
-    """Which column of an older leaf replaces a newer one that it does not have."""
+    """Finds the column of an older leaf from which a column that the leaf lacks is derived."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -219,7 +220,7 @@ class _Inputs:
         return beside is not None and leaf.has_column(beside)
 
     def _piece(self, leaf: AmaxLeaf, number: int) -> Column:
-        """Return the column of one input leaf, or its replacement if the leaf is older than the column."""
+        """Return the column of one input leaf. If the leaf is older than the column, return a replacement."""
         schema, columns = self._stand_ins.schema, len(leaf.schema.leaves)
         if number < columns:
             return leaf.columns([number])[number]

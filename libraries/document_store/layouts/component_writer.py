@@ -1,4 +1,4 @@
-"""Write a component sequentially: leaves are packed and appended, the footer ends it."""
+"""Write a component sequentially: its leaves, then the footer."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _BATCH_BYTES = 1 << 20
 """Bytes of rows that are compacted at once."""
 
 _COPIED_PAGES = 8
-"""Pages of a leaf that are copied at once: 1 MiB."""
+"""Pages of a leaf that are copied at once (1 MiB)."""
 
 
 class ComponentWriter:
-    """The file of a component while it is written."""
+    """A component's file that is being written."""
 
     def __init__(self, writer: FileWriter, layout: LayoutName, key_kind: KeyKind, options: ComponentOptions) -> None:
         self._writer = writer
@@ -100,7 +100,7 @@ class MegaLeaves:
 
 
 def fitting_entries(keys: Keys, columns: int) -> int:
-    """Return how many of the keys, from the first, fit in page 0 with this many columns; at least one."""
+    """Return how many of the first keys fit in page 0 with this many columns, at least one."""
     room = PAGE_BYTES - page_0_bytes(columns, 0, 0)
     # One bit per entry for anti-matter, rounded up to bytes.
     ends = np.cumsum(encoded_sizes(keys)) + (np.arange(len(keys)) + 8) // 8
@@ -108,7 +108,7 @@ def fitting_entries(keys: Keys, columns: int) -> int:
 
 
 class RowLeaves:
-    """Writes leaves of stored rows: each page is filled before the next is started."""
+    """Writes leaves of stored rows. Each page is filled before the next page is started."""
 
     def __init__(self, out: ComponentWriter) -> None:
         self._out = out
@@ -116,7 +116,7 @@ class RowLeaves:
         self._rows: list[bytes | memoryview | None] = []
 
     def add(self, keys: Keys, rows: Sequence[bytes | memoryview | None], columns: int) -> None:
-        """Add entries (None: anti-matter), of a schema with this many leaves."""
+        """Add entries of a schema with `columns` leaves. A row of None marks a deleted key."""
         self._keys = np.concatenate((self._keys, keys))
         self._rows += rows
         ends = np.cumsum(encoded_sizes(self._keys) + [len(row or b"") + ENTRY_BYTES for row in self._rows])
@@ -180,7 +180,7 @@ def _write_mega_leaves(leaves: MegaLeaves, keys: Keys, rows: Sequence[bytes | No
             continue
         schema = shredded.schema
         if count > 1 and count > fitting_entries(keys[:count], len(schema.leaves)):
-            # These rows added columns that page 0 must describe: retry with fewer rows.
+            # These rows added columns that page 0 must describe, so retry with fewer rows.
             continue
         chunks = filter(None, map(chunk_of, shredded.columns[1:]))
         leaves.add(keys[:count], antimatter, len(schema.leaves), chunks, sum(map(len, present)))

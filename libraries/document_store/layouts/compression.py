@@ -12,7 +12,7 @@ from libraries.document_store.errors import CorruptError
 from libraries.document_store.layouts.layout import COMPRESSIONS, CompressionName
 
 _ZSTD_LEVEL = 3
-"""zstd's default: compared with level 1, flushes take a tenth more CPU time, and files are a twentieth smaller."""
+"""zstd's default level. Compared with level 1, flushes take a tenth more CPU time and files are a twentieth smaller."""
 
 _threads = threading.local()
 """zstandard's objects are not thread-safe."""

@@ -1,7 +1,7 @@
-"""The end of a component's file: positions of pages and leaves, the inferred schema, and counts.
+"""The footer at the end of a component's file: positions of pages and leaves, the inferred schema, and counts.
 
-After the pages come the footer, as MessagePack, and 24 bytes: its length, its xxh3, and the mark of the format. A
-footer is accepted only if its parts are consistent with each other and with the file's length.
+After the pages come the footer, as MessagePack, and 24 bytes: the footer's length, its xxh3, and the magic number of
+the format. A footer is accepted only if its parts are consistent with each other and with the file's length.
 """
 
 from __future__ import annotations
@@ -36,12 +36,13 @@ class LeafEntry(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fie
 
     pages: int
     count: int
-    """Entries, including anti-matter."""
+    """Number of entries, including deletion markers (anti-matter)."""
     antimatter_count: int
     columns: int
-    """Leaves of the schema at the time of writing: its columns are the first ones of the component's schema."""
+    """Number of leaves of the schema when this leaf was written. These are the first leaves of the component's
+    schema."""
     row_bytes: int
-    """Approximate size of its rows as MessagePack, which limits the leaves of a merge."""
+    """Approximate size of the leaf's rows as MessagePack, which limits the size of leaves in a merge."""
     min_key: Key
     max_key: Key
 
@@ -55,7 +56,7 @@ class Footer(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields
     schema: bytes
     key_filter: bytes
     encoded_bytes: int
-    """All pages before compression."""
+    """Bytes of all pages before compression."""
     page_bytes: list[int]
     """Stored bytes of each page."""
     leaves: list[LeafEntry]

@@ -1,6 +1,7 @@
-"""Sorted keys as bytes: plain, so that they can be searched without decoding.
+"""Encode sorted keys as plain bytes.
 
-Integers take 8 bytes each; texts are their lengths (4 bytes each), then their UTF-8. Little endian.
+Integers take 8 bytes each. Texts are stored as all lengths (4 bytes each), followed by the texts in UTF-8. Numbers are
+little endian.
 """
 
 from __future__ import annotations

@@ -23,19 +23,19 @@ LAYOUTS: tuple[LayoutName, ...] = ("amax", "vector", "open")
 COMPRESSIONS: tuple[CompressionName, ...] = ("none", "snappy", "zstd")
 
 PAGE_BYTES = 128 << 10
-"""Size of a page before compression (paper, section 6): the unit of compression, checksums and reading."""
+"""Size of a page before compression (paper, section 6). Pages are the unit of compression, checksums and reading."""
 
 LEAF_RECORDS = 15_000
 """Maximum records of a mega leaf (paper, section 4.3)."""
 
 LEAF_BYTES = 32 << 20
-"""Bytes of MessagePack rows that end a mega leaf: what a merge holds of its output before encoding."""
+"""Maximum bytes of the rows of a mega leaf as MessagePack. Limits the output that a merge holds before encoding."""
 
 KEY_BYTES = 4 << 10
-"""Maximum bytes of a text key: page 0 must hold some keys and the pointers and prefixes of 4,000 columns."""
+"""Maximum bytes of a text key, because page 0 must hold some keys, and pointers and prefixes of 4,000 columns."""
 
 Keys: TypeAlias = np.ndarray
-"""Sorted, unique keys: int64, or dtype object holding str in the order of code points and of UTF-8 bytes."""
+"""Sorted, unique keys: an int64 array, or an object array of str in the order of code points."""
 
 Key: TypeAlias = int | str
 
@@ -43,7 +43,7 @@ KeyKind: TypeAlias = Literal["integer", "text"]
 
 
 class FileWriter(Protocol):
-    """A new file, written sequentially. Its provider syncs, names and closes it."""
+    """A new file that is written sequentially. The code that provides the file syncs, names and closes it."""
 
     def write(self, data: bytes | memoryview) -> None:
         """Append all of `data`."""
@@ -66,7 +66,7 @@ class FileReader(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class ComponentOptions:
-    """How to write a component. A leaf ends at the first limit that is reached; page 0 must fit as well."""
+    """How to write a component. A leaf ends at the first limit that is reached, or when page 0 is full."""
 
     compression: CompressionName = "zstd"
     leaf_records: int = LEAF_RECORDS
@@ -75,7 +75,7 @@ class ComponentOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ComponentInfo:
-    """What was written: all entries, anti-matter among them, and the size of the file.
+    """Facts about a written component: number of entries, number of deletion markers (anti-matter), size of the file.
 
     `encoded_bytes` is the size of the pages before compression. The keys are None for an empty component.
     """
@@ -94,7 +94,7 @@ class ComponentInfo:
 
 @dataclass
 class ReadCounters:
-    """What was read of one component: stored (compressed) bytes of pages, and number of pages."""
+    """Counts of reads from one component: stored (compressed) bytes of pages, and number of pages."""
 
     bytes_read: int = 0
     pages_read: int = 0
@@ -103,7 +103,7 @@ class ReadCounters:
 class ComponentLeaf(Protocol):
     """One leaf: `count` entries, of which `antimatter_count` only mark deleted keys.
 
-    It keeps its page 0 once read. Get a new leaf from the component to release it.
+    A leaf keeps its page 0 once it is read. To release page 0, get a new leaf from the component.
     """
 
     @property
@@ -124,22 +124,23 @@ class ComponentLeaf(Protocol):
 
     @property
     def schema(self) -> Schema:
-        """The schema of this leaf's columns: the component's, or its beginning."""
+        """The schema of this leaf's columns: the component's schema, or the beginning of it."""
 
     @property
     def row_bytes(self) -> int:
-        """Approximate size of its rows as MessagePack."""
+        """Approximate size of the leaf's rows as MessagePack."""
 
     def keys(self) -> tuple[Keys, np.ndarray]:
-        """Return all keys, and for each whether it is anti-matter (bool). Raises CorruptError.
+        """Return all keys, and for each key whether it is marked as deleted (bool). Raises CorruptError.
 
         Reads only page 0, which also holds the rows in `vector` and `open`."""
 
     def columns(self, numbers: Iterable[int], ordinals: np.ndarray | None = None) -> dict[int, Column]:
-        """Return columns of the given records, by default of all; a number that the leaf's schema lacks is omitted.
+        """Return columns of the given records, by default of all records. Numbers that the leaf's schema lacks are
+        omitted.
 
-        Ordinals count the leaf's keys, ascend, and never name anti-matter. Reads only the pages of these columns. Only
-        `amax` has columns; other layouts raise TypeError. Raises CorruptError.
+        Ordinals are ascending indexes of the leaf's keys, without keys that are marked as deleted. Reads only the pages
+        of these columns. Raises TypeError for layouts other than `amax`, which have no columns, and CorruptError.
         """
 
     def coded_columns(self, numbers: Iterable[int]) -> dict[int, Column | CodedColumn]:
@@ -147,13 +148,13 @@ class ComponentLeaf(Protocol):
         read-only and may be shared with other callers."""
 
     def rows(self, ordinals: np.ndarray | None = None) -> list[bytes]:
-        """Return records as MessagePack: those of the ordinals as in `columns`, or all. Raises CorruptError."""
+        """Return records as MessagePack, by default all records. `ordinals` as in `columns`. Raises CorruptError."""
 
     def may_match(self, number: int, low: Any, high: Any) -> bool:
         """Return whether the column may have a value between low and high, both inclusive; None means unbounded.
 
-        Reads at most page 0. False saves reading the leaf's columns, but never its keys: a version here that does not
-        match still hides a matching older one.
+        Reads at most page 0. If the result is False, the leaf's columns need not be read. Its keys must be read in any
+        case, because a version in this leaf that does not match still hides an older version that matches.
         """
 
 
@@ -170,11 +171,11 @@ class Component(Protocol):
 
     @property
     def schema(self) -> Schema:
-        """The schema inferred from its records and all earlier ones."""
+        """The schema inferred from the component's records and all earlier records."""
 
     @property
     def leaves(self) -> Sequence[ComponentLeaf]:
-        """Return the leaves in key order, as new objects; nothing is read."""
+        """Return the leaves in key order, as new objects. Reads nothing."""
 
     def leaf(self, number: int) -> ComponentLeaf:
         """Return one of the leaves as a new object."""
@@ -185,15 +186,15 @@ class Component(Protocol):
 
     @property
     def key_filter(self) -> KeyFilter:
-        """The filter of all keys, including anti-matter."""
+        """The filter of all keys, including keys that are marked as deleted."""
 
     @property
     def counters(self) -> ReadCounters:
-        """What was read since it was opened, without the footer."""
+        """Counts of reads since the component was opened, without the footer."""
 
     def leaves_of(self, keys: Keys) -> np.ndarray:
-        """Return for each key the number of the only leaf that may hold it, -1 for none. Reads nothing."""
+        """Return for each key the number of the only leaf that may hold it, or -1 if no leaf can. Reads nothing."""
 
 
 Entries: TypeAlias = Iterable[tuple[Keys, Sequence[bytes | None]]]
-"""Batches of sorted, unique keys with their rows, None for anti-matter; each batch follows the previous one."""
+"""Batches of sorted, unique keys with their rows. A row of None marks a deleted key. Keys ascend across batches."""

@@ -1,4 +1,4 @@
-"""What the leaves of all layouts have in common: the facts in the footer. Reads nothing."""
+"""The facts about a leaf that the footer holds, for all layouts. Reads nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from libraries.document_store.schema import Schema
 
 
 class LeafFacts:
-    """One leaf before it is read; each property is that of `ComponentLeaf`."""
+    """One leaf before it is read. Its properties are defined by `ComponentLeaf`."""
 
     def __init__(self, pages: PageReader, first_page: int, entry: LeafEntry, kind: KeyKind, schema: Schema) -> None:
         self._pages = pages
@@ -64,8 +64,8 @@ class LeafFacts:
 
 
 def may_hold_keys(entry: LeafEntry, low: Any, high: Any) -> bool:
-    """Return whether a leaf may have keys between low and high; bounds of another kind than the keys exclude
-    nothing."""
+    """Return whether a leaf may have keys between low and high. Return True for bounds of another kind than the
+    keys."""
     smallest: Any = entry.min_key
     largest: Any = entry.max_key
     kind = type(smallest)

@@ -1,4 +1,4 @@
-"""Mega leaves as bytes: page 0 with all that is needed without the columns, then the columns' chunks (paper, 4.2).
+"""Encode mega leaves: page 0, which holds keys and metadata of the columns, then the columns' chunks (paper, 4.2).
 
 Page 0 never exceeds one page:
 
@@ -7,9 +7,9 @@ Page 0 never exceeds one page:
               16 bytes per column: the codes of its smallest and of its largest value (`prefixes.py`)
               the keys, plain; then, if there is anti-matter, one bit per entry
 
-Then come the chunks, from largest to smallest. A chunk that does not fit in the rest of a page starts a new page if
-that wastes less than 15 % of the page; otherwise it is split. The key's column has no chunk. All numbers are little
-endian. A chunk begins with its length in 4 bytes; its further encoding is opaque here.
+Then come the chunks, from largest to smallest. A chunk that does not fit in the remaining bytes of a page starts a new
+page if that wastes less than 15 % of the page. Otherwise it is split. The key's column has no chunk. All numbers are
+little endian. A chunk begins with its length in 4 bytes; this module does not use the rest of its encoding.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ _HEADER = struct.Struct("<4IQ")
 _LENGTH = struct.Struct("<I")
 _OFFSET_BYTES, _CODES_BYTES = 4, 16
 EMPTY_PAGE_TOLERANCE = 0.15
-"""Maximum share of a page that may stay empty to put a column on fewer pages (paper, 4.2; the value is AsterixDB's)."""
+"""Maximum share of a page that may stay empty so that a column is on fewer pages (paper, 4.2; AsterixDB's value)."""
 _MOST_BYTES = (1 << 32) - 1
 _TEXT_BYTES, _INTEGER_BYTES = 64, 3 * 40
-"""Memory of a Python text without its letters, with its place in an array; of an integer in three lists and dicts."""
+"""Memory of a Python text without its characters but with its array slot, and of an integer in three lists and
+dicts."""
 
 
 def page_0_bytes(columns: int, keys_bytes: int, count: int) -> int:
@@ -52,14 +53,15 @@ class Chunk:
 
 
 def encode_leaf(keys: Keys, antimatter: np.ndarray, columns: int, chunks: Iterable[Chunk]) -> list[bytes | bytearray]:
-    """Return the pages of one leaf; a column without a chunk is one that no record has. Raises ValueError if page 0
-    is too long."""
+    """Return the pages of one leaf. Columns that no record has are not in `chunks`. Raises ValueError if page 0 is too
+    long."""
     offsets = np.zeros(columns, "<u4")
     codes = np.tile(np.array(NO_VALUES, "<u8"), (columns, 1))
     pages: list[bytearray] = []
     waiting = sorted(chunks, key=lambda chunk: len(chunk.data))
     while waiting:
-        # From the end, so that each chunk is released once it is on its pages: the leaf is in memory only once.
+        # Pop chunks from the end, so that each chunk is released once it is on its pages. The leaf is in memory only
+        # once.
         chunk = waiting.pop()
         codes[chunk.number] = chunk.codes
         offsets[chunk.number] = _place(pages, chunk.data)
@@ -73,7 +75,7 @@ def encode_leaf(keys: Keys, antimatter: np.ndarray, columns: int, chunks: Iterab
 
 
 def _place(pages: list[bytearray], data: bytes) -> int:
-    """Append a chunk to the pages after page 0; return where it begins."""
+    """Append a chunk to the pages after page 0. Return the position of its first byte."""
     room = PAGE_BYTES - len(pages[-1]) if pages else 0
     if room == 0 or (len(data) > room and room < EMPTY_PAGE_TOLERANCE * PAGE_BYTES):
         pages.append(bytearray())
@@ -105,18 +107,19 @@ class PageZero:
 
     @property
     def size_bytes(self) -> int:
-        """Approximate memory: the rest of the page, and Python's texts and integers."""
+        """Approximate memory of the parts of the page that are kept, and of their Python texts and integers."""
         texts = 0 if self.keys.dtype == np.int64 else _TEXT_BYTES * len(self.keys)
         return self.page_bytes + texts + self.antimatter.nbytes + _INTEGER_BYTES * self.columns
 
     @cached_property
     def _ends(self) -> dict[int, int]:
-        """The upper bound of the end of each chunk, by its start: the next chunk, or the end of the leaf."""
+        """An upper bound of the end of each chunk, by its start: the start of the next chunk, or the end of the
+        leaf."""
         starts = sorted(offset for offset in self.offsets if offset)
         return dict(zip(starts, [*starts[1:], self.leaf_bytes], strict=True))
 
     def pages_of(self, number: int) -> range:
-        """Return the leaf's pages that hold a column; none for a column that no record has."""
+        """Return the leaf's pages that hold a column. A column that no record has is on no pages."""
         start = self.offsets[number]
         if start == 0:
             return range(0)

@@ -1,10 +1,10 @@
-"""Files of pages: at most 128 KiB each before compression, each with a checksum, located by a directory of lengths.
+"""Files of pages. A page has at most 128 KiB before compression, and a checksum. A directory of lengths locates pages.
 
     8 bytes  xxh3 of the rest of the page, seeded with the page's number, so that a misplaced page is refused too
     4 bytes  length before compression; the highest bit is set if the page is stored uncompressed
              the page, compressed unless that would make it longer
 
-All little endian. The footer holds the directory.
+Numbers are little endian. The footer holds the directory.
 """
 
 from __future__ import annotations
@@ -64,25 +64,25 @@ class PageWriter:
 ENTRY_BYTES = 1_000
 """Approximate overhead of a cached object: its arrays, its key, its slot."""
 CacheKey = tuple[str | int, ...]
-"""The unique name of a file, and the part of it."""
+"""The unique name of a file, and what identifies a part of the file."""
 
 
 class ReadCache:
-    """What was read of all files of a store, up to a number of bytes: the paper's buffer cache (section 6).
+    """A cache of limited size for parts of all files of a store, which the paper calls the buffer cache (section 6).
 
-    It holds decompressed pages, and what was decoded from pages that are always requested together. Cached objects must
-    not be modified. The least recently used are evicted first. Thread-safe.
+    The cache holds decompressed pages, and objects decoded from pages that are always requested together. Cached
+    objects must not be modified. The least recently used objects are evicted first. Thread-safe.
     """
 
     def __init__(self, most_bytes: int) -> None:
-        """Start empty; 0 caches nothing."""
+        """Create an empty cache. With `most_bytes` 0, nothing is cached."""
         self._most_bytes, self._bytes = most_bytes, 0
         self._kept: OrderedDict[CacheKey, tuple[Any, int]] = OrderedDict()
         self._changing = threading.Lock()
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of what is cached."""
+        """Total size of the cached objects."""
         return self._bytes
 
     def get(self, key: CacheKey) -> Any:
@@ -138,8 +138,8 @@ class PageReader:
         return len(self._starts) - 1
 
     def read(self, first: int, count: int = 1, *, keep: bool = True) -> list[bytes]:
-        """Return consecutive pages; those that are not cached are read at once. `keep`: cache them. Raises CorruptError
-        that names file and page."""
+        """Return consecutive pages. Pages that are not cached are read in one call; with `keep`, they are cached.
+        Raises CorruptError, which names the file and the page."""
         self._check_pages(first, count)
         pages = [self.cache.get((self.name, number)) for number in range(first, first + count)]
         missing = [place for place, page in enumerate(pages) if page is None]

@@ -1,4 +1,4 @@
-"""Add the place to an error: a `with` block whose CorruptErrors begin with the file, the leaf and the column."""
+"""Add the location (file, leaf or column) to the CorruptErrors of a `with` block."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Eight-byte codes that keep the order of values: minimum and maximum of each column, to skip what cannot match.
+"""Eight-byte codes that keep the order of values. Minimum and maximum codes let queries skip leaves that cannot match.
 
-Codes are monotonic, so `code(a) > code(b)` proves a > b; equal codes prove nothing, because texts may share their first
-eight bytes. Codes are unsigned, so numbers, texts and bytes compare in the same way.
+Codes are monotonic, so `code(a) > code(b)` proves a > b. Equal codes prove nothing, because texts may share their first
+eight bytes. Codes are unsigned, so codes of numbers, texts and bytes are compared in the same way.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from libraries.document_store.values import ValueKind
 
 LOWEST, HIGHEST = 0, (1 << 64) - 1
 NO_VALUES = (HIGHEST, LOWEST)
-"""The codes of a column without comparable values: no range matches them."""
+"""The codes of a column without comparable values. No range matches these codes."""
 
 _SIGN = 1 << 63
 _U64, _F64 = struct.Struct(">Q"), struct.Struct(">d")
 
 
 def code_of(kind: ValueKind, value: Any) -> int | None:
-    """Return the code of a value of that kind; None for a value without an order (NaN, another kind)."""
+    """Return the code of a value of this kind. Return None for NaN and for values of another kind."""
     if kind is ValueKind.INTEGER and type(value) is int and -_SIGN <= value < _SIGN:
         return value + _SIGN
     if kind is ValueKind.DOUBLE and type(value) is float and not math.isnan(value):
-        # Adding 0.0 turns -0.0 into 0.0: they compare as equal, so one must not prune the other.
+        # Adding 0.0 turns -0.0 into 0.0. Both are equal, so they must have the same code.
         bits: int = _U64.unpack(_F64.pack(value + 0.0))[0]
         return bits | _SIGN if bits < _SIGN else bits ^ HIGHEST
     if kind is ValueKind.TEXT and type(value) is str:
@@ -46,7 +46,7 @@ def _prefix(data: bytes) -> int:
 
 
 def codes_of_numbers(kind: ValueKind, values: np.ndarray) -> tuple[int, int]:
-    """Return the lowest and highest code of integers, doubles or booleans; NaN, which no range contains, is skipped."""
+    """Return the lowest and highest code of integers, doubles or booleans. Skip NaN, which no range contains."""
     if kind is ValueKind.DOUBLE:
         values = values[~np.isnan(values)]
     if not len(values):
@@ -59,12 +59,12 @@ def codes_of_numbers(kind: ValueKind, values: np.ndarray) -> tuple[int, int]:
 
 
 def codes_of_texts(offsets: np.ndarray, data: bytes | memoryview | np.ndarray) -> tuple[int, int]:
-    """Return the lowest and highest code of texts or bytes, `data[offsets[i] : offsets[i + 1]]` each."""
+    """Return the lowest and highest code of texts or bytes. Text i is `data[offsets[i] : offsets[i + 1]]`."""
     lengths = np.diff(offsets)
     if not len(lengths):
         return NO_VALUES
     padded = np.concatenate((np.frombuffer(data, np.uint8), np.zeros(8, np.uint8)))
-    # The eight bytes from each position on, as a view of overlapping rows.
+    # Row i of this view is the eight bytes that start at position i, so rows overlap.
     windows = np.ndarray((len(padded) - 7, 8), np.uint8, padded, strides=(1, 1))[offsets[:-1]]
     codes = windows.view(">u8").ravel().astype(np.uint64)
     # Bytes after the end of a short text count as zero, which sorts "a" before "a\0...".
@@ -75,9 +75,9 @@ def codes_of_texts(offsets: np.ndarray, data: bytes | memoryview | np.ndarray) -
 
 
 def may_hold(codes: Sequence[int], kind: ValueKind, low: Any, high: Any) -> bool:
-    """Return whether a column with these lowest and highest codes may hold a value from low to high; None is unbounded.
+    """Return whether a column with these lowest and highest codes may hold a value from low to high (None: unbounded).
 
-    Integers and doubles are compared as numbers. Bounds of another kind than the column's, and NaN, exclude nothing.
+    Integers and doubles are compared by value. Returns True if a bound is NaN or of another kind than the column.
     """
     lowest, highest = codes
     low_code = LOWEST if low is None else code_of(kind, _converted(kind, low, math.ceil))
@@ -88,7 +88,7 @@ def may_hold(codes: Sequence[int], kind: ValueKind, low: Any, high: Any) -> bool
 
 
 def _converted(kind: ValueKind, bound: Any, rounded: Callable[[float], int]) -> Any:
-    """Convert a number to the column's kind, on the same side of all values of that kind."""
+    """Convert a bound to the column's kind, so that all values of that kind stay on the same side of the bound."""
     if kind is ValueKind.INTEGER and type(bound) is float and abs(bound) < _SIGN:
         return rounded(bound)
     if kind is ValueKind.DOUBLE and type(bound) is int and -_SIGN <= bound < _SIGN:

@@ -1,4 +1,4 @@
-"""Find the entries that remain after a merge: of each key the newest (paper, 4.4 and 4.5).
+"""Find the entries that remain after a merge, which are the newest entries of each key (paper, 4.4 and 4.5).
 
 Reads only keys, one leaf of each component at a time, and merges whole arrays.
 """
@@ -15,15 +15,15 @@ from libraries.document_store.layouts.keys import empty_keys
 from libraries.document_store.layouts.layout import ComponentLeaf, KeyKind, Keys
 
 _BUFFERED_KEYS = 15_000
-"""Minimum number of keys per component that are merged at once, because leaves of rows have few."""
+"""Minimum number of keys per component that are merged at once. Leaves of rows have fewer keys."""
 
 LeafType = TypeVar("LeafType", bound=ComponentLeaf)
 
 
 @dataclass(frozen=True)
 class Picked:
-    """Remaining entries in ascending key order: for each its component (0 is the newest) and its position among all
-    entries of that component, including anti-matter."""
+    """Remaining entries in ascending key order. An entry has a component (0 is the newest) and its position among all
+    entries of that component, including deletion markers (anti-matter)."""
 
     keys: Keys
     components: np.ndarray
@@ -34,12 +34,12 @@ class Picked:
         return len(self.keys)
 
     def part(self, choice: slice | np.ndarray) -> Picked:
-        """Return some of them."""
+        """Return the entries at these positions."""
         return Picked(self.keys[choice], self.components[choice], self.entries[choice], self.antimatter[choice])
 
 
 def joined(parts: Sequence[Picked]) -> Picked:
-    """Concatenate several."""
+    """Concatenate several parts."""
     return Picked(
         np.concatenate([part.keys for part in parts]),
         np.concatenate([part.components for part in parts]),
@@ -55,7 +55,7 @@ class ComponentCursor(Generic[LeafType]):
     leaves: list[LeafType | None]
     kind: KeyKind
     starts: np.ndarray = field(init=False)
-    """For each leaf the position of its first entry in the component, then the total number."""
+    """For each leaf the position of its first entry in the component; at the end, the total number of entries."""
 
     def __post_init__(self) -> None:
         counts = [leaf.count for leaf in self.leaves if leaf is not None]
@@ -72,7 +72,7 @@ class ComponentCursor(Generic[LeafType]):
 
     @property
     def last_key(self) -> Keys:
-        """The last key that was read, in an array of one."""
+        """The last key that was read, in an array of length 1."""
         return self._keys[-1:]
 
     def read_ahead(self) -> None:
@@ -89,7 +89,7 @@ class ComponentCursor(Generic[LeafType]):
         self._keys, self._antimatter = np.concatenate(keys), np.concatenate(antimatter)
 
     def take(self, component: int, limit: Keys | None) -> Picked:
-        """Return the entries up to a key; for None, all that were read."""
+        """Return the entries up to the key in `limit`. For None, return all entries that were read."""
         count = len(self._keys)
         if limit is not None:
             count = int(np.searchsorted(self._keys, limit[0], side="right"))
@@ -100,22 +100,23 @@ class ComponentCursor(Generic[LeafType]):
         return taken
 
     def leaf(self, number: int) -> LeafType:
-        """Return a leaf that was not released."""
+        """Return a leaf, which must not be released yet."""
         leaf = self.leaves[number]
         assert leaf is not None
         return leaf
 
     def release(self, before: int) -> None:
-        """Release the leaves before that number, and what they hold."""
+        """Release the leaves with smaller numbers, and the data that they hold."""
         self.leaves[:before] = [None] * before
 
 
 def reconcile(sources: Sequence[ComponentCursor[LeafType]], drop_antimatter: bool) -> Iterator[Picked]:
-    """Yield all remaining entries, in parts; each source, newest first, has unique and sorted keys."""
+    """Yield all remaining entries in parts. Sources are given newest first; the keys of a source are sorted and
+    unique."""
     while True:
         for source in sources:
             source.read_ahead()
-        # Entries after the last key read of an unfinished component may still meet a key of that component.
+        # Unread keys of a component come after the last key that was read, so later entries are not decided yet.
         open_ends = [source.last_key for source in sources if not source.is_whole]
         limit = min(open_ends, key=lambda keys: keys[0]) if open_ends else None
         taken = joined([source.take(component, limit) for component, source in enumerate(sources)])
@@ -129,7 +130,7 @@ def reconcile(sources: Sequence[ComponentCursor[LeafType]], drop_antimatter: boo
 
 
 def _newest(taken: Picked) -> Picked:
-    """Sort and keep the first entry of each key: entries of newer components come before those of older ones."""
+    """Sort, and keep the newest entry of each key. Entries of newer components come first in `taken`."""
     order = np.argsort(taken.keys, kind="stable")
     keys = taken.keys[order]
     is_first = np.ones(len(keys), np.bool_)

@@ -1,11 +1,11 @@
-"""Leaves of whole rows, for `vector` and `open`: as many rows as fit on one page; larger rows use several pages.
+"""Leaves of whole rows, for `vector` and `open`. A leaf has as many rows as fit on a page; a larger row uses several.
 
     16 bytes  entries, anti-matter among them, bytes of the keys, bytes of all rows
               the keys; then, if there is anti-matter, one bit per entry (highest bit first)
               4 bytes per row: its end, counted from the start of the first row
               the rows, as encoded by the layout
 
-All little endian.
+Numbers are little endian.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ HEADER_BYTES = _HEADER.size
 
 @dataclass(frozen=True)
 class RowLeaf:
-    """A decoded leaf. Row i of the records without anti-matter is `rows[ends[i - 1] : ends[i]]`."""
+    """A decoded leaf. Its records are the entries that are not marked as deleted. Record i is `rows[ends[i - 1] :
+    ends[i]]`."""
 
     keys: Keys
     antimatter: np.ndarray
@@ -45,7 +46,7 @@ class RowLeaf:
 
 
 def antimatter_bits(antimatter: np.ndarray) -> bytes:
-    """Return one bit per entry if any is anti-matter, else nothing."""
+    """Return one bit per entry if an entry is marked as deleted, else no bytes."""
     return np.packbits(antimatter).tobytes() if antimatter.any() else b""
 
 
@@ -62,7 +63,7 @@ def antimatter_of(count: int, antimatter_count: int, bits: memoryview) -> np.nda
 
 
 def encode_leaf(keys: Keys, antimatter: np.ndarray, rows: Sequence[bytes | memoryview]) -> list[bytes]:
-    """Return the pages of one leaf; rows are those of the entries without anti-matter."""
+    """Return the pages of one leaf. `rows` has a row for each entry that is not marked as deleted."""
     key_bytes = encode_keys(keys)
     ends = np.cumsum(np.fromiter(map(len, rows), np.int64, len(rows)))
     rows_bytes = int(ends[-1]) if len(ends) else 0

@@ -1,7 +1,7 @@
-"""The row layouts: leaves of one page, whose rows are MessagePack (`open`) or compacted (`vector`).
+"""The row layouts. A leaf is one page, with rows as MessagePack (`open`) or in compacted form (`vector`).
 
-Keys and rows are on the same pages, as in the row stores that the paper compares with, so reading one reads both. This
-module converts rows to MessagePack; `row_leaves.py` defines the bytes of a leaf.
+Keys and rows are on the same pages, as in the row stores that the paper compares with, so reading keys reads rows too.
+This module converts rows to MessagePack; `row_leaves.py` defines the bytes of a leaf.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ from libraries.document_store.shredding.columns import KEY
 
 
 class RowsLeaf(LeafFacts):
-    """One leaf of rows. It keeps what it read: get a new object from the component's `leaves` to release it."""
+    """One leaf of rows. It keeps the data that it read. To release them, get a new object from the component's
+    `leaves`."""
 
     def __init__(
         self, pages: PageReader, first_page: int, entry: LeafEntry, kind: KeyKind, schema: Schema,
         vector: VectorRows | None,
     ) -> None:  # fmt: skip
-        """`vector` has the names of compacted rows; without it rows are plain MessagePack."""
+        """`vector` converts compacted rows. If it is None, rows are plain MessagePack."""
         super().__init__(pages, first_page, entry, kind, schema)
         self._vector = vector
 
@@ -50,7 +51,7 @@ class RowsLeaf(LeafFacts):
         return self._leaf.keys, self._leaf.antimatter
 
     def may_match(self, number: int, low: Any, high: Any) -> bool:
-        """See `ComponentLeaf`; only keys are known."""
+        """See `ComponentLeaf`. Only the key's column can be excluded."""
         return number != KEY or may_hold_keys(self._entry, low, high)
 
     def columns(self, numbers: Iterable[int], ordinals: np.ndarray | None = None) -> dict[int, Column]:

@@ -1,4 +1,4 @@
-"""Find what a merge can copy: leaves whose keys no other component overlaps; and between them leaves to merge.
+"""Separate the leaves that a merge can copy, because no other component overlaps their keys, from leaves to merge.
 
 With ascending keys, as in many stores, components do not overlap at all, and their merge is a copy.
 """
@@ -22,7 +22,7 @@ class Bounds:
     is_kept: np.ndarray
 
     def overlaps(self, others: Bounds) -> np.ndarray:
-        """Return for each of the others' leaves whether a leaf here may share a key with it."""
+        """Return for each leaf of `others` whether a leaf of this component may share a key with it."""
         if not len(self.min_keys):
             return np.zeros(len(others.min_keys), np.bool_)
         places = np.searchsorted(self.min_keys, others.max_keys, side="right") - 1
@@ -45,7 +45,7 @@ class Mixed:
 
 
 def segments(components: Sequence[Bounds]) -> Iterator[Copied | Mixed]:
-    """Yield all leaves of all components in ascending key order; segments share no keys."""
+    """Yield all leaves of all components in ascending key order. No key is in two segments."""
     following = [0] * len(components)
     for component, leaf in _copied(components):
         key = components[component].min_keys[leaf : leaf + 1]

@@ -1,7 +1,7 @@
-"""Rows without names: the vector-based format, compacted by the inferred schema, in Python.
+"""Encode rows without field names, in the vector-based format, which is compacted by the inferred schema.
 
-After 'An LSM-based Tuple Compaction Framework' (the paper's [22], described in its 2.2): the structure of a record is
-separate from its values, and field names are replaced by numbers of the schema. One row is
+The format follows 'An LSM-based Tuple Compaction Framework' (reference [22] of the paper, described in section 2.2).
+The structure of a record is separate from its values, and field names are replaced by numbers of the schema. One row is
 
     4 varints    the sizes in bytes of the four vectors that follow
     tags         one byte per value, depth first; after OBJECT and ARRAY a varint with the number of their values
@@ -10,7 +10,7 @@ separate from its values, and field names are replaced by numbers of the schema.
     lengths      a varint per text, binary and name without a number
     variable     their bytes, to the row's end
 
-This module is the specification, and runs if the kernels are not built; `vector_rows.py` chooses.
+This Python module is the specification, and is used if the C kernels are not built (`vector_rows.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from libraries.document_store.schema import Schema
 
 OBJECT, ARRAY, NULL, FALSE, TRUE, INT8, INT16, INT32, INT64, DOUBLE, TEXT, BINARY = range(12)
 MOST_NAMES = (1 << 21) - 2
-"""A number takes at most 3 bytes, so that no row exceeds three times its size as MessagePack plus 32 bytes."""
+"""Maximum number of names. A name's number takes at most 3 bytes, which limits a row to three times its size as
+MessagePack plus 32 bytes."""
 
 _INTEGERS = {
     INT8: struct.Struct("<b"),

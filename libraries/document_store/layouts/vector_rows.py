@@ -1,4 +1,4 @@
-"""Encode and decode many rows of the vector-based format at once: in C if the kernels are built, else by `vector.py`.
+"""Encode and decode many rows of the vector-based format at once, in C if the kernels are built, else with `vector.py`.
 
 This module maps parameters and error codes of the C functions. Pages and leaves are handled elsewhere.
 """
@@ -23,7 +23,7 @@ _WORDS = {
     -4: "it is not a row of the vector-based format",
 }
 _EXPANSION = 4
-"""Initial room for decoded rows, as a multiple of their compacted size."""
+"""Initial size of the buffer for decoded rows, as a multiple of their compacted size."""
 _GROWTH = (3, 32)
 """Compacted rows have at most 3 times the bytes of MessagePack, plus 32 bytes (`vector.MOST_NAMES`)."""
 
@@ -32,7 +32,7 @@ class VectorRows:
     """Converts rows with the names of one schema. Thread-safe."""
 
     def __init__(self, names: Sequence[str], *, use_native: bool | None = None) -> None:
-        """`use_native`: False uses Python, None the kernels if they are built."""
+        """If `use_native` is False, use Python. If it is None, use the C kernels if they are built."""
         self._names = names
         self._numbers = {name: number for number, name in enumerate(names)}
         self._native = kernels.library if use_native is not False else None

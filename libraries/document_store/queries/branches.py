@@ -1,7 +1,7 @@
-"""Locate a plan's fields in one schema: the branches of each position, and the leaves that show what exists.
+"""Locate a plan's fields in one schema: the branches of each position, and the leaves to read.
 
-A position may hold values of several kinds, each a branch with its own leaves. One leaf below an object or array
-suffices to know that it exists.
+A position may hold values of several kinds. Each kind is a branch with its own leaves. To test whether an object or
+array exists, it suffices to read one leaf below it.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class Use(enum.IntFlag):
     """What a plan needs of a field."""
 
     KINDS = 1
-    """Whether it exists, and of which kind."""
+    """Whether the field exists, and its kind."""
     SCALARS = 2
-    """Its value if it is not an array or object; those count as missing."""
+    """Its value; arrays and objects count as missing."""
     WHOLE = 4
     """Its value of any kind."""
 
@@ -54,7 +54,7 @@ class Branch:
     kind: ValueKind
     node: int
     leaf: Leaf
-    """Its own leaf, or for an array or object a leaf below it."""
+    """The leaf of this branch. For an array or object, a leaf below it."""
 
 
 class Places:
@@ -88,7 +88,8 @@ class Places:
             yield from self.leaves(below)
 
     def witness(self, node: int) -> Leaf:
-        """Return the cheapest leaf that shows whether a node exists: in the fewest arrays, with the smallest values."""
+        """Return the fastest leaf to read that shows whether a node exists: in the fewest arrays, with the smallest
+        values."""
         return min(self.leaves(node), key=lambda leaf: (len(leaf.array_levels), _COSTS[leaf.kind], leaf.number))
 
 
@@ -158,7 +159,7 @@ def _operand_uses(expression: Expression, use: Use) -> Iterator[tuple[Expression
 
 
 def needed_leaves(plan: Plan, places: Places) -> set[int]:
-    """Return the numbers of the leaves that the plan's fields and items require, including the key's."""
+    """Return the numbers of the leaves that the plan's fields and items require, including the leaf of the key."""
     needed = {0}
     for read, use in uses_of(plan).items():
         for branch in places.branches(absolute(plan, read.of, read.path)):

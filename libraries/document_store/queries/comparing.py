@@ -1,4 +1,4 @@
-"""Compare a column of numbers with a constant by an exact comparison of the column's own kind.
+"""Convert the comparison of a numeric column with a constant to an exact comparison with a constant of its own kind.
 
 Generated code then compares integers with integers and doubles with doubles, without rounding.
 """
@@ -10,11 +10,11 @@ import math
 from libraries.document_queries.values import INTEGER_HIGHEST, INTEGER_LOWEST
 
 Comparison = tuple[str, int | float] | bool
-"""An operator and a constant of the column's kind; or the result for each value except NaN."""
+"""An operator and a constant of the column's kind. A bool is the result for every value except NaN."""
 
 
 def for_integers(operator: str, value: int | float) -> Comparison:
-    """Return the comparison for integers with a number that is not NaN."""
+    """Return how to compare integers with `value`, which is not NaN."""
     if isinstance(value, int):
         return operator, value
     if math.isfinite(value) and value.is_integer() and INTEGER_LOWEST <= int(value) <= INTEGER_HIGHEST:
@@ -27,7 +27,7 @@ def for_integers(operator: str, value: int | float) -> Comparison:
 
 
 def for_doubles(operator: str, value: int | float) -> Comparison:
-    """Return the comparison for doubles with a number that is not NaN."""
+    """Return how to compare doubles with `value`, which is not NaN."""
     near = float(value)
     if near == value:
         return operator, near

@@ -1,6 +1,6 @@
-"""Choose the way to execute a plan over a snapshot, part by part, and skip what no way needs to read.
+"""Execute a plan over a snapshot, part by part, and skip parts and columns that need not be read.
 
-All ways give equal answers; 'auto' uses generated code over what is stored, columns or rows.
+Every way of execution gives the same answer. 'auto' uses generated code over what is stored, columns or rows.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Way = Literal["auto", "rows", "columns", "generated-rows", "generated-columns"]
 WAYS: tuple[Way, ...] = get_args(Way)
 
 MOST_BY_INDEX = 0.1
-"""Maximum share of documents that an index may select for single lookups; above it, all documents are scanned."""
+"""Maximum share of documents that an index may select. If it selects more, all documents are scanned."""
 
 
 def execute(snapshot: Snapshot, plan: Plan, way: Way = "auto", use_indexes: bool = True) -> list[Row]:
-    """Return the answer to a plan over a snapshot; indexes do not change it. Raises QueryError, CorruptError."""
+    """Return the answer to a plan. Indexes do not change the answer. Raises QueryError or CorruptError."""
     if way not in WAYS:
         raise QueryError(f"unknown way of execution {way!r}; allowed are {', '.join(WAYS)}")
     if plan.counts_documents_only:
@@ -55,12 +55,12 @@ class _Fitted:
     """A plan for one schema."""
 
     schema: Schema
-    """Held so that no other object gets its id."""
+    """A reference that keeps the schema alive, so that no other object gets its id."""
     is_interpreted: bool
     function: Function | None
-    """None: no tuple can come from this schema."""
+    """None if no tuple can come from this schema."""
     bounds: tuple[tuple[Bounds, ...], ...]
-    """For each required range, the leaves that may have a value in it, with both ends."""
+    """For each required range, the leaves that may have a value in the range, and both ends."""
 
 
 class _Generated:
@@ -94,7 +94,7 @@ class _Generated:
     def _fitted_to(self, schema: Schema) -> _Fitted:
         if id(schema) not in self._fitted:
             places = Places(schema)
-            # Arrays and objects as values are interpreted, as are paths beyond the schema's limit.
+            # If arrays or objects are needed as values, or paths exceed the schema's limit, interpret the plan.
             is_interpreted = wants_nested_values(self.plan, places)
             function = None if is_interpreted else function_for(self.plan, self.spelled, places)
             bounds = tuple(bounds_of(places, wanted) for wanted in self.ranges)
@@ -109,7 +109,7 @@ def index_of(snapshot: Snapshot, plan: Plan) -> str | None:
 
 
 def _parts(snapshot: Snapshot, plan: Plan) -> Iterator[QueryPart]:
-    """Yield all parts; or, if an index selects few documents, only those with them."""
+    """Yield all parts. If an index selects few documents, yield only parts with these documents."""
     found = _told_by_an_index(snapshot, plan)
     return snapshot.parts() if found is None else snapshot.parts(found[1])
 

@@ -1,7 +1,7 @@
-"""Interpret a plan over what a store has: decoded rows, or columns that are assembled into dicts.
+"""Interpret a plan over dicts, which are decoded from rows or assembled from columns.
 
-The paper's figure 9e shows that columns can be slower than rows here: they save reading, but assembling them costs more
-than that.
+Columns can be slower than rows here, because assembling dicts costs more time than reading fewer bytes saves (figure 9e
+of the paper).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def interpret_rows(parts: Iterable[QueryPart], plan: Plan) -> list[Row]:
 
 
 def interpret_columns(parts: Iterable[QueryPart], plan: Plan) -> list[Row]:
-    """Return the answer by assembling what the plan reads. Raises QueryError, CorruptError."""
+    """Return the answer by assembling dicts from the columns that the plan reads. Raises QueryError or CorruptError."""
     interpretation = Interpretation(plan)
     for part in parts:
         interpretation.add(part.keys.tolist(), assembled(part, plan))
@@ -52,7 +52,8 @@ def assembled(part: QueryPart, plan: Plan) -> list[dict[str, Any]]:
 
 
 def reaches_rest(part: QueryPart, plan: Plan) -> bool:
-    """Return whether values that the plan reads may be in the column beyond the schema's limit, in this part."""
+    """Return whether, in this part, the column for paths beyond the schema's limit may hold values that the plan
+    reads."""
     leaf = part.schema.rest
     if leaf is None:
         return False
@@ -61,7 +62,7 @@ def reaches_rest(part: QueryPart, plan: Plan) -> bool:
 
 
 def reduced(schema: Schema, leaf_numbers: Iterable[int]) -> Schema:
-    """Return the schema with only these leaves, renumbered in their order, and their ancestors."""
+    """Return a schema with only these leaves and their ancestors. Leaves are renumbered in order."""
     kept = {ROOT}
     for number in leaf_numbers:
         node = schema.leaf_nodes[number]

@@ -1,4 +1,4 @@
-"""Protocols of what queries need of a store: a snapshot and its parts. Tests and other stores can implement them."""
+"""Protocols for a snapshot and its parts, which queries read. Tests and other stores can implement them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from libraries.document_store.shredding import CodedColumn, Column
 
 
 class QueryPart(Protocol):
-    """Some documents of a snapshot, at most one leaf of a component; parts have disjoint keys."""
+    """Some documents of a snapshot, at most one leaf of a component. No key is in two parts."""
 
     @property
     def count(self) -> int:
@@ -20,21 +20,21 @@ class QueryPart(Protocol):
 
     @property
     def schema(self) -> Schema:
-        """Its schema; a leaf's number means the same in all parts of one snapshot."""
+        """The schema of the part. A leaf number means the same leaf in all parts of one snapshot."""
 
     @property
     def keys(self) -> np.ndarray:
-        """Return the keys of its documents, ascending: int64, or objects that are str."""
+        """Return the keys of the part's documents in ascending order: int64, or an object array of str."""
 
     @property
     def columnar(self) -> bool:
-        """Whether columns are stored; otherwise rows are, and columns would be made from them."""
+        """Whether the part stores columns. Otherwise it stores rows, and `columns` converts them."""
 
     def rows(self) -> list[bytes]:
         """Return documents as MessagePack, in key order."""
 
     def columns(self, leaf_numbers: Iterable[int]) -> dict[int, Column]:
-        """Return columns of those leaves, in key order; a number that the part's schema lacks is omitted."""
+        """Return the columns of these leaves, in key order. Numbers that the part's schema lacks are omitted."""
 
     def coded_columns(self, leaf_numbers: Iterable[int]) -> Mapping[int, Column | CodedColumn]:
         """Like `columns`, but texts with few distinct values may be returned as codes.
@@ -49,7 +49,7 @@ class Snapshot(Protocol):
     """The store at one moment."""
 
     def count(self) -> int:
-        """Return the number of documents, by keys alone."""
+        """Return the number of documents. Reads only keys."""
 
     def most(self) -> int:
         """Return an upper bound of the number of documents; reads nothing."""
@@ -58,6 +58,6 @@ class Snapshot(Protocol):
         """Yield all non-empty parts, in any order. With `keys`, only documents with these keys."""
 
     def index_keys(self, path: str, low: object, high: object, most: float) -> np.ndarray | None:
-        """Return keys of documents with a value at `path` from `low` to `high`, possibly with others.
+        """Return the keys of documents with a value at `path` from `low` to `high`, and possibly a few other keys.
 
-        Returns None if the path is not indexed or there are more than `most`."""
+        Returns None if the path is not indexed or there are more than `most` keys."""

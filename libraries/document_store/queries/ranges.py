@@ -1,6 +1,6 @@
-"""Ranges that a plan's filters require of single fields: they save reading columns, and an index can answer them.
+"""Find the ranges that a plan's filters require of single fields. They let queries skip parts or use an index.
 
-Only conditions that every tuple must meet count: the parts of top-level `And`s. A range may be wider than the
+Only conditions that every tuple must meet count, which are the parts of top-level `And`s. A range may be wider than the
 condition, never narrower.
 """
 
@@ -23,17 +23,18 @@ _MIRRORED = {"=": "=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 @dataclass(frozen=True)
 class Range:
-    """A value at `path` must be from `low` to `high`, both of one kind (integer and double are both numbers)."""
+    """A value at `path` must be from `low` to `high`. Both have the same kind, or one is an integer and one a
+    double."""
 
     path: Path
     low: Scalar
-    """None: no lower bound."""
+    """None means no lower bound."""
     high: Scalar
-    """None: no upper bound."""
+    """None means no upper bound."""
 
     @property
     def is_of_documents(self) -> bool:
-        """Whether the value belongs to the document, not to items."""
+        """Whether the value belongs to the document itself, not to items of an array."""
         return ITEMS not in self.path
 
 
@@ -43,7 +44,7 @@ def ranges_of(plan: Plan) -> tuple[Range, ...]:
     found: dict[tuple[Path, ValueKind] | int, Range] = {}
     for number, wanted in enumerate(found for step in steps for found in _demanded(plan, step.condition)):
         kind = _kind(wanted)
-        # Different items may meet each range, so ranges of items are not combined.
+        # Each range may be met by a different item, so ranges of items are not combined.
         like = ValueKind.DOUBLE if kind in _NUMBERS else kind
         place = (wanted.path, like) if wanted.is_of_documents else number
         found[place] = _both(found[place], wanted) if place in found else wanted
@@ -84,7 +85,7 @@ def _demanded(plan: Plan, condition: Condition) -> Iterator[Range]:
 
 
 Bounds = tuple[int, Scalar, Scalar]
-"""Number of a leaf, and both ends as values of its kind; None is unbounded."""
+"""The number of a leaf, and both ends as values of its kind. None means unbounded."""
 
 
 def bounds_of(places: Places, wanted: Range) -> tuple[Bounds, ...]:
@@ -105,7 +106,7 @@ def may_match(part: QueryPart, bounds: Iterable[Bounds]) -> bool:
 
 
 def _ends(kind: ValueKind, wanted: Range) -> tuple[Scalar, Scalar] | None:
-    """Return both ends as values of the kind; None if no value of the kind is between them."""
+    """Return both ends as values of the kind. Return None if no value of the kind is in the range."""
     if kind not in _NUMBERS:
         return wanted.low, wanted.high
     ends: list[Scalar] = []

@@ -1,6 +1,6 @@
-"""Documents to columns: rows of MessagePack become a schema and one column for each of its leaves.
+"""Convert documents to columns: rows of MessagePack become a schema and a column for each of its leaves.
 
-C is the fast implementation, `reference` the specification.
+The C code is the fast implementation, the module `reference` is the specification.
 """
 
 from __future__ import annotations

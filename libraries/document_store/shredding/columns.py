@@ -28,7 +28,7 @@ class Texts:
     """Concatenated byte strings."""
 
     offsets: np.ndarray
-    """int64, one more than there are strings: the start of each in `data`, and the end of the last; the first is 0."""
+    """The start of each string in `data`, and at the end the length of `data` (int64)."""
     data: np.ndarray
     """uint8."""
 
@@ -62,10 +62,10 @@ class Column:
 
     leaf: Leaf
     levels: np.ndarray
-    """uint8: definition levels with the leaf's null flag, and delimiters (paper, 3.1)."""
+    """Definition levels with the leaf's null flag, and delimiters (uint8; paper, 3.1)."""
     values: Values
-    """One value for each level that is the leaf's largest; the key's column has one for each token, with level 0 if the
-    record was deleted (3.3). Leaves without values have an empty array."""
+    """One value for each token with the leaf's largest level. The key's column has a value for each token; tokens of
+    deleted records have level 0 (3.3). Leaves without values have an empty array."""
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
@@ -89,13 +89,13 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodedColumn:
-    """A column of texts with few distinct values: each of them once, and a code per value."""
+    """A column of texts with few distinct values. It stores each distinct text once, and a code per value."""
 
     leaf: Leaf
     levels: np.ndarray
     """As in Column."""
     codes: np.ndarray
-    """int32, instead of each value: its index in `different`."""
+    """For each value, its index in `different` (int32)."""
     different: Texts
     """The distinct texts."""
 
@@ -111,24 +111,24 @@ class CodedColumn:
 
 
 def is_text(kind: ValueKind) -> bool:
-    """Return whether the values of such a leaf are Texts."""
+    """Return whether the values of a leaf of this kind are Texts."""
     return kind in (ValueKind.TEXT, ValueKind.BINARY, ValueKind.REST)
 
 
 def values_of(kind: ValueKind, values: Sequence[object]) -> Values:
-    """Make a column's values from Python's: int, float, bool, or bytes for Texts."""
+    """Make a column's values from Python values: int, float, bool, or bytes for Texts."""
     if is_text(kind):
         return Texts.of(values)  # type: ignore[arg-type]
     return np.array(values, _DTYPES[kind])
 
 
 def dtype_of(kind: ValueKind) -> np.dtype:
-    """Return the dtype of values of such a leaf that are not Texts."""
+    """Return the dtype of the values of a leaf of this kind, which must not be Texts."""
     return np.dtype(_DTYPES[kind])
 
 
 def key_column(leaf: Leaf, keys: Sequence[int] | Sequence[str] | np.ndarray, is_antimatter: np.ndarray) -> Column:
-    """Return the key's column; `is_antimatter` (bool, one per key) marks deleted records."""
+    """Return the key's column. `is_antimatter` (bool, one per key) marks deleted records."""
     levels = np.where(np.asarray(is_antimatter, np.bool_), np.uint8(0), np.uint8(1))
     if leaf.kind is ValueKind.TEXT:
         return Column(leaf, levels, Texts.of([str(key).encode() for key in keys]))

@@ -1,7 +1,6 @@
-"""Choose which paths get the remaining columns if documents bring more than a schema allows: the most frequent ones.
+"""Give a schema's remaining columns to the most frequent new paths, if documents have more paths than it allows.
 
-Runs once in the life of a store, when the schema becomes full: paths with written columns keep them. It walks decoded
-documents; tokens and files are handled elsewhere.
+Runs only once in the life of a store, when the schema becomes full, because paths with written columns keep them.
 """
 
 from __future__ import annotations
@@ -16,18 +15,19 @@ from libraries.document_store.shredding.reference import see
 from libraries.document_store.values import ValueKind
 
 CONSIDERED = 8
-"""Multiple of the schema's limit up to which paths are counted; with data used as field names, the first ones."""
+"""Multiple of the schema's limit up to which paths are counted. Further paths are ignored."""
 
 _WITHOUT_COLUMN = (ValueKind.ARRAY, ValueKind.OBJECT, ValueKind.REST)
 
 
 def becomes_full(before: Schema, after: Schema) -> bool:
-    """Return whether these documents brought more paths than fit."""
+    """Return whether the documents between both schemas had more paths than the schema allows."""
     return len(before.leaves) < before.limit and before.rest is None and after.rest is not None
 
 
 def most_frequent(rows: Sequence[bytes], schema: Schema) -> Schema:
-    """Return the schema filled to its limit with the most frequent new paths of the rows; ties go to the first."""
+    """Return the schema, filled to its limit with the most frequent new paths of the rows. In ties the first path
+    wins."""
     counting = _Counting(replace(schema, limit=schema.limit * CONSIDERED))
     counting.count(messagepack.decode(row) for row in rows)
     nodes, first = counting.schema().nodes, len(schema.nodes)

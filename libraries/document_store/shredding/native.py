@@ -1,4 +1,4 @@
-"""Call the kernels that make columns: from rows (with the same tokens as `reference`), and from other columns."""
+"""Call the C kernels that make columns from rows (with the same tokens as `reference`) or from other columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from libraries.document_store.values import ValueKind
 
 
 def shred(rows: Sequence[bytes], schema: Schema) -> tuple[Schema, list[Column]] | int:
-    """Return the extended schema and its leaves' columns, or the number of the first row that cannot be stored."""
+    """Return the extended schema and the columns of its leaves, or the number of the first row that cannot be
+    stored."""
     return _shred(rows, schema, keeps=True)
 
 
@@ -84,7 +85,7 @@ def _columns(kernel: ctypes.CDLL, handle: ctypes.c_void_p, schema: Schema) -> It
 def take_of(columns: Sequence[Column], ordinals: np.ndarray) -> Column | None:
     """Return the records at these positions (int64) of consecutive columns of one leaf.
 
-    Returns None if C finds that some do not exist."""
+    Returns None if some of the positions do not exist."""
     kernel, leaf, given = kernels.loaded(), columns[0].leaf, kernels.Given(columns)
     width = 0 if is_text(leaf.kind) else dtype_of(leaf.kind).itemsize
     which = 2 if leaf.number == KEY else int(leaf.has_values)

@@ -1,7 +1,7 @@
-"""Extended Dremel in plain Python (paper, 3.1 and 3.2): the specification of the shredder, used if C is not built.
+"""Shred documents with extended Dremel in plain Python (paper, 3.1 and 3.2). Used if the C kernels are not built.
 
-All documents first extend the schema, then all are written as tokens of all leaves. Input is decoded, checked
-documents.
+This module is the specification of the shredder. All documents first extend the schema. Then they are written as tokens
+of all leaves. Input is decoded, checked documents.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def infer(documents: Iterable[dict[str, Any]], schema: Schema) -> Schema:
-    """Return the schema extended by all that these documents have."""
+    """Return the schema, extended by the paths and types of these documents."""
     growing = Growing(schema)
     for document in documents:
         see(document, growing)
@@ -28,7 +28,7 @@ def infer(documents: Iterable[dict[str, Any]], schema: Schema) -> Schema:
 
 
 def see(document: dict[str, Any], growing: Growing) -> None:
-    """Extend a schema by what one document has."""
+    """Extend a schema by the paths and types of one document."""
     for name, value in document.items():
         _see(growing, ROOT, name, value)
 
@@ -58,7 +58,7 @@ class _Stream:
         self._delimited = False
 
     def delimiter(self, level: int) -> None:
-        # Consecutive delimiters become the outermost, which implies that the inner arrays ended too (3.1).
+        # Of consecutive delimiters keep the outermost, which implies that the inner arrays ended too (3.1).
         if self._delimited:
             self.levels.pop()
         self.levels.append(level)
@@ -66,7 +66,7 @@ class _Stream:
 
 
 class Shredder:
-    """Writes documents into the columns of a schema that has all of their paths."""
+    """Writes documents into the columns of a schema that has all paths of the documents."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -133,7 +133,7 @@ class Shredder:
             stream.delimiter(level - 1)
 
     def _position(self, branches: Sequence[int], level: int, value: Any) -> None:
-        """Write a value in an object or array of that level.
+        """Write a value in an object or array of this level.
 
         A null goes to all branches of a union; otherwise the other branches are written as if the value were
         missing."""

@@ -1,4 +1,4 @@
-"""Choose between the two shredders, and define their result."""
+"""Choose between the shredders in C and Python, and define their result."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class Shredded:
     """Records as columns."""
 
     schema: Schema
-    """The given schema, extended by all that the records have."""
+    """The given schema, extended by the paths and types of the records."""
     columns: list[Column]
-    """One for each leaf of the schema, by number."""
+    """One column for each leaf of the schema, by number."""
     count: int
     """Number of records."""
 
 
 def shred(rows: Sequence[bytes], schema: Schema, *, use_native: bool | None = None) -> Shredded:
-    """Convert rows (MessagePack of whole documents) to columns; in C if it was built, or as `use_native` says.
+    """Convert rows (whole documents as MessagePack) to columns. Use C if it was built, unless `use_native` is given.
 
-    Raises DocumentError for a row that cannot be stored, with its number in `rows` and the path.
+    Raises DocumentError for a row that cannot be stored. The error names the row's number in `rows` and the path.
     """
     if kernels.NATIVE if use_native is None else use_native:
         found = native.shred(rows, schema)
@@ -44,7 +44,7 @@ def shred(rows: Sequence[bytes], schema: Schema, *, use_native: bool | None = No
 
 
 def infer(rows: Sequence[bytes], schema: Schema, *, use_native: bool | None = None) -> Schema:
-    """Return the schema of `shred`, without the columns. Raises DocumentError as it does."""
+    """Return the schema that `shred` returns, without the columns. Raises the same errors."""
     if kernels.NATIVE if use_native is None else use_native:
         found = native.infer(rows, schema)
         if isinstance(found, int):

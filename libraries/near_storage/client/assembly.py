@@ -1,6 +1,6 @@
-"""Turn the checked batches of a stream into rows: V1's rows and parts, V2's chunks, or whole files.
+"""Turn the checked batches of a stream into rows. Streams of V1 hold rows or aggregates, of V2 chunks, of `all` files.
 
-With each batch of rows comes the position at which a broken stream resumes.
+Each batch of rows comes with the position after which a broken stream resumes.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from libraries.near_storage.serving.protocol import Note, Piece, Position, Share
 
 Checked: TypeAlias = Iterator[tuple[Note, pa.RecordBatch]]
 Assembled: TypeAlias = Iterator[tuple[Position, int, pa.RecordBatch | None]]
-"""The position to resume at after this batch, its partition, the batch."""
+"""Per batch: the position after which a broken stream resumes, the partition's number, and the batch."""
 
 
 @dataclass(frozen=True)
 class Assembling:
-    """How to turn the streams of one query into rows. `query` is bound; `shown` is the schema of the resulting batches.
+    """Turns the streams of one query into rows. `query` is bound; `shown` is the schema of the resulting batches.
 
-    For aggregates, `shown` is the schema of their parts (V1) or of the rows that they are computed from. Without
-    `refilter` (for measurements), V2 and `all` return all rows of the row groups that arrive.
+    For aggregates, `shown` is the schema of the partial aggregates (V1), or of the rows from which the client computes
+    the aggregates. Without `refilter` (for measurements), V2 and `all` return all rows of the received row groups.
     """
 
     way: Way
@@ -87,7 +87,7 @@ class Assembling:
             yield last, note.partition, from_plain(batch, self.shown)
 
     def _of_aggregates(self, batches: Checked) -> Assembled:
-        """Yield the part of a partition once all its batches have arrived."""
+        """Yield the partial aggregates of a partition once all its batches have arrived."""
         held: list[pa.RecordBatch] = []
         current = -1
         for note, batch in batches:
@@ -139,7 +139,8 @@ class Assembling:
             yield from self._of_file(share, places[current], after, held)
 
     def _of_file(self, share: Share, index: int, after: Position | None, held: list[memoryview]) -> Assembled:
-        """Yield the rows of a whole file with the reader that nodes use, so that only the place of reading differs."""
+        """Yield the rows of a whole file. Uses the same reader as nodes, so `all` differs only in where rows are
+        read."""
         piece = share.pieces[index]
         fetched = FetchedChunks(held)
         footer = self.footers.get(piece.digest, lambda: footers.checked(fetched.footer_bytes(), share.footers[index]))
@@ -190,7 +191,7 @@ def _fresh(batches: Iterator[pa.RecordBatch], skipped: int) -> Iterator[tuple[in
 def _digests(
     footer: ParsedFooter, piece: Piece, groups: Sequence[int], leaves: Sequence[int], chunks: bytes
 ) -> npt.NDArray[np.uint64]:
-    """Return the catalog's digests of the chunks that are read, [row groups, leaf columns] of the file, 0 elsewhere."""
+    """Return the catalog's digests of the chunks that are read, [row groups, leaf columns], and 0 for other chunks."""
     shape = footer.metadata.num_row_groups, footer.metadata.num_columns
     if len(chunks) != 8 * len(groups) * len(leaves) or (groups and groups[-1] >= shape[0]):
         raise DamagedError(f"partition {piece.position}: the catalog's plan does not fit the footer of the file")
@@ -200,14 +201,14 @@ def _digests(
 
 
 class _Parts:
-    """The chunks of a V2 stream, handed out by partition and row group on demand."""
+    """The chunks of a V2 stream, returned on demand by partition and row group."""
 
     def __init__(self, batches: Checked) -> None:
         self._batches = batches
         self._next: tuple[int, pa.RecordBatch] | None = None
 
     def footer(self, partition: int) -> bytes | None:
-        """Return the end of a partition's file if it is next in the stream."""
+        """Return the end of a partition's file, with its footer, if the stream sends it next."""
         coming = self._peek()
         if coming is None or coming[0] != partition or coming[1].column(0)[0].as_py() != WHOLE:
             return None

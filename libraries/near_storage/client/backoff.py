@@ -18,7 +18,7 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True)
 class Patience:
-    """Seconds to wait: for the next batch before a node counts as hung, and for a place at a busy server."""
+    """Time limits in seconds: for the next batch, before a node counts as hung, and for retries at a busy server."""
 
     idle_s: float = 20.0
     busy_s: float = 60.0
@@ -46,7 +46,7 @@ class ComingAgain:
 
 
 def coming_again(work: Callable[[], ResultT], patience: Patience, closed: threading.Event) -> ResultT:
-    """Return the result of `work`, retried while the server is busy and the time limit is not reached."""
+    """Return the result of `work`. Retry it while the server is busy, until the time limit is reached."""
     again = ComingAgain(patience, closed)
     while True:
         try:

@@ -1,10 +1,11 @@
-"""A table for workers of a cluster: one endpoint per partition, read wherever the task runs.
+"""Read a table with the workers of a cluster. Each endpoint is one partition, which the worker that gets it reads.
 
     import dask.dataframe as dd
     frame = dd.from_map(read_endpoint, endpoints(uri, "table", where=pc.field("a") > 5), columns=["a", "b"])
 
-An endpoint names a partition of one version. It holds no ticket, because tasks may wait for hours; a worker asks the
-catalog when it starts. Any engine works: `dask.dataframe.from_map`, a Ray task or a thread.
+An endpoint names a partition of one table version. It holds no ticket, because tickets expire and tasks may wait for
+hours. A worker gets a ticket from the catalog when it starts a task. Any engine works: `dask.dataframe.from_map`, a Ray
+task or a thread.
 """
 
 from __future__ import annotations
@@ -55,11 +56,12 @@ def endpoints(
     token: str | None = None,
     tls_roots: bytes | None = None,
 ) -> list[Endpoint]:
-    """Return the partitions that may have rows for which `where` is true, in stored order; the first if there are none.
+    """Return the partitions that may have rows for which `where` is true, in stored order. If there are none, return
+    the first partition.
 
-    `columns` is the default for tasks that name none. The nodes must support the whole of a pyarrow expression, else
-    RequestError is raised: filter the rest in the tasks. `token` defaults to the environment variable
-    NEAR_STORAGE_TOKEN, which workers always need. Other errors are those of `Client.answer`.
+    `columns` is the default for tasks that name no columns. If nodes do not support a part of `where`, RequestError is
+    raised; apply that part in the tasks. `token` defaults to the environment variable NEAR_STORAGE_TOKEN, which must be
+    set on workers in any case. Raises the same errors as `Client.answer`.
     """
     client = _client(uri, token, tls_roots)
     if isinstance(where, pc.Expression):

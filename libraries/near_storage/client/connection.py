@@ -1,6 +1,6 @@
 """The user's connection to a catalog, to upload, query and maintain tables.
 
-The catalog returns addresses and tickets of nodes; rows come from the nodes.
+The catalog returns addresses of nodes and tickets. The client sends the tickets to the nodes, which return rows.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ ReplyT = TypeVar("ReplyT")
 def connect(uri: str, token: str, tls_roots: bytes | None = None, idle_s: float = 20.0, busy_s: float = 60.0) -> Client:
     """Connect to the catalog at `grpc+tls://HOST:PORT`, or at `grpc://HOST:PORT` on this machine.
 
-    `tls_roots` are PEM certificates to trust instead of the system's. A node that sends nothing for `idle_s` seconds
-    counts as hung; while all places are taken, the client retries for `busy_s` seconds. Raises RequestError for an
-    invalid address, UnavailableError or UnauthenticatedError if the catalog does not accept the connection.
+    `tls_roots` are PEM certificates to trust instead of the system's certificates. A node that sends nothing for
+    `idle_s` seconds counts as hung. While a server is busy, the client retries for `busy_s` seconds. Raises
+    RequestError for an invalid address, UnavailableError or UnauthenticatedError if the catalog does not accept the
+    connection.
     """
     check_location(uri)
     client = Client(uri, Caller(token, tls_roots), Patience(idle_s, busy_s))
@@ -93,23 +94,23 @@ class Client:
         rows_per_partition: int | None = None,
         progress: Progress | None = None,
     ) -> int:
-        """Store a new version of a table and return its number once queries see it.
+        """Store a new version of a table. Return its number once queries see the version.
 
-        `source` is an Arrow table, or Parquet files or folders of them. Each file is stored byte for byte as a
-        partition; with `rows_per_partition`, rows are rewritten into new files. The catalog's setting decides how many
-        nodes hold each partition. Raises RequestError for an unusable source, FooterError for refused files, FullError
-        if too few nodes have space and UnavailableError if too many are lost during the upload. After an error queries
-        see nothing of the new version, and the upload can be repeated.
+        `source` is an Arrow table, or Parquet files or folders with Parquet files. Each file is stored byte for byte as
+        a partition. With `rows_per_partition`, rows are instead rewritten into new files. A setting of the catalog
+        decides how many nodes hold each partition. Raises RequestError for an unusable source, FooterError for a file
+        that nodes refuse, FullError if too few nodes have space, and UnavailableError if too many nodes fail during the
+        upload. After an error, queries do not see the new version, and the upload can be repeated.
         """
         return table_upload.put(self._catalog, table, source, rows_per_partition, progress)
 
     def tables(self) -> tuple[TableSummary, ...]:
-        """All tables, by name."""
+        """Return a summary of each table, sorted by name."""
         return self._catalog.ask("tables", b"", Tables).tables
 
     def schema(self, table: str) -> pa.Schema:
         """Return the columns of a table. Raises NotFoundError for an unknown table."""
-        # Requests no column by name, because two columns may share a name that no query can request.
+        # The query names no columns, because a query cannot request a column whose name occurs twice.
         return self.executor.ask(Query(table, columns=(), limit=0), Options()).schema
 
     def delete(self, table: str) -> None:
@@ -121,31 +122,33 @@ class Client:
     def query(
         self, query: str | Query, way: Way | None = None, footers: Footers = "cached", refilter: bool = True
     ) -> pa.Table:
-        """Return the answer to SQL text or a `Query`, complete and checked, rows in stored order; see `answer`."""
+        """Return the complete, checked answer to SQL text or a `Query`, with rows in stored order. See `answer`."""
         return self.answer(query, way, footers, refilter).table
 
     def answer(
         self, query: str | Query, way: Way | None = None, footers: Footers = "cached", refilter: bool = True
     ) -> Answer:
-        """Return the answer and statistics about reading it.
+        """Run a query. Return the answer and statistics about what was read.
 
-        Without a `way` the catalog chooses. `footers` and `refilter` are for measurements: `footers="parsed"` makes V1
-        parse all footers for each query, `refilter=False` returns all rows of the row groups that remain. Raises
-        PredicateError and RequestError for invalid queries, NotFoundError for an unknown table, UnavailableError and
-        DamagedError if no node returns a part of the answer, BusyError if the service stays busy.
+        `way` is the access path: "v1" (nodes filter rows), "v2" (nodes send byte ranges) or "all" (nodes send whole
+        files). By default the catalog chooses. `footers` and `refilter` are for measurements: `footers="parsed"` makes
+        V1 parse all footers for each query, and `refilter=False` returns all rows of the row groups that remain after
+        pruning. Raises PredicateError or RequestError for invalid queries, NotFoundError for an unknown table,
+        UnavailableError or DamagedError if no node returns a part of the answer, and BusyError if the service stays
+        busy.
         """
         parsed, options = _parsed(query), Options(way=way, footers=footers, refilter=refilter)
         try:
             return self.executor.answer(parsed, options)
         except StaleError:
-            # The version was replaced and removed during reading. No row was returned yet, so read the new version.
+            # The version was replaced and removed during the query. No row was returned yet, so read the new version.
             return self.executor.answer(parsed, options)
 
     def batches(self, query: str | Query, way: Way | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a query without aggregates as they arrive, in stored order. Close the iterator to stop.
 
-        The query is planned at once, with the errors of `answer`. Raises StaleError during iteration if the version was
-        replaced and its grace period ended before it was read.
+        The query is planned by this call, which raises the same errors as `answer`. Iteration raises StaleError if the
+        version was replaced and its grace period ended before all rows were read.
         """
         parsed = _parsed(query)
         if parsed.aggregated:
@@ -153,7 +156,8 @@ class Client:
         return self.executor.rows(self.executor.ask(parsed, Options(way=way)))
 
     def explain(self, query: str | Query, way: Way | None = None) -> Explanation:
-        """Plan the query without reading: the way and its reason, row groups, bytes."""
+        """Plan a query without reading. Return the chosen access path, the reason, the row groups and the estimated
+        bytes."""
         return explanation(self.executor.ask(_parsed(query), Options(way=way)))
 
     def dataset(self, table: str, way: Way | None = None) -> NearStorageDataset:
@@ -163,13 +167,13 @@ class Client:
     # --- upkeep ------------------------------------------------------------------------------------------
 
     def nodes(self) -> dict[str, str]:
-        """Names and addresses of the storage nodes."""
+        """Return the address of each storage node by name."""
         return {node.node: node.location for node in self._catalog.ask("nodes", b"", Placements).nodes}
 
     def forget(self, node: str) -> None:
-        """Remove a node that is gone for good; `repair` then copies its partitions from other replicas.
+        """Remove a node that is lost permanently. Call `repair` afterwards to copy its partitions from other replicas.
 
-        Raises RequestError while the node answers, because a mistake would drop its replicas.
+        Raises RequestError if the node still answers, because removing it would drop its replicas.
         """
         silent = {each.node for each in self.check().findings if each.kind == "silent"}
         if node in self.nodes() and node not in silent:
@@ -178,11 +182,11 @@ class Client:
         self._catalog.act("forget", OfNode(node))
 
     def check(self, verify: bool = False) -> Checked:
-        """Compare what the nodes hold with the catalog; `verify` reads every byte."""
+        """Compare the files on the nodes with the catalog. With `verify`, read every byte."""
         return self._upkeep("check", Check(verify), Checked)
 
     def repair(self, verify: bool = False) -> Repaired:
-        """Repair what `check` finds: copy lost replicas, remove orphans."""
+        """Repair what `check` finds: copy lost replicas and remove files that no table uses."""
         return self._upkeep("repair", Check(verify), Repaired)
 
     def _upkeep(self, name: str, message: msgspec.Struct, kind: type[ReplyT]) -> ReplyT:

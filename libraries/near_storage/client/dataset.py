@@ -1,7 +1,7 @@
-"""A table as a `pyarrow.dataset.Dataset`: DuckDB, Polars and pyarrow push columns and filters into it.
+"""A table as a `pyarrow.dataset.Dataset`. DuckDB, Polars and pyarrow push column selections and filters down to it.
 
-As much of a filter as possible is translated and sent to the nodes. The rest is applied here with pyarrow's semantics,
-because engines that read a Dataset rely on exact filters.
+The nodes apply as much of a filter as they support. This module applies the rest with pyarrow's semantics, because
+engines that read a Dataset rely on exact filters.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Columns = list[str] | dict[str, pc.Expression] | None
 
 
 class NearStorageDataset(ds.UnionDataset):
-    """One version of a table, read where it is stored. Made by `Client.dataset`; the client must stay open.
+    """One version of a table on the storage nodes. Created by `Client.dataset`; the client must stay open.
 
-    All methods are those of `pyarrow.dataset.Dataset`; rows come in stored order. Errors are those of `Client.answer`.
-    StaleError means that the version was replaced and its grace period is over: make a new Dataset. pyarrow's C++ code
-    sees an unreadable Dataset, so functions that bypass these methods raise an error instead of crashing or returning
-    wrong rows.
+    The methods are the methods of `pyarrow.dataset.Dataset`; rows come in stored order. They raise the same errors as
+    `Client.answer`. After a StaleError, make a new Dataset: this version was replaced and its grace period is over. To
+    pyarrow's C++ code the Dataset is unreadable. Functions that bypass these methods therefore raise an error instead
+    of crashing or returning wrong rows.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class NearStorageDataset(ds.UnionDataset):
 
     @property
     def partition_expression(self) -> pc.Expression:
-        """A condition that holds for all rows: none is guaranteed."""
+        """Return the expression `true`, because no condition is known to hold for all rows."""
         return pc.scalar(True)
 
     @property
@@ -89,11 +89,11 @@ class NearStorageDataset(ds.UnionDataset):
     # --- other views of it -------------------------------------------------------------------------------
 
     def filter(self, expression: pc.Expression) -> NearStorageDataset:
-        """Return the rows for which the expression and all earlier filters are true."""
+        """Return a Dataset of the rows for which the expression and all earlier filters are true."""
         return self._view(filter=_both(self._filter, expression))
 
     def replace_schema(self, schema: pa.Schema) -> NearStorageDataset:
-        """Return the same rows with these columns, a subset of the current ones. Raises TypeError for other columns."""
+        """Return a Dataset with a subset of the current columns. Raises TypeError for other columns."""
         for field in schema:
             if self._table_schema.get_field_index(field.name) < 0:
                 raise TypeError(f"no column {field.name!r} in table {self._table}")
@@ -123,7 +123,7 @@ class NearStorageDataset(ds.UnionDataset):
     ) -> ds.Scanner:
         """Return a single-use Scanner that reads only the columns and row groups that `columns` and `filter` need.
 
-        Other options are pyarrow's; options about reading files have no effect.
+        Other options are pyarrow's options. Options about reading files have no effect.
         """
         shown = self._shown.names if columns is None else columns
         wanted = _both(self._filter, filter)
@@ -134,8 +134,8 @@ class NearStorageDataset(ds.UnionDataset):
             self._batches(query),
             schema=loaded,
             columns=shown,
-            # The nodes applied it fully. pyarrow would refuse some filters, such as string views or int64 with a
-            # fraction.
+            # If the nodes apply the whole filter, pyarrow does not apply it again. It would refuse some filters, such
+            # as filters on string views.
             filter=None if translated.complete else wanted,
             batch_size=batch_size,
             use_threads=options.get("use_threads", True),
@@ -181,11 +181,11 @@ class NearStorageDataset(ds.UnionDataset):
         batch_size: int = 131_072,
         **options: Any,
     ) -> pa.Table:
-        """Return rows by number. Reads all row groups that remain after pruning."""
+        """Return the rows with these numbers. Reads all row groups that remain after pruning."""
         return self.to_table(columns, filter, batch_size, **options).take(indices)
 
     def count_rows(self, filter: pc.Expression | None = None, batch_size: int = 131_072, **options: Any) -> int:
-        """Count the rows; the nodes count if they support the whole filter."""
+        """Count the rows. The nodes count if they support the whole filter."""
         wanted = _both(self._filter, filter)
         translated = translate(wanted, self._table_schema)
         if not translated.complete:
@@ -198,11 +198,11 @@ class NearStorageDataset(ds.UnionDataset):
         return ds.InMemoryDataset(self.to_table().sort_by(sorting, **options))
 
     def join(self, right_dataset: ds.Dataset, keys: str | list[str], *arguments: Any, **options: Any) -> ds.Dataset:
-        """Join all rows of both in memory, as `pyarrow.Table.join`."""
+        """Join all rows of both datasets in memory, like `pyarrow.Table.join`."""
         return ds.InMemoryDataset(self.to_table().join(right_dataset.to_table(), keys, *arguments, **options))
 
     def join_asof(self, right_dataset: ds.Dataset, *arguments: Any, **options: Any) -> ds.Dataset:
-        """Join all rows of both in memory, as `pyarrow.Table.join_asof`."""
+        """Join all rows of both datasets in memory, like `pyarrow.Table.join_asof`."""
         return ds.InMemoryDataset(self.to_table().join_asof(right_dataset.to_table(), *arguments, **options))
 
     # --- inside ------------------------------------------------------------------------------------------
@@ -227,7 +227,8 @@ class NearStorageDataset(ds.UnionDataset):
         yield from self._executor.rows(self._executor.ask(query, self._options))
 
     def _loaded(self, shown: Sequence[str] | dict[str, pc.Expression], wanted: pc.Expression | None) -> pa.Schema:
-        """Return the columns of the answer and of the filter; all columns if an expression does not reveal its own."""
+        """Return the columns that the answer and the filter need; all columns if an expression does not reveal its
+        columns."""
         expressions = [*(shown.values() if isinstance(shown, dict) else ()), *([] if wanted is None else [wanted])]
         names = frozenset() if isinstance(shown, dict) else frozenset(shown)
         for expression in expressions:
@@ -236,7 +237,7 @@ class NearStorageDataset(ds.UnionDataset):
                 return self._table_schema
             names |= found
         needed = [field for field in self._table_schema if field.name in names]
-        # A scan without columns still needs one to count rows: read the narrowest.
+        # A scan without columns still needs a column to count rows, so read the narrowest column.
         return pa.schema(needed or sorted(self._table_schema, key=_width)[:1])
 
 

@@ -1,4 +1,4 @@
-"""Run a query: get the catalog's plan, read the nodes' streams, and do the rest on the client."""
+"""Run a query: get the plan from the catalog, read streams from the nodes, and do the remaining work on the client."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ PARTS_MERGED = 16
 
 @dataclass(frozen=True)
 class Options:
-    """How to read a query. Without a way the catalog chooses.
+    """How to read the rows of a query. Without a `way` (access path), the catalog chooses.
 
-    `version` and `positions` limit the query to partitions of one version; `split` makes one stream per partition.
-    `footers` and `refilter` are for measurements, see `Client.answer`.
+    `version` and `positions` limit the query to partitions of one version. With `split`, each partition has a separate
+    stream. `footers` and `refilter` are for measurements, see `Client.answer`.
     """
 
     way: Way | None = None
@@ -107,7 +107,8 @@ class Executor:
         return Asked(query, options, plan, schema, tuple(sources))
 
     def answer(self, query: Query, options: Options) -> Answer:
-        """Return the whole answer. Without a chosen way, decode here what is too large to decode on a node."""
+        """Return the whole answer. If no way is chosen, decode row groups on the client that are too large for a
+        node."""
         try:
             return self._answer(query, options)
         except TooLargeError:
@@ -150,7 +151,7 @@ class Executor:
         )
 
         def renew(positions: Sequence[int], avoid: Sequence[str]) -> list[Endpoint]:
-            """Get endpoints for the rest of the version, read the same way: one stream, or one per partition."""
+            """Get endpoints to read these partitions of the same version: one stream, or one stream per partition."""
             options = replace(
                 asked.options, way=asked.plan.way, version=asked.plan.version, positions=tuple(positions), split=False
             )
@@ -187,7 +188,7 @@ def _source(endpoint: flight.FlightEndpoint) -> Endpoint:
 
 
 def _shown(asked: Asked) -> pa.Schema:
-    """Return the schema of the batches that come out of the streams."""
+    """Return the schema of the batches that the streams yield."""
     query, schema = asked.query, asked.schema
     if not query.aggregated:
         return pa.schema([schema.field(name) for name in (schema.names if query.columns is None else query.columns)])
@@ -198,7 +199,7 @@ def _shown(asked: Asked) -> pa.Schema:
 
 
 def _aggregated(aggregation: aggregates.AggregatePlan, batches: Iterable[pa.RecordBatch], plan: QueryPlan) -> pa.Table:
-    """Return the answer from the nodes' parts or rows and from rows that the catalog counted."""
+    """Compute the answer from the nodes' partial aggregates or rows, and from rows that the catalog counted."""
     parts = [aggregates.counted(aggregation, plan.rows_counted)] if plan.groups_counted else []
     for batch in batches:
         table = pa.Table.from_batches([batch])

@@ -1,4 +1,4 @@
-"""Explain how a query would be answered: the way and its reason, row groups, bytes."""
+"""Explain how a query would be read: the access path and its reason, row groups and bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from libraries.near_storage.serving.protocol import Way, from_runs
 
 @dataclass(frozen=True)
 class PartitionRead:
-    """What is read of one partition: its row groups, those that match entirely, and the nodes that hold it."""
+    """What is read from one partition: row groups, the row groups that match entirely, and the nodes that hold it."""
 
     position: int
     digest: str

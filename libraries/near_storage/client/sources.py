@@ -1,4 +1,4 @@
-"""Sources of a table upload, as one Parquet file per partition: existing files, or rows rewritten into new files."""
+"""Turn the source of an upload into Parquet files, one per partition: existing files, or rows written to new files."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ TableSource: TypeAlias = "pa.Table | str | Path | Sequence[str | Path]"
 
 
 def partitions(source: TableSource, rows_per_partition: int | None) -> Iterator[Path]:
-    """Yield the files to upload, in the table's order; files written here are removed when the next one is requested.
+    """Yield the files to upload, in the table's order. A file written here is removed when the next file is requested.
 
-    Raises RequestError for no files or for fewer than 1 row per partition; FooterError for a file that must be
+    Raises RequestError if there are no files or fewer than 1 row per partition, and FooterError for a file that must be
     rewritten but is not Parquet.
     """
     if rows_per_partition is not None and rows_per_partition < 1:
@@ -53,7 +53,7 @@ def all_bytes(source: TableSource, rows_per_partition: int | None) -> int | None
 
 
 def _paths(source: str | Path | Sequence[str | Path]) -> list[Path]:
-    """Return files as named; for a folder, its files that end in .parquet, sorted by name."""
+    """Return the named files. For a folder, return its files that end in .parquet, sorted by name."""
     found: list[Path] = []
     for named in [source] if isinstance(source, str | Path) else source:
         path = Path(named)
@@ -73,7 +73,7 @@ def _paths(source: str | Path | Sequence[str | Path]) -> list[Path]:
 
 
 def _tables(source: TableSource, rows: int) -> Iterator[pa.Table]:
-    """Yield all rows in tables of `rows` rows and a remainder; one empty table for a source without rows."""
+    """Yield all rows as tables of `rows` rows; the last table may be shorter. Without rows, yield one empty table."""
     if isinstance(source, pa.Table):
         for start in range(0, max(1, source.num_rows), rows):
             yield source.slice(start, rows)

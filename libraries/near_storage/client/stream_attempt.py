@@ -1,4 +1,4 @@
-"""One attempt to read one stream: check what arrives against its notes and totals."""
+"""One attempt to read one stream. Checks what arrives against the metadata of each batch and the totals at the end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Received:
 
 
 def remaining_groups(pieces: Sequence[Piece], after: Position | None) -> int:
-    """Return how many row groups a stream that resumes after `after` must report as done."""
+    """Return the number of row groups that a stream must report as done if it resumes after `after`."""
     if after is None:
         return sum(sum(piece.groups[1::2]) for piece in pieces)
     count = 0
@@ -40,11 +40,11 @@ def remaining_groups(pieces: Sequence[Piece], after: Position | None) -> int:
 def checked(
     pump: Pump, schema: pa.Schema, groups: int, limit: int | None, idle_s: float, received: Received
 ) -> Iterator[tuple[Note, pa.RecordBatch]]:
-    """Yield the batches of a stream that have rows, in order, as sent.
+    """Yield the batches of a stream that have rows, unchanged and in order.
 
-    `groups` is the number of row groups that the totals must report; after `limit` rows they may report fewer. Raises
-    DamagedError if a batch is missing, repeated or changed, or if the stream ends without its totals; otherwise the
-    error of the node.
+    `groups` is the number of row groups that the totals must report. After `limit` rows, the totals may report fewer
+    row groups. Raises DamagedError if a batch is missing, repeated or changed, or if the stream ends without its
+    totals. Errors of the node are raised as well.
     """
     number = rows = 0
     while True:

@@ -1,6 +1,6 @@
 """One stream of a node, read by its own thread into a queue of bounded size.
 
-Flight blocks without a time limit on a node that hangs. Consumers of this queue wait for a limited time.
+Arrow Flight waits forever for a node that hangs. Consumers of this queue wait for a limited time.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from libraries.near_storage.errors import NearStorageError, UnavailableError
 from libraries.near_storage.serving.guard import from_call
 
 QUEUE_BYTES = 8 << 20
-"""Maximum bytes in the queue; one batch may exceed it. With more, batches leave the CPU caches before they are used."""
+"""Maximum bytes in the queue; a single batch may be larger. In a longer queue, batches leave the CPU caches before
+use."""
 
 
 class StoppedError(NearStorageError):
-    """The stream was stopped on this side without an error."""
+    """This side stopped the stream; there was no error."""
 
 
 class Arrived(NamedTuple):
@@ -32,7 +33,7 @@ class Arrived(NamedTuple):
 
 
 class Pump:
-    """Reads one stream, starting at construction. `stop` ends it, whatever the node does."""
+    """Reads one stream in a thread that starts at construction. `stop` ends reading even if the node hangs."""
 
     def __init__(self, open_stream: Callable[[], flight.FlightStreamReader], schema: pa.Schema, name: str) -> None:
         self._open_stream = open_stream

@@ -1,7 +1,7 @@
-"""All streams of a query: read in parallel, returned in stored order, resumed at a replica when one breaks.
+"""Read all streams of a query in parallel and return rows in stored order. A broken stream resumes at a replica.
 
-Each row is checked and then returned exactly once. The answer ends when every stream has reported its totals; otherwise
-it ends with an error.
+Each row is checked and then returned exactly once. The answer is complete when every stream has reported its totals;
+otherwise an error is raised.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from libraries.near_storage.serving.rpc import Caller
 from libraries.near_storage.serving.tickets import Wish, with_wish
 
 STREAM_S = 600.0
-"""Seconds after which a stream is cut and resumed, so that an idle client does not block a place forever."""
+"""Seconds after which a stream is ended and resumed, so that an idle client does not occupy a node's slot forever."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One endpoint: its ticket, the locations that accept it, and what its stream is checked against."""
+    """One stream to read: its ticket, the locations that accept the ticket, and what the stream is checked against."""
 
     ticket: bytes
     locations: tuple[str, ...]
@@ -44,14 +44,15 @@ class Endpoint:
 
 
 Renew = Callable[[Sequence[int], Sequence[str]], list[Endpoint]]
-"""Partitions and names of nodes to use last -> endpoints for the rest of the same version."""
+"""Takes partitions and the names of nodes to use last. Returns endpoints to read these partitions of the same
+version."""
 
 
 class Streams:
     """The streams of one query; closing the iterator of `rows` ends all of them.
 
-    All are read in parallel until a node has no place for one of them. From then on they are read one at a time:
-    otherwise clients that hold a place at one node while waiting for another could deadlock.
+    Streams are read in parallel until a node has no free slot for a stream. From then on they are read one at a time.
+    Otherwise, clients could deadlock if each holds a slot at one node while it waits for a slot at another.
     """
 
     def __init__(self, caller: Caller, assembling: Assembling, renew: Renew, patience: Patience) -> None:
@@ -65,7 +66,8 @@ class Streams:
         self._one_at_a_time = False
 
     def rows(self, sources: Sequence[Endpoint]) -> Generator[tuple[int, pa.RecordBatch], None, None]:
-        """Yield (partition, batch) of all sources: partitions ascending, the rows of each in stored order."""
+        """Yield (partition, batch) of all sources, by ascending partition, with the rows of a partition in stored
+        order."""
         self._all = [_Stream(self, source) for source in sources]
         pairs = zip(sources, self._all, strict=True)
         try:
@@ -78,12 +80,12 @@ class Streams:
                 stream.stop()
 
     def take_turns(self) -> None:
-        """Read only one stream at a time from now on, because a node has no place for another."""
+        """Read only one stream at a time from now on, because a node has no free slot for another stream."""
         self._one_at_a_time = True
         self.give_way(None)
 
     def give_way(self, to: _Stream | None) -> None:
-        """Give up the places of the other streams if only one is read at a time."""
+        """Stop the other streams if only one stream is read at a time, so that their nodes' slots become free."""
         if self._one_at_a_time:
             for stream in self._all:
                 if stream is not to:
@@ -93,9 +95,10 @@ class Streams:
 def _in_order(
     streams: Sequence[tuple[int, Iterator[tuple[int, pa.RecordBatch]]]],
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield the items of all streams by partition. Each partition is in one stream, and partitions ascend in a stream.
+    """Yield the items of all streams in order of partitions. A partition is in one stream; in a stream, partitions
+    ascend.
 
-    Each stream comes with its first partition, so that no stream is awaited before its turn.
+    `streams` also has the first partition of each stream, so that no stream is awaited before it is needed.
     """
     earliest = {index: first for index, (first, _) in enumerate(streams)}
     heads: dict[int, tuple[int, pa.RecordBatch]] = {}
@@ -136,7 +139,7 @@ class _Stream:
             pump.stop()
 
     def rows(self) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Yield (partition, batch), each once."""
+        """Yield (partition, batch). No row is repeated after a failure."""
         while self._sources:
             before = self._after
             try:
@@ -160,7 +163,7 @@ class _Stream:
                 pump, assembling.schema, groups, assembling.limit, streams.patience.idle_s, streams.received
             )
             for after, partition, batch in assembling.assembled(source.share, self._after, batches):
-                # The batch counts as returned from here on: a later error resumes after it.
+                # The batch counts as returned from here on. After a later error, the stream resumes after this batch.
                 self._after = after
                 if batch is not None and batch.num_rows:
                     yield partition, batch
@@ -210,7 +213,7 @@ class _Stream:
             raise error
 
     def _renew(self, error: NearStorageError) -> None:
-        """Ask the catalog for the current locations of the rest: once, until data arrives again."""
+        """Ask the catalog where the remaining partitions are now. Do so only once until data arrives again."""
         if self._renewed:
             raise self._told(error)
         done = -1 if self._after is None else self._after.partition

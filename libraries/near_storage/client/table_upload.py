@@ -1,6 +1,6 @@
-"""Upload a table: send each partition's file to its nodes, then switch the version once.
+"""Upload a table: send each partition's file to its nodes, then make the new version current in one step.
 
-The catalog assigns nodes to a partition, nodes sign receipts, and the catalog counts them.
+The catalog assigns nodes to each partition. A node that stored a partition signs a receipt, which the catalog checks.
 """
 
 from __future__ import annotations
@@ -50,12 +50,13 @@ PUT_S = 3600.0
 """Time limit for a node to store one partition."""
 PIECE_BYTES = 1 << 20
 STORED_BYTES_PER_S = 5e6
-"""Minimum rate at which a node syncs and describes a received partition; a slower node counts as hung."""
+"""Minimum rate at which a node syncs a received partition to disk and reads its metadata. A slower node counts as
+hung."""
 WATCH_S = 0.5
-"""Interval of checks whether nodes make progress."""
+"""Seconds between checks whether nodes make progress."""
 
 Progress: TypeAlias = Callable[[int, int | None], None]
-"""Called with the bytes of the table that all their nodes have received, and with its total size if known."""
+"""Called with the number of bytes that all assigned nodes have received, and with the table's total size if known."""
 
 ReplyT = TypeVar("ReplyT")
 
@@ -70,7 +71,7 @@ class CatalogTarget:
     closed: threading.Event
 
     def act(self, name: str, message: msgspec.Struct | bytes) -> bytes:
-        """Run an action of the catalog, retried while it is busy."""
+        """Run an action of the catalog. Retry while the catalog is busy."""
         return coming_again(lambda: self.caller.act(self.uri, name, message), self.patience, self.closed)
 
     def ask(self, name: str, message: msgspec.Struct | bytes, kind: type[ReplyT]) -> ReplyT:
@@ -79,7 +80,7 @@ class CatalogTarget:
 
 
 class _NodesLost(Exception):
-    """Nodes did not accept a partition; others may."""
+    """Nodes did not accept a partition. Other nodes may accept it."""
 
     def __init__(self, errors: dict[str, NearStorageError]) -> None:
         super().__init__(*errors)
@@ -95,10 +96,10 @@ def put(
 ) -> int:
     """Store a new version of a table and return its number. See `Client.put`.
 
-    If a node is lost or full, start again without it, as long as the catalog finds enough others.
+    If a node is lost or full, start again without this node, as long as the catalog finds enough other nodes.
     """
     if not isinstance(source, pa.Table | str | Path):
-        # It is iterated once for the total size and once per try.
+        # The source is iterated once for the total size and once per try.
         source = list(source)
     lost: dict[str, NearStorageError] = {}
     while True:
@@ -120,7 +121,7 @@ def _put_without(
     rows_per_partition: int | None,
     progress: Progress | None,
 ) -> int:
-    """Try once, without these nodes."""
+    """Try the upload once, without the nodes that were lost."""
     upload = target.ask("begin", Begin(table, tuple(lost)), Begun).upload
     try:
         _send_all(target, upload, source, rows_per_partition, progress)
@@ -131,7 +132,7 @@ def _put_without(
 
 
 def _after_losses(lost: Mapping[str, NearStorageError], error: NearStorageError) -> NearStorageError:
-    """Return the error to report when the catalog found no other nodes, or those failed too."""
+    """Return the error to report when the catalog found no other nodes, or when the other nodes failed too."""
     texts = "; ".join(f"{node}: {reason}" for node, reason in lost.items())
     if any(isinstance(reason, FullError) for reason in lost.values()):
         return FullError(f"not all nodes had space for the table ({texts})\n  {error}")
@@ -142,12 +143,12 @@ def _abort(target: CatalogTarget, upload: str) -> None:
     try:
         target.act("abort", OfUpload(upload))
     except NearStorageError:
-        # The catalog drops idle uploads by itself; report the error that led here.
+        # The catalog drops idle uploads by itself, so ignore this error and report the error of the upload.
         return
 
 
 def _commit(target: CatalogTarget, upload: str) -> int:
-    """Switch to the new version and return its number. If only the reply was lost, the catalog repeats it."""
+    """Make the new version current and return its number. If the reply was lost, the catalog repeats it."""
     try:
         return target.ask("commit", OfUpload(upload), Committed).version
     except UnavailableError:
@@ -173,14 +174,14 @@ def _send_all(
                 _send_one(target, upload, position, path, given_up, told)
             except (FooterError, RequestError) as error:
                 if total is None:
-                    # Written here as a temporary file: its path means nothing to the user.
+                    # The file is a temporary file, so its path means nothing to the user.
                     raise
                 raise type(error)(f"{path}: {error}") from None
             done += size
             if progress is not None:
                 progress(done, total)
     finally:
-        # After Ctrl-C some uploads are still running, perhaps to a node that hangs.
+        # After Ctrl-C, uploads may still be running, perhaps to a node that hangs.
         given_up.set()
 
 
@@ -192,7 +193,8 @@ def _send_one(
     given_up: threading.Event,
     told: Callable[[int], None] | None,
 ) -> None:
-    """Send a partition to all its nodes. Raises _NodesLost to try others, or the node's error about the file itself."""
+    """Send a partition to all its nodes. Raises _NodesLost if nodes are lost, or a node's error about the file
+    itself."""
     digest, size = _digest(path)
     placed = target.ask("place", Place(upload, position, digest, size), Placements)
     sends = [_Sending(target, node, placed.permit, path, size, given_up) for node in placed.nodes]
@@ -208,7 +210,7 @@ def _send_one(
 
 
 class _Sending:
-    """A file being sent to one node, in a thread that can be abandoned because Flight cannot cancel an upload."""
+    """Sends a file to one node, in a thread that can be abandoned. Arrow Flight cannot cancel an upload."""
 
     def __init__(
         self, target: CatalogTarget, node: Placement, permit: bytes, path: Path, size: int, given_up: threading.Event
@@ -222,12 +224,12 @@ class _Sending:
 
     @property
     def hangs(self) -> bool:
-        """Whether the node has accepted nothing, or not replied, for longer than the time limit."""
+        """Whether the node has accepted no bytes, or sent no reply, for longer than the time limit."""
         return clock.elapsed_s() > self._until_s
 
     @property
     def error(self) -> BaseException | None:
-        """The error of the upload, also for a node that hangs; None if the node has the file."""
+        """The error of the upload, including the error for a node that hangs. None if the node has the file."""
         if self.receipt.done():
             return self.receipt.exception()
         hung = f"node {self._node.node}: accepted no data for at least {self._target.patience.idle_s:g} s"
@@ -239,7 +241,7 @@ class _Sending:
         except (UnavailableError, DamagedError, FullError) as error:
             self.receipt.set_exception(_NodesLost({self._node.node: error}))
         except BaseException as error:
-            # Raised in the thread that reads the receipt.
+            # The thread that reads the receipt raises this error.
             self.receipt.set_exception(error)
 
     def _sent(self) -> bytes:
@@ -271,12 +273,12 @@ class _Sending:
         return bytes(receipt)
 
     def _wait_for(self, stored_bytes: int) -> None:
-        """Extend the deadline of the next step by the time to store this many bytes."""
+        """Extend the deadline of the next step by the time that a node may take to store this many bytes."""
         self._until_s = clock.elapsed_s() + self._target.patience.idle_s + stored_bytes / STORED_BYTES_PER_S
 
 
 def _raise_first(found: Sequence[BaseException | None]) -> None:
-    """Raise a node's error about a partition itself, else _NodesLost with all nodes that are lost."""
+    """Raise a node's error about the partition itself if there is one, else _NodesLost with all lost nodes."""
     errors = [error for error in found if error is not None]
     for error in errors:
         if not isinstance(error, _NodesLost):

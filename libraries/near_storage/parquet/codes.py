@@ -1,8 +1,8 @@
 """Values as 64-bit codes that keep their order: a <= b implies code(a) <= code(b) (thesis 7.1, made safe).
 
-A bound in a footer and a literal in a filter go through the same `code`. Where two values can share a code, equal codes
-prove nothing: `LiteralCodes` holds the codes that bound the values below and above a literal, and all comparisons with
-them are non-strict.
+Bounds in a footer and literals in a filter are converted by the same function, `code`. Where two values can share a
+code, equal codes prove nothing. `LiteralCodes` therefore holds codes that bound the values below and above a literal,
+and all comparisons with these codes are non-strict.
 
 | kind | the code | one code, one value? |
 | --- | --- | --- |
@@ -58,8 +58,8 @@ Value: TypeAlias = int | float | bytes
 
 
 class CodeKind(msgspec.Struct, frozen=True):
-    """What a column's values are. `bits` is for signed and unsigned, `bytes` for fixed, `unit` for time and timestamp,
-    `scale` for decimal."""
+    """The kind of a column's values. `bits` is set for signed and unsigned kinds, `bytes` for fixed, `unit` for time
+    and timestamp, `scale` for decimal."""
 
     name: KindName
     bits: int = 0
@@ -77,10 +77,10 @@ UNORDERED = CodeKind("unordered")
 
 
 class LiteralCodes(NamedTuple):
-    """The position of a literal among codes; -1 and 2**64 mean that no value can be there.
+    """The position of a literal among codes. The codes -1 and 2**64 mean that there can be no such value.
 
-    A value equal to the literal has a code in [low, high]; a smaller one has at most `below`, a greater one at least
-    `above`, or at least `above_if_exact` where the codes of the chunk's bounds are exact.
+    A value equal to the literal has a code in [low, high]. A smaller value has at most the code `below`, and a greater
+    value at least `above`. If the codes of the chunk's bounds are exact, a greater value has at least `above_if_exact`.
     """
 
     below: int
@@ -91,7 +91,7 @@ class LiteralCodes(NamedTuple):
 
 
 def kind_of(column: Column) -> CodeKind:
-    """Return the kind of a leaf column; UNORDERED where Parquet defines no order or one that is not supported."""
+    """Return the kind of a leaf column; UNORDERED if Parquet defines no order for it or the order is not supported."""
     logical = column.logical
     if logical is None:
         return _PHYSICAL.get(column.physical) or CodeKind("fixed", bytes=column.length)
@@ -169,7 +169,7 @@ def _nanoseconds(data: bytes) -> int | None:
 
 
 def code(kind: CodeKind, value: Value) -> int:
-    """Return the code of a value that is not NaN; one outside the kind's range may get -1 or 2**64."""
+    """Return the code of a value that is not NaN. A value outside the kind's range may get -1 or 2**64."""
     if isinstance(value, bytes):
         return int.from_bytes(value[:8].ljust(8, b"\0"), "big")
     if isinstance(value, float):
@@ -215,7 +215,7 @@ def literal_codes(kind: CodeKind, literal: Literal) -> LiteralCodes | None:
 def literal_value(kind: CodeKind, literal: Literal) -> Fraction | float | bytes | None:
     """Return a literal as a value of the column; numbers and times as fractions in the column's unit.
 
-    Returns None if pyarrow does not read such a column as the literal's type: nothing can be concluded then.
+    Returns None if pyarrow does not read such a column as the literal's type, because the two cannot be compared then.
     """
     type_ = literal.type
     match kind.name:
@@ -226,7 +226,7 @@ def literal_value(kind: CodeKind, literal: Literal) -> Fraction | float | bytes 
         case "unsigned" if pa.types.is_unsigned_integer(type_):
             return Fraction(_count(literal))
         case "float16" | "float32" | "float64" if str(type_) == _ARROW_FLOATS[kind.name]:
-            # Through Arrow, as the row filter does, so that 0.1 is the same float32 in both.
+            # Convert with Arrow, like the row filter, so that 0.1 becomes the same float32 in both.
             return cast(float, pa.scalar(literal.value, type_).as_py())
         case "text" | "binary" if isinstance(literal.value, str | bytes) and not pa.types.is_fixed_size_binary(type_):
             # Arrow reads an enum as binary; text and binary compare alike, by their bytes.

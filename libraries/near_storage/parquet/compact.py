@@ -1,14 +1,14 @@
-"""What is kept of Parquet footers for pruning and range reads: 24 bytes per column chunk (thesis 7.1).
+"""Compact metadata from Parquet footers, for pruning and range reads: 24 bytes per column chunk (thesis 7.1).
 
     offset  u32  of the chunk's first byte, from the first byte of its row group
     length  u32
     minimum u64  codes that bound all values of the chunk that are neither null nor NaN (summaries.py, codes.py)
     maximum u64
 
-In addition: three bits per chunk (HAS_NULLS, MAY_HOLD_NAN, EXACT); base, rows and file of each row group; path and kind
-of each column. One CompactMetadata may hold the row groups of many files with the same columns. Codes are stored column
-by column, minima apart from maxima, because a filter reads few columns of all row groups: this is 2.5 times as fast as
-records of 24 bytes.
+In addition, there are three bits per chunk (HAS_NULLS, MAY_HOLD_NAN, EXACT), the base, rows and file of each row group,
+and the path and kind of each column. One CompactMetadata may hold the row groups of many files with the same columns.
+Codes are stored column by column, with minima and maxima in separate arrays, because a filter reads few columns of all
+row groups. This layout is 2.5 times as fast as records of 24 bytes.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class CompactMetadata:
 
 
 def load(data: bytes) -> CompactMetadata:
-    """Load the output of `save`; the arrays are read-only views of `data`.
+    """Load the output of `save`. The arrays are read-only views of `data`.
 
     Raises DamagedError if the digest does not match, or if the bytes were not written by `save`.
     """
@@ -190,9 +190,9 @@ def from_footer(footer: Footer) -> CompactMetadata:
 
 
 def together(parts: Sequence[CompactMetadata]) -> CompactMetadata:
-    """Concatenate row groups of several; files are numbered consecutively.
+    """Concatenate the row groups of several parts. Files are numbered consecutively.
 
-    Raises RequestError if there are none, or if their columns differ in path, kind or flatness.
+    Raises RequestError if there are no parts, or if their columns differ in path, kind or flatness.
     """
     if not parts:
         raise RequestError("compact metadata: nothing to concatenate")

@@ -1,9 +1,9 @@
 """The footer of a Parquet file as frozen values, after every number in it has been checked.
 
-It holds what near storage needs and pyarrow does not expose in full: the position of each column chunk and its
-statistics, including exactness and NaN counts. Ids are those of parquet.thrift (apache/parquet-format 24102ed). It
-imports neither numpy nor pyarrow, because it runs in a child process that must start fast. Statistics are trusted as
-far as they are consistent; only the data could prove them true.
+A `Footer` holds the position of each column chunk and its statistics, including exactness and NaN counts, which pyarrow
+does not expose in full. Field ids come from parquet.thrift (apache/parquet-format 24102ed). The module imports neither
+numpy nor pyarrow, because it runs in a child process that must start fast. Statistics are trusted if they are
+consistent, because only the data could prove them true.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from libraries.near_storage.parquet.thrift import BINARY, BOOLEAN, I32, I64, Lis
 MAGIC = b"PAR1"
 ENCRYPTED_MAGIC = b"PARE"
 TAIL_BYTES = 8
-"""After the metadata: their length in four bytes, and the magic."""
+"""Bytes after the metadata: the length of the metadata in four bytes, and the magic number."""
 
 MOST_METADATA_BYTES = 256 << 20
 MOST_ROW_GROUPS = 1 << 20
 MOST_FROM_BASE = (1 << 32) - 1
-"""Offsets from a row group's first byte, and lengths, are kept in 32 bits (thesis 7.1)."""
+"""Maximum of offsets from a row group's first byte and of lengths, which are stored in 32 bits (thesis 7.1)."""
 
 _SIGNED = ("BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE")
 
@@ -56,9 +56,9 @@ _FILE_METADATA = Struct(
 class Statistics(msgspec.Struct, frozen=True):
     """The statistics of a chunk.
 
-    `minimum` and `maximum` are in Parquet's plain encoding and follow the column's order; None where missing or
-    unusable. `minimum_exact`: whether the bound is a value of the chunk, None if not stated. `nulls` and `nans` are
-    counts; None means unknown, never zero.
+    `minimum` and `maximum` are in Parquet's plain encoding and follow the column's order; None means missing or
+    unusable. `minimum_exact` is true if the minimum is a value of the chunk, and None if the file does not state it.
+    `nulls` and `nans` are counts; None means unknown, never zero.
     """
 
     minimum: bytes | None
@@ -100,7 +100,7 @@ class Footer(msgspec.Struct, frozen=True):
 def read_footer(file: BinaryIO) -> Footer:
     """Read the footer of a Parquet file that is open for reading, at any position.
 
-    Raises FooterError if the file is not Parquet, truncated or encrypted, and where `parse_footer` does.
+    Raises FooterError if the file is not Parquet, truncated or encrypted, or if `parse_footer` refuses its metadata.
     """
     size = file.seek(0, os.SEEK_END)
     if size < len(MAGIC) + TAIL_BYTES:
@@ -127,8 +127,8 @@ def read_footer(file: BinaryIO) -> Footer:
 def parse_footer(metadata: bytes, file_bytes: int) -> Footer:
     """Parse the footer from its bytes (FileMetaData, without length and magic) and the size of its file.
 
-    Raises FooterError for metadata that is broken, encrypted, refers to another file or is inconsistent: ranges outside
-    the data, overlapping, or too far apart for 32 bits; counts that are negative or contradictory.
+    Raises FooterError for metadata that is broken, encrypted, refers to another file or is inconsistent. Inconsistent
+    are ranges that overlap, leave the data or are too far apart for 32 bits, and negative or contradictory counts.
     """
     found = read_struct(metadata, _FILE_METADATA)
     if 8 in found or 9 in found:
@@ -149,7 +149,8 @@ def parse_footer(metadata: bytes, file_bytes: int) -> Footer:
 
 
 def _check_writer(created_by: bytes) -> None:
-    """Refuse parquet-mr before 1.2.9: its chunks are longer than declared, pyarrow reads past them (PARQUET-816)."""
+    """Refuse files of parquet-mr before 1.2.9. Their chunks are longer than declared, so pyarrow reads beyond
+    (PARQUET-816)."""
     match = re.match(rb"parquet-mr(?: version (\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?)?", created_by, re.IGNORECASE)
     if match and tuple(int(part or 0) for part in match.groups()) < (1, 2, 9):
         raise FooterError("Parquet footer: written by parquet-mr before 1.2.9, whose ranges are wrong; rewrite it")
@@ -162,7 +163,7 @@ LAST_FALSE_FASTPARQUET = (2026, 9, 0)
 def has_false_bounds(created_by: bytes) -> bool:
     """Return whether the file's writer is known to write bounds that values exceed.
 
-    For categorical columns fastparquet uses the order of the categories instead of the values: for [5, 3, 9] it writes
+    For categorical columns fastparquet uses the order of the categories instead of the values. For [5, 3, 9] it writes
     5 as the minimum. A file does not show which columns are categorical, and not every file has a version.
     """
     match = re.match(rb"fastparquet(?:\D*(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?)?", created_by, re.IGNORECASE)
@@ -170,7 +171,7 @@ def has_false_bounds(created_by: bytes) -> bool:
 
 
 def _without_bounds(group: RowGroup) -> RowGroup:
-    """Return the row group without bounds; its null counts are correct."""
+    """Return the row group without bounds. Keep its null counts, which are correct."""
     chunks = []
     for chunk in group.chunks:
         known = chunk.statistics

@@ -1,8 +1,8 @@
 """Run work on untrusted bytes in a separate process with limits of time and memory.
 
-The child is a fresh interpreter. It gets the open file as standard input, and answers in a file that the parent made
-for it. Nothing is pickled, and the limit on the file's size holds whatever the child does. A child that raises, dies,
-hangs or exceeds a limit is a FooterError in the parent. Needs a system with `resource` (Linux, macOS).
+The child is a fresh interpreter. It gets the open file as standard input, and writes its answer to a file that the
+parent created. Nothing is pickled, and the child cannot exceed the limit on the file's size. If the child raises, dies,
+hangs or exceeds a limit, the parent raises FooterError. Needs a system with `resource` (Linux, macOS).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from libraries.near_storage.parquet.footer import Footer, read_footer
 
 TIMEOUT_S = 60.0
 MEMORY_BYTES = 1 << 30
-"""Limit of address space, of which the interpreter takes some 40 MB."""
+"""Limit of the child's address space. The interpreter takes about 40 MB of it."""
 ANSWER_BYTES = 512 << 20
 
 _ANSWERED, _REFUSED, _FAILED = 73, 74, 75
@@ -53,10 +53,11 @@ def apart(
     memory_bytes: int = MEMORY_BYTES,
     answer_bytes: int = ANSWER_BYTES,
 ) -> bytes:
-    """Run one of our functions, given as 'module:name', on the open file in a child process and return its answer.
+    """Run a function of this project, given as 'module:name', on the open file in a child process. Return its answer.
 
     The function takes the file (binary, seekable) and returns bytes. Raises FooterError with the function's message if
-    it raises one, and also if it raises anything else, its process dies or exceeds a limit, or the answer is too long.
+    the function raises FooterError. Also raises FooterError if the function raises another exception, its process dies
+    or exceeds a limit, or the answer is too long.
     """
     limits = [math.ceil(timeout_s), memory_bytes, answer_bytes]
     with tempfile.TemporaryFile() as answer:
@@ -90,7 +91,7 @@ def _died(code: int) -> str:
 
 
 def child() -> None:
-    """Run in the process that `apart` starts: set limits, then work. Print the answer, or the reason for none."""
+    """Run in the process that `apart` starts: set limits, call the function, and write its answer or the error."""
     module, _, name = sys.argv[2].partition(":")
     processor_s, memory_bytes, answer_bytes = json.loads(sys.argv[3])
     _limit(resource.RLIMIT_CORE, 0)

@@ -1,12 +1,14 @@
 """Decide from compact metadata, for all row groups at once, where a filter can be true, false or null.
 
-Each leaf gives three bits per row group: some row may be true, false, null. They may be set too often, never too
-rarely. AND, OR and NOT combine them by Kleene's rules; NOT swaps true and false. Rules for a leaf:
+Each leaf of the filter gives three bits per row group: whether it may be true, false or null for some row. A bit may be
+set although there is no such row, but a bit that is not set is a proof. AND, OR and NOT combine the bits by Kleene's
+rules; NOT swaps true and false. Rules for a leaf:
 
-- Codes are compared non-strictly; `LiteralCodes` bounds what can be below and above a literal.
-- A NaN makes `!=` true and every other comparison false. Bounds do not cover NaN. Therefore they decide what may be
-  *true* of `<`, `<=`, `==`, `>`, `>=` even if NaN may be present, and what may be *false* only if it may not.
-- Null rows make comparisons null, never true or false, so they affect neither bit.
+- Codes are compared non-strictly. `LiteralCodes` bounds the codes of values below and above a literal.
+- A NaN makes `!=` true and every other comparison false, and bounds do not cover NaN. Bounds therefore show whether
+  `<`, `<=`, `==`, `>` and `>=` may be *true* even if NaN may be present. They show whether these may be *false* only if
+  there is no NaN.
+- Null rows make comparisons null, so they do not affect the bits for true and false.
 - A group without rows has no row that is true, false or null.
 
 If a column is missing, nested, named twice or compared with a literal of another type, all three bits are set.
@@ -53,7 +55,7 @@ class GroupOutcomes:
 
     @property
     def certain(self) -> Bits:
-        """Where the filter is true for every row, so that no filtering is needed."""
+        """The row groups in which the filter is true for every row, so that rows need no filtering."""
         return self.may_be_true & ~self.may_be_false & ~self.may_be_null
 
 
@@ -68,7 +70,8 @@ def prune(metadata: CompactMetadata, predicate: Predicate) -> GroupOutcomes:
 
 
 class _Chunks:
-    """The metadata of one column's chunks. `has_ordinary`: where a value may be that is neither null nor NaN."""
+    """The metadata of one column's chunks. `has_ordinary` is true where values that are neither null nor NaN may
+    exist."""
 
     def __init__(self, metadata: CompactMetadata, column: int) -> None:
         self.metadata = metadata
@@ -83,11 +86,11 @@ class _Chunks:
         return self.metadata.flag(EXACT, self.column)
 
     def with_nan(self, bits: Bits) -> Bits:
-        """Return these bits, also set where NaN may be."""
+        """Return these bits, and set the bits of chunks that may hold NaN."""
         return bits | self.metadata.flag(MAY_HOLD_NAN, self.column) if self.kind.floating else bits
 
     def has_values(self) -> Bits:
-        """Return where a value may be that is not null."""
+        """Return for each chunk whether it may hold a value that is not null."""
         return self.with_nan(self.has_ordinary)
 
 
@@ -138,7 +141,7 @@ class _Pruner:
         return self.looked_up[name]
 
     def conjunction(self, parts: list[GroupOutcomes]) -> GroupOutcomes:
-        """Apply Kleene's AND. It is null only if no part is false, so each is true or null and at least one is null."""
+        """Apply Kleene's AND. It is null only if no part is false and at least one part is null."""
         if not parts:
             return self.decided(True)
         return GroupOutcomes(
@@ -188,7 +191,7 @@ class _Pruner:
         return GroupOutcomes(true, false, chunks.has_nulls)
 
     def membership(self, chunks: _Chunks, literals: tuple[Literal, ...]) -> GroupOutcomes:
-        """Evaluate IN: without an equal literal it is false, or null if one of the literals is null."""
+        """Evaluate IN. If no literal is equal, the result is false, or null if one of the literals is null."""
         given = [item for item in literals if item.value is not None and not _is_nan(item)]
         codes = []
         for item in given:
@@ -210,8 +213,8 @@ class _Pruner:
     def equal_to_one(self, chunks: _Chunks, codes: list[LiteralCodes]) -> GroupOutcomes:
         """Compare with the first of the ascending literals whose code is at least the minimum.
 
-        If the maximum is below that one, it is below all others; values can differ from all literals unless all equal
-        it.
+        If the maximum is below this literal, no literal is within the bounds. Values can differ from all literals
+        unless all values equal this literal.
         """
         ends = np.array([_limited(code) for code in codes], np.uint64)
         first = np.searchsorted(ends[:, 2], chunks.minimum)
@@ -239,7 +242,7 @@ def _some(bits: Iterable[Bits]) -> Bits:
 
 
 def _above(chunks: _Chunks, codes: LiteralCodes) -> Bits:
-    """Return where a value may be greater than the literal."""
+    """Return for each chunk whether a value may be greater than the literal."""
     greater = _at_least(chunks.maximum, codes.above)
     if codes.above_if_exact == codes.above:
         return greater

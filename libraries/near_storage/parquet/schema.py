@@ -1,6 +1,6 @@
 """The schema of a Parquet footer: from the flattened tree of SchemaElements to its leaf columns.
 
-Ids and names are those of parquet.thrift (apache/parquet-format 24102ed, August 2026).
+Ids and names come from parquet.thrift (apache/parquet-format 24102ed, August 2026).
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from libraries.near_storage.errors import FooterError
 from libraries.near_storage.parquet.thrift import BINARY, BOOLEAN, BYTE, I32, ListOf, Struct, Wanted
 
 MOST_ELEMENTS = 100_000
-"""Limit of elements in a schema: an element of three bytes becomes an object of some hundred."""
+"""Limit of elements in a schema. An element of three bytes becomes an object of some hundred bytes."""
 MOST_SCHEMA_DEPTH = 64
 
 PHYSICAL_TYPES = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
 """parquet.thrift's Type, by number."""
 
 Order: TypeAlias = Literal["type", "ieee 754 total", "int96 timestamp", "undefined"]
-"""ColumnOrder; `undefined` where the footer has none, or one that is unknown or not allowed for the type."""
+"""ColumnOrder. `undefined` means that the footer has no order, or an order that is unknown or invalid for the type."""
 
 _UNIT = Struct("TimeUnit", {1: Struct("MilliSeconds", {}), 2: Struct("MicroSeconds", {}), 3: Struct("NanoSeconds", {})})
 _UNITS = {1: "ms", 2: "us", 3: "ns"}
@@ -58,7 +58,7 @@ _ORDERS: Mapping[int, Order] = {1: "type", 2: "ieee 754 total", 3: "int96 timest
 
 
 class Logical(msgspec.Struct, frozen=True):
-    """The meaning of a leaf's values, from its LogicalType or else its ConvertedType.
+    """The meaning of a leaf's values, from its LogicalType or, if it has none, from its ConvertedType.
 
     `name` is the LogicalType's in lower case, 'interval' (only in ConvertedType), or 'unknown'. `bits` and `signed` are
     for integer, `unit` and `utc` for time and timestamp, `precision` and `scale` for decimal.
@@ -96,8 +96,8 @@ _CONVERTED: Mapping[int, Logical] = {
 class Column(msgspec.Struct, frozen=True):
     """A leaf of the schema.
 
-    `length` is that of FIXED_LEN_BYTE_ARRAY in bytes, else 0. `nulls` and `repeats` are the leaf's maximum definition
-    and repetition level; a column is flat if its path has one name and it does not repeat.
+    `length` is the length of a FIXED_LEN_BYTE_ARRAY in bytes; it is 0 for other types. `nulls` and `repeats` are the
+    leaf's maximum definition and repetition level. A column is flat if its path has one name and it does not repeat.
     """
 
     path: tuple[str, ...]
@@ -163,8 +163,8 @@ def leaves(elements: list[dict[int, Any]], orders: list[dict[int, Any]] | None) 
 
 
 def schema_hash(elements: list[dict[int, Any]]) -> str:
-    """Return a digest (blake2b, 16 bytes as hex) of names, types and nesting; all files of a table share it."""
-    # Writers choose the name of the root.
+    """Return a digest (blake2b, 16 bytes as hex) of names, types and nesting. It is equal for all files of a table."""
+    # Skip the root, whose name the writer chooses freely.
     shape = [_sorted(element) for element in elements[1:]]
     return hashlib.blake2b(msgspec.msgpack.encode(shape), digest_size=16).hexdigest()
 
@@ -213,7 +213,7 @@ def _ordered(index: int, column: Column, union: dict[int, Any]) -> Column:
     )
     if order == "ieee 754 total" and not floating:
         order = "undefined"
-    # INT96 may only have its own order (parquet.thrift, note (+) of ColumnOrder).
+    # INT96 columns must have the INT96 order, and no other columns (parquet.thrift, note (+) of ColumnOrder).
     if (order == "int96 timestamp") != (column.physical == "INT96"):
         order = "undefined"
     return msgspec.structs.replace(column, order=order)

@@ -1,4 +1,4 @@
-"""What a chunk's statistics prove, as two codes and three bits (near storage's rules for Parquet statistics).
+"""Summarize what a chunk's Parquet statistics prove, as two codes and three bits.
 
 Contradictory statistics are ignored.
 """
@@ -15,8 +15,8 @@ from libraries.near_storage.parquet.schema import Column
 class Summary(NamedTuple):
     """Codes that bound all values that are neither null nor NaN, and flags for the rest of the chunk.
 
-    (LOWEST, HIGHEST) means unknown, (HIGHEST, LOWEST) that there is no such value. `exact`: the codes of both bounds
-    identify their values, and the file does not mark them as truncated.
+    The codes (LOWEST, HIGHEST) mean that bounds are unknown, (HIGHEST, LOWEST) that there is no such value. `exact` is
+    true if the codes of both bounds identify their values and the file does not mark the bounds as truncated.
     """
 
     minimum: int
@@ -27,7 +27,7 @@ class Summary(NamedTuple):
 
 
 def summarize(chunk: Chunk, column: Column, kind: CodeKind) -> Summary:
-    """Return the summary of a chunk of this column, whose kind is `kind_of(column)`; unknown unless it is flat."""
+    """Return the summary of a chunk of a column of this kind. For columns that are not flat, bounds are unknown."""
     statistics = chunk.statistics
     nullable = column.nulls > 0
     if statistics is None or not column.flat:
@@ -57,7 +57,7 @@ def summarize(chunk: Chunk, column: Column, kind: CodeKind) -> Summary:
 
 
 def _bounds(statistics: Statistics, column: Column, kind: CodeKind) -> tuple[Value | None, Value | None, bool]:
-    """Return both bounds, None where unknown, and whether one is NaN: then there are NaNs, whatever the count says."""
+    """Return both bounds, None if unknown, and whether a bound is NaN, which proves NaNs regardless of their count."""
     low, high = (
         None if data is None else bound_value(column, kind, data) for data in (statistics.minimum, statistics.maximum)
     )

@@ -1,8 +1,8 @@
 """Read Thrift's compact protocol from untrusted bytes.
 
-The caller names the fields of the structs that it wants (`Struct`, `ListOf`, or a scalar); all others are skipped. Each
-byte is read once, no length is trusted before its bytes are known to exist, nesting is bounded, and every violation is
-a `FooterError`.
+The caller names the fields that it wants from each struct (`Struct`, `ListOf`, or a scalar). Other fields are skipped.
+Each byte is read once, and a length is used only if that many bytes exist. Nesting is bounded. Every violation raises
+`FooterError`.
 
 Protocol: thrift-compact-protocol.md of Apache Thrift.
 """
@@ -17,7 +17,7 @@ from libraries.near_storage.errors import FooterError
 
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 BOOLEAN = TRUE
-"""As a wanted field: the value is in the type of the field, which is TRUE or FALSE."""
+"""A wanted boolean field. Its value is encoded in the type of the field, TRUE or FALSE."""
 
 MOST_NESTING = 32
 """Limit of nesting in skipped values; parquet.thrift needs six."""
@@ -27,7 +27,7 @@ _BITS = {I16: 16, I32: 32, I64: 64}
 
 @dataclass(frozen=True)
 class ListOf:
-    """A list whose elements are all of one wanted type."""
+    """A list whose elements have one wanted type."""
 
     element: Wanted
     most: int
@@ -43,14 +43,15 @@ class Struct:
 
 
 Wanted: TypeAlias = int | ListOf | Struct
-"""BOOLEAN (of a field, not of a list), BYTE, I16, I32, I64, BINARY; or a list, or a struct."""
+"""BOOLEAN (only as a field, not in a list), BYTE, I16, I32, I64, BINARY, a list or a struct."""
 
 
 def read_struct(data: bytes, struct: Struct) -> dict[int, Any]:
-    """Read the wanted fields of a struct at the start of `data`: id -> bool, int, bytes, list or nested dict.
+    """Read the wanted fields of a struct at the start of `data`. Return values by field id: bool, int, bytes, list or
+    dict.
 
-    Raises FooterError if the bytes violate the protocol, end early, have a wanted field twice or in another type, lack
-    a required field, or hold a list that exceeds its limit. Bytes after the struct are ignored.
+    Bytes after the struct are ignored. Raises FooterError if the bytes violate the protocol or end early, if a wanted
+    field occurs twice or has another type, if a required field is missing, or if a list exceeds its limit.
     """
     return read_struct_at(data, 0, struct)[0]
 
@@ -61,7 +62,7 @@ def read_struct_at(data: bytes | memoryview, position: int, struct: Struct) -> t
     try:
         return reader.struct(struct), reader.position
     except IndexError as error:
-        # Reads of single bytes do not check the end first, which would double the time.
+        # Single bytes are read without a check for the end, because the check would double the time.
         raise FooterError(f"Thrift: {struct.name} is truncated at {len(data)} bytes") from error
 
 
@@ -182,7 +183,7 @@ class _Reader:
         self.position += size
 
     def skip(self, wire: int, depth: int) -> None:
-        """Skip a value. Never called for a boolean field, whose value is in its type."""
+        """Skip a value. Not called for boolean fields, whose value is in their type."""
         if depth > MOST_NESTING:
             raise FooterError(f"Thrift: nested deeper than {MOST_NESTING} at byte {self.position}")
         if I16 <= wire <= I64:

@@ -1,6 +1,6 @@
-"""Bind a filter to a schema: every literal becomes an exact value of its column's type, so that no later step converts.
+"""Bind a filter to a schema: convert every literal to an exact value of its column's type.
 
-Comparisons across types are decided here on exact numbers (`i < 2.5` on integers becomes `i <= 2`), because some of
+Comparisons across types are converted with exact numbers (`i < 2.5` on integers becomes `i <= 2`), because some of
 Arrow's implicit casts raise or round.
 """
 
@@ -31,12 +31,13 @@ from libraries.near_storage.predicates.values import checked, is_utf8
 
 
 def bind(predicate: Predicate, schema: pa.Schema) -> Predicate:
-    """Return the same filter for a table of this schema, with literals of the columns' types only. Idempotent.
+    """Return an equivalent filter for a table of this schema, whose literals have the types of their columns.
+    Idempotent.
 
-    In the result no comparison has a null, NaN or -0.0. An In has at least one literal; literals are sorted and unique,
-    with at most one null, which is last. Columns are top-level names; a dot is part of a name. Raises RequestError for
-    trees beyond the limits, PredicateError for an unknown column, a type without an order or a literal that does not
-    fit.
+    In the result, comparisons have no null, NaN or -0.0. An In has at least one literal. Its literals are sorted and
+    unique, with at most one null, which is last. Columns are top-level names; a dot is part of a name. Raises
+    RequestError for trees beyond the limits, PredicateError for an unknown column, a type without an order or a literal
+    that does not fit.
     """
     limits.check(predicate)
     return _bound(predicate, schema)
@@ -105,7 +106,8 @@ def _comparison(operator: Operator, column: str, literal: Literal, type: pa.Data
 
 
 def _one_sided(operator: Operator, column: str, bound: object, beyond: object, type: pa.DataType) -> Predicate:
-    """Return `column operator bound`; without a value beyond the bound, a constant for columns that are not null."""
+    """Return `column operator bound`. If the type has no value beyond the bound, return a constant for non-null
+    rows."""
     if bound is None or beyond is None:
         return Known(column, bound is not None)
     return Comparison(operator, column, Literal(bound, type))

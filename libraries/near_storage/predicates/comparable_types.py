@@ -1,4 +1,4 @@
-"""Convert Arrow arrays to types that all of its kernels support, and back, for filters and aggregates.
+"""Convert Arrow arrays to types that all Arrow kernels support, and back, for filters and aggregates.
 
 Order, equality and nulls are preserved.
 """
@@ -13,10 +13,11 @@ from libraries.near_storage.predicates.kinds import COUNTED, kind_of
 
 
 def comparable(array: pa.Array) -> pa.Array:
-    """Return the same values, order and nulls in a type that all Arrow kernels support; dictionaries are unchanged.
+    """Convert an array to a type that all Arrow kernels support. Dictionary arrays are unchanged.
 
-    Dates and times become integers, float16 becomes float32, string and binary views their large types, fixed-size
-    binary becomes plain binary, decimals get at least 128 bits and a non-negative scale (their digits are compared).
+    Dates and times become integers, float16 becomes float32, string and binary views become large strings and binaries,
+    fixed-size binary becomes plain binary. Decimals get at least 128 bits and a non-negative scale, because their
+    digits are compared.
     """
     type = array.type
     if kind_of(type) in COUNTED and not pat.is_dictionary(type):

@@ -1,4 +1,4 @@
-"""Parse dates and times in ISO 8601, as in SQL, to exact nanoseconds and days.
+"""Parse dates and times in ISO 8601, as used in SQL, to exact nanoseconds and days.
 
 Incomplete texts are refused; nothing is guessed.
 """
@@ -40,8 +40,8 @@ def nanoseconds_of_day(text: str) -> int:
 def nanoseconds_since_1970(text: str) -> tuple[int, bool]:
     """Return `(nanoseconds, has an offset)` of `YYYY-MM-DD[ HH:MM[:SS[.fraction]][+HH:MM]]`; a date alone is midnight.
 
-    With an offset, nanoseconds count from 1970 in UTC; without one, from 1970 in local time without a zone. Raises
-    PredicateError.
+    With an offset, nanoseconds count from 1970 in UTC. Without an offset, they count from 1970 in local time without a
+    zone. Raises PredicateError for other texts.
     """
     found = _MOMENT.fullmatch(text)
     if found is None:

@@ -1,10 +1,10 @@
 """Decompose a pyarrow Expression into fields, typed literals and calls with their options.
 
-pyarrow cannot walk an Expression. Substrait fails on nanosecond timestamps and loses the null handling of `isin`; the
-text form loses the types of literals and most of a long list. The record batch that pyarrow makes when it copies an
-Expression is complete: its metadata hold the calls, its columns the literals and options. The batch is made and read as
-data within one process. It is never stored, sent or received, and no Expression is made from it. For an unknown layout
-the result is None, and the filter runs on the client.
+pyarrow has no API to inspect an Expression. Substrait fails on nanosecond timestamps and loses the null handling of
+`isin`, and the text form loses the types of literals and most of a long list. This module reads the record batch to
+which pyarrow serializes an Expression. Its metadata hold the calls, its columns the literals and options. The batch is
+created and read within one process. It is never stored, sent or received, and no Expression is made from it. For an
+unknown layout the result is None, and the filter runs on the client.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Call:
 Node: TypeAlias = Field | Value | Call
 
 NESTED = "nested_field_ref"
-"""The function name of a call that refers to a field inside a column; its arguments are the names."""
+"""The function name of a call that refers to a field inside a column. The arguments are the names on the path."""
 
 
 def read(expression: pc.Expression) -> Node | None:
@@ -68,7 +68,7 @@ def _as_batch(expression: pc.Expression) -> pa.RecordBatch:
 
 
 def _entries(schema: pa.Schema) -> list[tuple[str, str]]:
-    """Return the metadata as pairs in order. Keys repeat, so a dict would lose entries."""
+    """Return the metadata as pairs in order. Keys can repeat, so a dict would lose entries."""
     text = schema.to_string(show_schema_metadata=True, truncate_metadata=False)
     _, _, shown = text.partition("-- schema metadata --\n")
     found = [_ENTRY.fullmatch(line) for line in shown.split("\n")]
@@ -76,7 +76,7 @@ def _entries(schema: pa.Schema) -> list[tuple[str, str]]:
 
 
 def _tree(entries: list[tuple[str, str]], batch: pa.RecordBatch) -> tuple[Node, pc.Expression | None]:
-    """Return the single node that the entries form, and the result of `_rebuilt`. Raises ValueError for other layouts.
+    """Return the node that the entries form, and the result of `_rebuilt`. Raises ValueError for other layouts.
 
     Not recursive, because chains of conditions can be long.
     """

@@ -1,8 +1,8 @@
-"""Translate pyarrow filters (`pc.field("x") > 5`), as DuckDB, Polars and pyarrow's users make them, to our tree.
+"""Translate pyarrow filters (`pc.field("x") > 5`), which users, DuckDB and Polars create, to the tree of `tree.py`.
 
-A conjunct without an exact counterpart is left to the client: the tree then keeps too many rows, never too few. There
-is no counterpart where Arrow rounds, as in comparing a decimal with a float. Where Arrow raises instead of comparing
-(an int64 beyond 2**53 with a fraction), the tree gives the exact answer.
+A conjunct without an exact counterpart is left to the client. The tree then keeps too many rows, never too few. There
+is no counterpart where Arrow rounds, for example when it compares a decimal with a float. Where Arrow raises instead of
+comparing (an int64 beyond 2**53 with a fraction), the tree gives the exact answer.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ _NULL_MATCHES, _NULL_SKIPPED = range(2)
 
 @dataclass(frozen=True)
 class Translated:
-    """`predicate` is bound and keeps every row that the expression keeps; None keeps all.
+    """A translated filter. `predicate` is bound and keeps every row that the expression keeps; None keeps all rows.
 
-    `complete`: it keeps no other rows. Otherwise the expression must also filter the received rows.
+    If `complete` is true, `predicate` keeps no other rows. Otherwise the client must apply the expression to the rows.
     """
 
     predicate: Predicate | None
@@ -64,7 +64,7 @@ class _Left(Exception):
 
 
 def translate(expression: pc.Expression | None, schema: pa.Schema) -> Translated:
-    """Translate as much of a pyarrow filter as our tree can express exactly. Never raises for a filter."""
+    """Translate as much of a pyarrow filter as the tree can express exactly. Never raises for a filter."""
     if expression is None:
         return Translated(None, True)
     # A column name with line breaks could be mistaken for other entries of an expression.
@@ -88,7 +88,8 @@ def _bound(conjunct: Node, schema: pa.Schema) -> Predicate | None:
 
 
 def _within_limits(predicate: Predicate) -> bool:
-    """Return whether the filter is within the limits and its message leaves room for a query's columns."""
+    """Return whether the filter is within the limits and small enough that a query's columns fit in the same
+    message."""
     try:
         return len(wire.encode(predicate)) <= wire.MOST_BYTES // 2
     except RequestError:
@@ -207,10 +208,10 @@ def _is_in(name: str, call: Call, schema: pa.Schema) -> Predicate:
 
 
 def _found(name: str, given: list[Literal], type: pa.DataType) -> Predicate:
-    """Build IN; it is null where the column is null.
+    """Build an IN condition that is null where the column is null.
 
-    Unlike Arrow's `is_in`, this does not find NaN by NaN, treats 0.0 and -0.0 as equal, and does not truncate literals
-    to the column's type (timestamps to dates, doubles to floats).
+    Unlike Arrow's `is_in`, this condition does not match NaN with NaN, treats 0.0 and -0.0 as equal, and does not
+    truncate literals to the column's type (timestamps to dates, doubles to floats).
     """
     kind = kind_of(type)
     for each in given:
@@ -222,7 +223,8 @@ def _found(name: str, given: list[Literal], type: pa.DataType) -> Predicate:
 
 
 def _is_elsewhere(type: pa.DataType, given: Literal) -> bool:
-    """Return whether Arrow compares the two differently: it rounds decimals to floats and parses no dates in text."""
+    """Return whether Arrow compares these types differently. Arrow rounds decimals to floats and parses no dates in
+    text."""
     kind, other = kind_of(type), kind_of(given.type)
     return {kind, other} == {TypeFamily.DECIMAL, TypeFamily.FLOAT} or (other is TypeFamily.TEXT and kind in COUNTED)
 
@@ -238,7 +240,7 @@ def _null_where_null(name: str, then: Predicate) -> Predicate:
 
 
 def _null_with(name: str, part: Predicate) -> Predicate | None:
-    """Return `part`, with null where the column is null, if a single leaf can express it."""
+    """Return `part`, with null where the column is null; None if a single leaf cannot express this."""
     match part:
         case And((Not(IsNull(column)), In() as listed)) if column == name == listed.column:
             return listed

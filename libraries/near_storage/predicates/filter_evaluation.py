@@ -1,7 +1,7 @@
 """Evaluate a bound filter on rows with Arrow's kernels: true, false or null for each row, exactly.
 
-Both sides of a comparison have the same type, so no kernel casts: dates and times are compared as integers, float16 as
-float32, decimals unchanged. Bind filters with `binding.py` first.
+Filters must be bound with `binding.py` first. Both sides of a comparison then have the same type, so no kernel casts.
+Dates and times are compared as integers, float16 as float32, decimals unchanged.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def mask(bound: Predicate, data: pa.Table | pa.RecordBatch) -> pa.BooleanArray:
 def _mask(bound: Predicate, batch: pa.RecordBatch) -> pa.BooleanArray:
     match bound:
         case And(parts):
-            # Combine one by one: all masks of a long filter together would be many times the size of the batch.
+            # Combine masks one by one, because all masks of a long filter together would be many times the size of the
+            # batch.
             return functools.reduce(pc.and_kleene, (_mask(part, batch) for part in parts), _repeated(True, batch))
         case Or(parts):
             return functools.reduce(pc.or_kleene, (_mask(part, batch) for part in parts), _repeated(False, batch))
@@ -91,7 +92,7 @@ def _in(literals: tuple[Literal, ...], column: pa.Array) -> pa.BooleanArray:
 
 
 def _set(literals: list[Literal]) -> pa.Array:
-    # Arrow's is_in distinguishes 0.0 and -0.0, so search for both.
+    # Arrow's is_in distinguishes 0.0 and -0.0, so search for both values.
     values = comparable(_array(literals))
     if kind_of(values.type) is TypeFamily.FLOAT and any(literal.value == 0 for literal in literals):
         return pa.concat_arrays([values, pa.array([-0.0, 0.0], values.type)])

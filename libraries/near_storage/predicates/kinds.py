@@ -1,6 +1,6 @@
 """The families of Arrow types that a filter can compare, and how Python represents their values.
 
-This module handles types only, not columns or rows.
+This module handles types, not columns or rows.
 """
 
 from __future__ import annotations
@@ -50,11 +50,12 @@ _CHECKS = (
 )
 
 COUNTED = frozenset({TypeFamily.DATE, TypeFamily.TIME, TypeFamily.TIMESTAMP, TypeFamily.DURATION})
-"""Families whose values are counts of a unit: `Literal.value` holds the count, and evaluation compares counts."""
+"""Families whose values are counts of a unit. `Literal.value` holds the count, and evaluation compares counts."""
 
 
 def kind_of(type: pa.DataType) -> TypeFamily | None:
-    """Return the family of a type, or of a dictionary's values; None for types without an order, such as lists."""
+    """Return the family of a type; for dictionaries, of their values. None for types without an order, such as
+    lists."""
     type = value_type(type)
     return next((kind for kind, checks in _CHECKS if any(check(type) for check in checks)), None)
 
@@ -65,7 +66,8 @@ def value_type(type: pa.DataType) -> pa.DataType:
 
 
 def units_per_second(type: pa.DataType) -> tuple[int, int]:
-    """Return `(units, seconds)`: this many units of a date or time type last this long; (1, 86400) for date32."""
+    """Return `(units, seconds)`: that many units of a date or time type last that many seconds; (1, 86400) for
+    date32."""
     if pat.is_date32(type):
         return 1, SECONDS_PER_DAY
     if pat.is_date64(type):

@@ -18,19 +18,19 @@ from libraries.near_storage.predicates.tree import (
 )
 
 MOST_DEPTH = 64
-"""Levels of a tree; a leaf has one."""
+"""Maximum number of levels of a tree. A leaf has one level."""
 
 MOST_NODES = 4_096
-"""Total of And, Or, Not and leaves."""
+"""Maximum number of nodes: And, Or, Not and leaves."""
 
 MOST_LITERALS = 10_000
-"""Literals of a whole tree, including those of IN lists."""
+"""Maximum number of literals in a tree, including literals in IN lists."""
 
 MOST_LITERAL_BYTES = 65_536
-"""Bytes of a text (in UTF-8) or binary literal."""
+"""Maximum bytes of a text literal (in UTF-8) or binary literal."""
 
 MOST_NAME_BYTES = 1_024
-"""Bytes of a column or table name in UTF-8."""
+"""Maximum bytes of a column or table name in UTF-8."""
 
 
 def check(predicate: Predicate) -> None:
@@ -58,7 +58,7 @@ def check(predicate: Predicate) -> None:
 
 
 def check_name(name: object, what: str) -> str:
-    """Return the name if it is text within the length limit. Raises RequestError that calls it `what`."""
+    """Return the name if it is text within the length limit. Otherwise raise RequestError; its message uses `what`."""
     if not isinstance(name, str) or not 0 < _bytes(name) <= MOST_NAME_BYTES:
         raise RequestError(f"the name of {what} must be text of 1 to {MOST_NAME_BYTES} bytes")
     return name
@@ -99,7 +99,7 @@ def _literal(literal: Literal) -> None:
 
 
 def _bytes(value: str | bytes) -> int:
-    """Return the length in UTF-8; for text beyond every limit, an estimate without encoding it."""
+    """Return the length in UTF-8. For text beyond every limit, return an estimate without encoding the text."""
     if isinstance(value, bytes) or len(value) > MOST_LITERAL_BYTES:
         return len(value)
     return len(value.encode("utf-8", "surrogatepass"))

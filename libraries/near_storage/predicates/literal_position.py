@@ -1,8 +1,8 @@
 """The position of a literal among the values of a column's type: at a value, or between two neighbours.
 
-This is enough for exact comparisons across types: `i < 2.5` on integers selects the integers up to the one below 2.5.
-All decisions use exact fractions. One exception: on float columns a written number (a decimal) means the nearest float,
-as in DuckDB and the SQL standard.
+The position is enough for exact comparisons across types: `i < 2.5` on integers selects the integers up to 2. All
+decisions use exact fractions, with one exception. On float columns, a decimal literal means the nearest float, as in
+DuckDB and the SQL standard.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class At:
 
 @dataclass(frozen=True)
 class Between:
-    """The literal is strictly between two neighbouring values of the type; None means no value on that side."""
+    """The literal is strictly between two neighbouring values of the type. None means that there is no value on that
+    side."""
 
     below: object
     above: object
@@ -53,7 +54,7 @@ NUMBERS = frozenset({TypeFamily.INTEGER, TypeFamily.FLOAT, TypeFamily.DECIMAL})
 
 
 def place(literal: Literal, type: pa.DataType) -> At | Between | Nowhere:
-    """Return the position of a literal that is not null among the values of `type` (a comparable non-dictionary type).
+    """Return the position of a non-null literal among the values of `type`, a comparable type that is no dictionary.
 
     Values are represented as in `values.py`. Raises PredicateError if the two cannot be compared.
     """
@@ -129,7 +130,7 @@ def _largest(bits: int) -> float:
 def _next(value: float, upwards: bool, bits: int) -> float:
     """Return the neighbouring float of that width, including infinities; zero is always 0.0.
 
-    Floats of one sign are ordered like their bits read as integers.
+    Uses that floats of one sign have the same order as their bits read as integers.
     """
     as_float, as_integer, sign = {16: ("<e", "<H", 1 << 15), 32: ("<f", "<I", 1 << 31), 64: ("<d", "<Q", 1 << 63)}[bits]
     (code,) = struct.unpack(as_integer, struct.pack(as_float, value))
@@ -146,7 +147,7 @@ def _scaled(unscaled: object, scale: int) -> Decimal | None:
 
 
 def _count_in_seconds(literal: Literal, type: pa.DataType) -> Fraction:
-    """Return the literal in seconds on the clock of the column's type; text is parsed as ISO 8601."""
+    """Return the literal in seconds, counted as in the column's type. Text is parsed as ISO 8601."""
     kind, given = kind_of(type), kind_of(literal.type)
     zone = zone_of(type)
     if given is TypeFamily.TEXT and kind is not TypeFamily.DURATION:
@@ -199,7 +200,7 @@ def _decoded(value: bytes) -> str:
 
 
 def _among_fixed(raw: bytes, width: int) -> Between:
-    """Return the neighbours, in byte order, of a shorter or longer byte string among those of one width."""
+    """Return the neighbours, in byte order, of `raw` among the byte strings of length `width`."""
     if len(raw) < width:
         above = raw + b"\0" * (width - len(raw))
         return Between(_before(above), above)

@@ -3,9 +3,9 @@
     SELECT * | columns | min, max, sum, count, avg  FROM table  WHERE ...  GROUP BY columns  LIMIT n
 
 WHERE supports AND, OR, NOT, comparisons of a column with a constant, BETWEEN, IN, IS NULL, LIKE 'prefix%' and boolean
-columns. Everything else is an error that names the place and suggests the Dataset, which DuckDB, Polars and pyarrow
-read. The dialect is DuckDB's, but names are case-sensitive: `a` and `A` are two columns. No part of sqlglot's tree is
-ignored: an argument that this module does not handle is an error.
+columns. Other SQL raises an error that names the unsupported part and suggests the Dataset, which DuckDB, Polars and
+pyarrow can query. The dialect is DuckDB's, but names are case-sensitive: `a` and `A` are two columns. No part of
+sqlglot's tree is ignored. An argument that this module does not handle raises an error.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from libraries.near_storage.predicates.tree import Predicate
 from libraries.near_storage.query import Aggregate, Function, Query
 
 MOST_BYTES = 1 << 18
-"""Bytes of SQL text."""
+"""Maximum bytes of SQL text."""
 
 MOST_OPEN = 24
-"""Nested brackets, and consecutive signs or NOT."""
+"""Maximum number of nested brackets, and of consecutive signs or NOT."""
 
 MOST_ROWS = 2**63 - 1
 
@@ -75,7 +75,7 @@ def _first_line(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
     line = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-    # A column named like an SQL keyword fails with an error about that keyword.
+    # If a column is named like an SQL keyword, sqlglot's error is about the keyword.
     return f'{_CLASS.sub("", line)}; quote names that are SQL keywords with ""'
 
 
@@ -130,7 +130,7 @@ def _group_by(select: exp.Select, scope: Scope) -> tuple[str, ...]:
 def _answer(
     select: exp.Select, scope: Scope
 ) -> tuple[tuple[str, ...] | None, tuple[Aggregate, ...], tuple[str, ...] | None]:
-    """Return columns, aggregates, and the order of both if columns do not come first."""
+    """Return the columns, the aggregates, and the order of all names, or None if all columns come first."""
     items = select.expressions
     if not items:
         raise PredicateError('SELECT takes columns, aggregates or *; quote a column with such a name with ""')
@@ -170,7 +170,7 @@ def _item(item: exp.Expression, scope: Scope) -> str | Aggregate:
 
 
 def _counts_rows(argument: exp.Expression | None) -> bool:
-    """Return whether it is the argument of count(*), count() or count(1)."""
+    """Return whether `argument` is the argument of count(*), count() or count(1)."""
     if isinstance(argument, exp.Star):
         only(argument)
     return argument is None or isinstance(argument, exp.Star) or (type(argument) is exp.Literal and argument.is_int)

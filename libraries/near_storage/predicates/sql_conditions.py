@@ -1,4 +1,4 @@
-"""Translate WHERE into a filter: comparisons of a column with a constant and their connectives.
+"""Translate a WHERE clause into a filter: comparisons of a column with a constant, combined by AND, OR and NOT.
 
 Works on sqlglot's tree without a schema; `sql.py` parses the statement around it.
 """
@@ -46,7 +46,7 @@ class Scope:
 
 
 def refused(node: exp.Expression, instead: str) -> PredicateError:
-    """Return the error for unsupported SQL: what it is, what is supported, and the alternative."""
+    """Return the error for unsupported SQL. The message names the SQL, what is supported, and the alternative."""
     return PredicateError(
         f"{_shown(node)} is not supported by near storage: {instead}. For full SQL pass connect(...).dataset(table) "
         "to DuckDB, Polars or pyarrow"
@@ -54,7 +54,7 @@ def refused(node: exp.Expression, instead: str) -> PredicateError:
 
 
 def only(node: exp.Expression, *allowed: str) -> None:
-    """Refuse a node that has other arguments than those that the caller handles."""
+    """Raise PredicateError if a node has arguments that are not in `allowed`, the arguments that the caller handles."""
     for name, value in node.args.items():
         if name not in allowed and value not in (None, False, []):
             place = value if isinstance(value, exp.Expression) else node
@@ -115,7 +115,8 @@ def _bare(node: exp.Expression) -> exp.Expression:
 
 
 def _chain(node: exp.Expression) -> list[exp.Expression]:
-    """Return all operands of a chain of one connective, from left to right. Not recursive: chains can be long."""
+    """Return all operands of a chain of one connective, from left to right. Not recursive, because chains can be
+    long."""
     operands = []
     waiting = [node]
     while waiting:

@@ -1,8 +1,8 @@
 """The tree of a filter: operations, column names, typed literals. Plain data without schema, file or wire format.
 
-A filter has SQL's three values: true, false, and null where a deciding value is null. Only rows where it is true are
-kept. NaN compares as in Arrow: it is unequal to everything, including itself, so only `!=` is true of it. -0.0 equals
-0.0.
+A filter has SQL's three values: true, false and null. It is null if it depends on a null value. Only rows for which the
+filter is true are kept. NaN compares as in Arrow: it is unequal to every value, including itself, so only `!=` is true
+for NaN. -0.0 equals 0.0.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Literal:
 
 @dataclass(frozen=True)
 class Comparison:
-    """`column operator literal`; null where either is null."""
+    """`column operator literal`. Null if the column or the literal is null."""
 
     operator: Operator
     column: str
@@ -36,7 +36,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class In:
-    """True if the column equals a literal; else null if the column or one of the literals is null; else false."""
+    """True if the column equals one of the literals; else null if the column or a literal is null; else false."""
 
     column: str
     literals: tuple[Literal, ...]
@@ -44,14 +44,14 @@ class In:
 
 @dataclass(frozen=True)
 class IsNull:
-    """True or false, never null."""
+    """Whether the column is null. The result is never null itself."""
 
     column: str
 
 
 @dataclass(frozen=True)
 class Prefix:
-    """Text that begins with `text`, compared as UTF-8 bytes; null where the column is null."""
+    """Whether the column's text begins with `text`, compared as UTF-8 bytes. Null where the column is null."""
 
     column: str
     text: str
@@ -59,7 +59,7 @@ class Prefix:
 
 @dataclass(frozen=True)
 class Known:
-    """`value` where the column is not null, null elsewhere: the remainder of a comparison that the type decides."""
+    """`value` where the column is not null, null elsewhere. Replaces comparisons whose result follows from the type."""
 
     column: str
     value: bool

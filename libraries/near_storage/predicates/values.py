@@ -1,4 +1,4 @@
-"""Literals: what `Literal.value` holds for each Arrow type, and how to make and check them.
+"""Make and check literals. `Literal.value` holds a Python value that depends on the Arrow type:
 
 bool -> bool                     string, large_string, string_view -> str (valid UTF-8)
 integers of all widths -> int    binary of all kinds -> bytes
@@ -32,10 +32,12 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 
 
 def literal(value: object) -> Literal:
-    """Make a literal of the natural type of a Python value; Arrow scalars keep their type.
+    """Make a literal with the Arrow type that fits a Python value. Arrow scalars keep their type.
 
-    int: int64, else uint64, else a decimal; Decimal: a decimal with the value's digits; datetime: microseconds, with
-    zone UTC if aware; date: date32; time: time64 in microseconds; timedelta: microseconds. Raises PredicateError.
+    An int becomes int64, or uint64 or a decimal if it is too large. A Decimal becomes a decimal with the value's
+    digits. A datetime becomes a timestamp in microseconds, with zone UTC if it is aware. A date becomes date32, a time
+    becomes time64 in microseconds, a timedelta becomes a duration in microseconds. Raises PredicateError for other
+    values.
     """
     match value:
         case None:
@@ -82,7 +84,7 @@ def from_scalar(scalar: pa.Scalar) -> Literal:
 
 
 def decimal_literal(value: Decimal) -> Literal:
-    """Make a decimal literal with the digits of the number: decimal128 up to 38, decimal256 up to 76.
+    """Make a decimal literal: decimal128 for up to 38 digits, decimal256 for up to 76 digits.
 
     Raises PredicateError if it has more digits or is not finite.
     """
@@ -107,7 +109,7 @@ def is_nan(literal: Literal) -> bool:
 
 
 def exact(literal: Literal) -> Fraction:
-    """Return the literal as a number; dates and times in seconds. Not for text, bytes, null, NaN and infinities."""
+    """Return the literal as a number; dates and times in seconds. Must not be text, bytes, null, NaN or infinite."""
     if kind_of(literal.type) in COUNTED:
         units, seconds = units_per_second(literal.type)
         return Fraction(literal.value * seconds, units)  # type: ignore[operator]
@@ -115,9 +117,9 @@ def exact(literal: Literal) -> Fraction:
 
 
 def nearest_float(number: Fraction, bits: int) -> float:
-    """Return the float of 16, 32 or 64 bits nearest to a number (ties to even); the largest finite one if beyond.
+    """Return the float of 16, 32 or 64 bits nearest to a number (ties to even), at most the largest finite float.
 
-    Correct for all inputs, because rounding uses integers and never goes through a wider float.
+    Correct for all inputs, because the number is rounded once, with integers.
     """
     precision, lowest, largest = {16: (11, -24, 65504.0), 32: (24, -149, 3.4028234663852886e38)}.get(
         bits, (53, -1074, 1.7976931348623157e308)
@@ -150,7 +152,7 @@ def _moment(value: datetime.datetime) -> Literal:
 
 
 def _digits_and_scale(value: Decimal) -> tuple[int, int]:
-    """Return the digits and the non-negative scale that a decimal needs, without expanding numbers such as 1e99999."""
+    """Return the number of digits and the non-negative scale of a decimal, without expanding values such as 1e99999."""
     if not value.is_finite():
         raise PredicateError(f"{value} is not a decimal number: give NaN and infinities as floats")
     parts = value.as_tuple()
@@ -181,7 +183,7 @@ def _fits(literal: Literal) -> bool:
 
 
 def is_utf8(text: str) -> bool:
-    """Return whether the text can be encoded as UTF-8, which lone surrogates cannot."""
+    """Return whether the text can be encoded as UTF-8. Texts with unpaired surrogates cannot."""
     return not any("\ud800" <= character <= "\udfff" for character in text) if not text.isascii() else True
 
 

@@ -1,8 +1,8 @@
-"""Filters and queries as JSON. Decoding is strict: any input gives a tree or a RequestError.
+"""Encode filters and queries as JSON. Decoding is strict: any input gives a tree or raises RequestError.
 
-It refuses unknown keys, an unknown version, values that do not fit their type, and messages beyond the limits
-(`limits.py`) of depth, conditions, literals and bytes. It never uses pickle or Arrow's serialized expressions, where
-one flipped byte can end the process. Columns are checked against the schema by `binding.py`.
+The decoder refuses unknown keys, an unknown version, values that do not fit their type, and messages that exceed the
+limits of depth, conditions, literals and bytes (`limits.py`). It never uses pickle or Arrow's serialized expressions,
+because one changed byte in these can end the process. `binding.py` checks columns against the schema.
 
     {"version": 1, "filter": {"op": "and", "parts": [
         {"op": "compare", "operator": "<", "column": "price", "literal": {"type": "float64", "value": "2.5"}},
@@ -38,10 +38,10 @@ from libraries.near_storage.query import FUNCTIONS, Aggregate, Query
 VERSION = 1
 
 MOST_BYTES = 1 << 20
-"""Bytes of one message. Its Python objects take up to 30 times as much."""
+"""Maximum bytes of one message. The decoded Python objects take up to 30 times as much memory."""
 
 MOST_COLUMNS = 10_000
-"""Limit of a query for columns, aggregates and grouping columns each."""
+"""Maximum number of columns, of aggregates and of grouping columns in a query."""
 
 MOST_ROWS = 2**63 - 1
 
@@ -80,7 +80,7 @@ def encode_query(query: Query) -> bytes:
 
 
 def decode_query(message: bytes) -> Query:
-    """Decode a query. Raises RequestError for invalid messages; columns are checked later."""
+    """Decode a query. Raises RequestError for invalid messages. Column names are checked later, by `binding.py`."""
     fields = _fields(_read(message), "table", "columns", "where", "aggregates", "group_by", "limit", "order")
     where = None if fields["where"] is None else _predicate(fields["where"], 1)
     if where is not None:

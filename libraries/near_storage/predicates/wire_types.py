@@ -1,9 +1,9 @@
-"""Types and literals as JSON: names of Arrow types, and values as exact text.
+"""Encode types and literals as JSON. Types are names of Arrow types, values are exact text.
 
     {"type": "timestamp[us, UTC]", "value": "1600000000000000"}
 
-Integers, dates, times and decimals are decimal text; floats are Python's repr (the shortest text that reads back the
-same, 'nan', 'inf', '-inf'); bytes are base64; text, booleans and null are JSON's.
+Integers, dates, times and decimals are decimal text. Floats are Python's repr: the shortest text that reads back the
+same, 'nan', 'inf' or '-inf'. Bytes are base64. Text, booleans and null are JSON values.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The two ways of reading: by a Parquet reader (V1) and by exact byte ranges (V2)."""
+"""The two access paths: rows from a Parquet reader on the node (V1), and exact byte ranges of a file (V2)."""

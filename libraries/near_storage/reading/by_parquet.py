@@ -1,8 +1,8 @@
-"""The Parquet reader (V1) on the node: matching rows, decoded where they are stored (thesis, chapter 6).
+"""The Parquet reader (V1) on the node, which returns matching rows (thesis, chapter 6).
 
-pyarrow only decodes. Our rules choose the row groups beforehand, because pyarrow's own pruning loses rows with NaN; our
-exact evaluation filters the rows; and each chunk is checked by its digest when it is read. A caller
-that has enough rows stops iterating.
+pyarrow only decodes. The module `pruning` chooses the row groups beforehand, because pyarrow's pruning loses rows with
+NaN, and `filter_evaluation` filters the rows. The digest of each chunk is checked when the chunk is read. A caller that
+has enough rows stops iterating.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class StoredChunks:
 
 
 class Chunks(Protocol):
-    """Complete, checked chunks of one file: those of the row groups that are held, and no others."""
+    """Complete, checked chunks of one file. Only chunks of the row groups passed to `hold` can be read."""
 
     def hold(self, groups: Sequence[int]) -> None:
         """Serve the chunks of these row groups."""
@@ -87,14 +87,14 @@ def batches(
     limit: int | None = None,
     claim: Claim | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield rows of `groups` of one file where `where` (bound) is true, in stored order, with `columns` in that order.
+    """Yield the rows of `groups` of one file for which `where` (bound) is true, in stored order, with these `columns`.
 
-    `all_match` states for each group whether pruning proved that all its rows match; these are not filtered. For other
-    groups, the filter's columns are decoded first and the rest from the first match on. Batches have the types of
-    `working_types.working` and hold at most about twice `batch_bytes`. An empty batch is yielded after many rows
-    without a match. `limit` is the number of rows after which the caller stops; with it, fewer rows are decoded at a
-    time. `claim` is called before memory is used. Raises DamagedError for changed bytes, RequestError for an unknown
-    column.
+    `all_match` states for each group whether pruning proved that all its rows match. Such groups are not filtered. For
+    other groups, the filter's columns are decoded first, and the other columns from the first match on. Batches have
+    the types of `working_types.working` and hold at most about twice `batch_bytes`. An empty batch is yielded after
+    many rows without a match. `limit` is the number of rows after which the caller stops; with a limit, fewer rows are
+    decoded at a time. `claim` is called before memory is used. Raises DamagedError for changed bytes, RequestError for
+    an unknown column.
     """
     decoder = Decoder(footer, chunks.read)
     tested = columns_of(where) if where is not None else frozenset()
@@ -131,7 +131,8 @@ class _Stretch:
         self._needs: dict[tuple[int, ...], int] = {}
 
     def _expect(self, *parts: Sequence[int]) -> None:
-        """Claim memory for everything that may be decoded at once: claims that grow later could deadlock."""
+        """Claim memory for all data that may be decoded at once, because requests whose claims grow later could
+        deadlock."""
         for leaves in parts:
             self._needs[tuple(leaves)] = self._decoder.estimate(self._groups, leaves, self._rows)
         self._claim_all()
@@ -156,9 +157,10 @@ class _Stretch:
         yield from self._decoded(leaves, self._rows if limit is None else max(1, min(self._rows, limit)))[1]
 
     def matching(self, first: Sequence[int], rest: Sequence[int], where: Predicate) -> Iterator[pa.RecordBatch]:
-        """Yield matching rows: decode the columns `first` that decide, and the columns `rest` from the first match on.
+        """Yield matching rows. Decode `first`, the filter's columns, and from the first match on also the columns
+        `rest`.
 
-        Batches of `rest` may have fewer rows than those of `first`.
+        Batches of `rest` may have fewer rows than batches of `first`.
         """
         self._expect(first, rest)
         behind = rows = 0
@@ -191,7 +193,8 @@ def _side_by_side(one: pa.RecordBatch, other: pa.RecordBatch) -> pa.RecordBatch:
 
 
 class _Rows:
-    """Rows of a stream of batches, taken in chosen numbers: two streams of a row group may be split differently."""
+    """Takes any number of rows from a stream of batches, because two streams of a row group may be split
+    differently."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch], rows: int) -> None:
         self._batches = batches

@@ -1,8 +1,8 @@
-"""Direct byte-range access (V2) on the node: the chunks that a query needs, as stored in the file.
+"""Direct byte-range access (V2) on the node, which sends the chunks that a query needs as stored in the file.
 
-Nothing is decoded or hashed here: digests were made when the file was stored. One call reads all chunks that are
-adjacent in the file, and one buffer of the answer holds many chunks, because a Python object per chunk would take
-longer than reading it.
+Chunks are not decoded. They are not hashed either, because their digests were computed when the file was stored. One
+call reads all chunks that are adjacent in the file, and one buffer of the answer holds many chunks, because creating a
+Python object for a chunk takes longer than reading the chunk.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from libraries.near_storage.parquet.compact import CompactMetadata
 from libraries.near_storage.reading import ranges
 
 BATCH_BYTES = 4 << 20
-"""Bytes of a batch of parts. Larger batches leave the CPU caches: 16 MiB were 1.3 times as slow in a test."""
+"""Bytes of a batch of parts. Larger batches do not fit in the CPU caches: 16 MiB took 1.3 times as long in a test."""
 
 PARTS = pa.schema(
     [
@@ -30,7 +30,7 @@ PARTS = pa.schema(
         pa.field("data", pa.large_binary(), nullable=False),
     ]
 )
-"""A part: number of row group and leaf column, position in the file, xxh3 of the whole chunk, and bytes.
+"""Schema of parts: number of the row group and of the leaf column, position in the file, xxh3 of the chunk, and bytes.
 
 A part is a chunk, or a piece of a chunk that exceeds a batch. Pieces follow each other at ascending offsets.
 """
@@ -62,9 +62,9 @@ def parts(
     """Yield the chunks of `groups` x `leaves` of one file, as batches of `PARTS`.
 
     Groups come in the given order, the chunks of a group in file order. With ascending groups of an ordinary file, the
-    whole stream is in file order, and its reader holds one group at a time. A batch holds at most `batch_bytes` of
-    data. Each batch has separate memory, which this generator does not retain. `digests` is [row groups, leaf columns]
-    of the file, as `compact`. Raises DamagedError if the file was truncated.
+    whole stream is in file order, so its reader holds one group at a time. A batch holds at most `batch_bytes` of data.
+    Each batch has separate memory, which this generator does not retain. `digests` has the shape [row groups, leaf
+    columns] and, like `compact`, describes this file only. Raises DamagedError if the file was truncated.
     """
     plan = _Plan(compact, digests, groups, leaves, batch_bytes)
     for start, stop, length, touching in plan.batches(batch_bytes):
@@ -115,7 +115,7 @@ class _Plan:
             rows = self._cut(piece_bytes)
             numbers, stored = [values[rows] for values in numbers], stored[rows]
         self._bounds = np.concatenate(([0], np.cumsum(self.lengths)))
-        # Make arrays once and slice them for each batch: making them takes longer than reading a few chunks.
+        # Make arrays once and slice them for each batch, because making arrays takes longer than reading a few chunks.
         values = [*numbers, self.offsets.astype(np.uint64), stored]
         self._numbers = pa.RecordBatch.from_arrays([pa.array(each) for each in values], schema=_NUMBERS)
 
@@ -129,9 +129,10 @@ class _Plan:
         return rows
 
     def batches(self, batch_bytes: int) -> list[tuple[int, int, int, bool]]:
-        """Return first and last (exclusive) row of each batch, its bytes, and whether its parts are adjacent on disk.
+        """Return for each batch its first and last (exclusive) row, its bytes, and whether its parts are adjacent on
+        disk.
 
-        A batch has as many rows as fit, and at least one.
+        A batch has as many rows as fit, and at least one row.
         """
         starts = [0]
         while starts[-1] < len(self.lengths):

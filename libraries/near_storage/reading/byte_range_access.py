@@ -1,7 +1,8 @@
-"""Direct byte-range access (V2) on the client: a readable Parquet file from the original footer and parts of the file.
+"""Direct byte-range access (V2) on the client: decode rows from a file's original footer and received parts of the
+file.
 
-Nothing is decoded before its digest is checked. A stretch of row groups is decoded once all its chunks have arrived,
-each exactly once. The result is rows as stored; filtering is a later step.
+The digest of a chunk is checked before the chunk is decoded. A stretch of row groups is decoded once all its chunks
+have arrived. The result is unfiltered rows; filtering is a later step.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ def batches(
     batch_rows: int = BATCH_ROWS,
     batch_bytes: int = BATCH_BYTES,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of `groups` of one file, in that order, with top-level `columns` in file order.
+    """Yield the rows of `groups` of one file, in the given order, with the top-level `columns` in file order.
 
     `parts` are batches of `by_ranges.PARTS` for exactly `groups` and the leaves of `columns`, group by group. Rows have
-    the types of `working_types.working`. `digests` are those of the catalog, [row groups, leaf columns]; without them
-    the digests of the parts are trusted. Memory holds the chunks of one stretch of row groups (one group, or small ones
-    up to `batch_bytes`) and one batch. Raises DamagedError if a digest differs, or if a part is missing, repeated or
-    unexpected.
+    the types of `working_types.working`. `digests` are the catalog's digests, [row groups, leaf columns]; without them
+    the digests of the parts are trusted. Memory holds one batch and the chunks of one stretch of row groups, which is
+    one group or several small groups of up to `batch_bytes`. Raises DamagedError if a digest differs, or if a part is
+    missing, repeated or unexpected.
     """
     received = Received()
     decoder = Decoder(footer, received.chunk)
@@ -104,7 +105,7 @@ class Received:
         leaves: Sequence[int],
         digests: npt.NDArray[np.uint64] | None = None,
     ) -> None:
-        """Expect these chunks and drop earlier ones. Positions come from the footer, never from the parts."""
+        """Expect these chunks and drop earlier chunks. Positions come from the footer, never from the parts."""
         self._whole.clear()
         for group in groups:
             info = footer.metadata.row_group(group)
@@ -113,7 +114,8 @@ class Received:
                 self._expected[group, leaf] = _Expected(*place_of(info.column(leaf)), digest)
 
     def add(self, part: FilePart) -> None:
-        """Add a part. Raises DamagedError if it is unexpected, or if it completes a chunk with another digest."""
+        """Add a part. Raises DamagedError if the part is unexpected, or if it completes a chunk whose digest is
+        wrong."""
         key = part.row_group, part.column
         chunk = self._expected.get(key)
         if chunk is None:
@@ -139,7 +141,7 @@ class Received:
         del self._expected[key]
 
     def chunk(self, offset: int, nbytes: int) -> Chunk:
-        """Return the chunk at `offset` and release its memory. Raises DamagedError unless it is a complete chunk."""
+        """Return the chunk at `offset` and release its memory. Raises DamagedError unless there is a complete chunk."""
         chunks = self._whole.get((offset, nbytes))
         if not chunks:
             raise DamagedError(f"the footer refers to {nbytes} bytes at {offset}, which are not a requested chunk")

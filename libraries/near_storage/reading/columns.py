@@ -1,7 +1,7 @@
 """Map columns of a table to the numbers of their leaf columns in a Parquet file.
 
-Uses numbers instead of dotted names: a column `a.b` and a field b of a struct a have the same dotted name, and pyarrow
-selects both by it.
+Dotted names are ambiguous: a column `a.b` and a field b of a struct a have the same dotted name, and pyarrow selects
+both by it. Numbers are unique.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Decode column chunks with pyarrow from the original footer and the chunks alone.
+"""Decode column chunks with pyarrow, from the original footer and the chunks, without the rest of the file.
 
-pyarrow gets a file object that serves exactly the given chunks; any other read raises DamagedError and never returns
-zeros. A sparse buffer of the file's size decodes equally fast, but copies every chunk and would return zeros for
-missing data.
+pyarrow gets a file object that serves exactly the given chunks. Any other read raises DamagedError. A sparse buffer of
+the file's size would be equally fast, but would copy every chunk and return zeros for missing data.
 """
 
 from __future__ import annotations
@@ -19,33 +18,33 @@ from libraries.near_storage.reading.footers import ParsedFooter
 from libraries.near_storage.reading.row_memory import Reading
 
 BATCH_ROWS = 131_072
-"""Maximum rows of a batch, for narrow rows. Twice pyarrow's default, so that a row group of 125,000 rows is decoded in
-one call: two calls take a third more time (136 and 101 ms)."""
+"""Maximum rows of a batch, for narrow rows. This is twice pyarrow's default, so that a row group of 125,000 rows is
+decoded in one call. Two calls take a third more time (136 instead of 101 ms)."""
 
 BATCH_BYTES = 16 << 20
-"""Maximum bytes of a batch before compression, as counted by Parquet. Decoded data may take more, see `row_memory`."""
+"""Maximum uncompressed bytes of a batch, as counted by Parquet. Decoded data may take more, see `row_memory`."""
 
 LEAST_FILLED = 0.75
 """Minimum share of the next power of two that the rows of a batch must fill to be decoded in one call. pyarrow decodes
-into buffers of 2^n values, and its allocator does not reclaim the unused part: 500,000 rows of 93 columns (359 MB) took
-810 MB in batches of 70,000 rows, and 530 MB in batches of 65,536 and the rest, in the same time (pyarrow 26,
-mimalloc)."""
+into buffers of 2^n values, and its allocator does not reclaim the unused part. For example, 500,000 rows of 93 columns
+(359 MB) took 810 MB in batches of 70,000 rows, but 530 MB in batches of 65,536 rows and a smaller last batch, in the
+same time (pyarrow 26, mimalloc)."""
 
 UNCUT_ROWS = 1 << 15
-"""Below this number of rows a second call does not pay off: batches of 20,000 rows took 410 MB undivided."""
+"""Batches with fewer rows are not divided, because a second call costs more than it saves."""
 
 ROUNDING_BYTES = 16
-"""Upper bound of what the bitmaps of a column's slice take beyond their proportional share."""
+"""Maximum bytes by which the bitmaps of a column's slice exceed their proportional share."""
 
 Chunk: TypeAlias = "pa.Buffer | memoryview | bytes"
 ReadChunk: TypeAlias = Callable[[int, int], Chunk]
-"""(offset in the file, bytes) -> the complete, checked chunk there; raises DamagedError if there is none."""
+"""Takes an offset in the file and a length. Returns the complete, checked chunk there, or raises DamagedError."""
 
 _END = 1 << 62
 
 
 Claim: TypeAlias = Callable[[int, str], None]
-"""Called with the bytes needed and their purpose, before they are used; raises if they are not available."""
+"""Called with a number of bytes and their purpose, before this memory is used. Raises if it is not available."""
 
 
 class ChunkFile:
@@ -58,7 +57,8 @@ class ChunkFile:
         self._position = 0
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Move the position. The end is far beyond every chunk: pyarrow uses it only for checks that we did before."""
+        """Move the position. The reported end is far beyond every chunk, because pyarrow only checks positions against
+        it."""
         self._position = offset + (0, self._position, _END)[whence]
         return self._position
 
@@ -73,7 +73,7 @@ class ChunkFile:
         return chunk
 
     def close(self) -> None:
-        """Do nothing: the provider of the chunks owns them."""
+        """Do nothing, because the provider of the chunks owns them."""
         self.closed = True
 
 
@@ -96,11 +96,13 @@ class Decoder:
     def batches(
         self, groups: Sequence[int], leaves: Sequence[int], batch_rows: int = BATCH_ROWS, beside: bool = False
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of `groups` in order, columns that have `leaves` only, in batches of `batch_rows` and a rest.
+        """Yield the rows of `groups` in order, with only `leaves`, in batches of `batch_rows`; the last batch may be
+        smaller.
 
-        Batches have the types of `working_types.working`. Set `beside` for a second stream of batches that is decoded
-        alternately: a pyarrow reader has one batch size for all its streams. Without leaves the batches have rows and
-        no columns. Raises DamagedError for pages that do not decode, RequestError for what pyarrow does not support.
+        Batches have the types of `working_types.working`. Set `beside` for a second stream that is decoded alternately
+        with the first, because a pyarrow reader has one batch size for all its streams. Without leaves the batches have
+        rows and no columns. Raises DamagedError for pages that do not decode, RequestError for data that pyarrow does
+        not support.
         """
         if beside and len(self._readers) == 1:
             self._readers.append(self._new_reader())
@@ -114,18 +116,20 @@ class Decoder:
             raise DamagedError(f"row group {groups[0]}: cannot be decoded: {str(error)[:200]}") from error
 
     def estimate(self, groups: Sequence[int], leaves: Sequence[int], batch_rows: int) -> int:
-        """Estimate the bytes that `batches` uses for values of average length, without reading chunks."""
+        """Estimate the memory that `batches` uses, without reading chunks. Assumes values of average length."""
         return row_memory.estimate(self._footer, groups, leaves, batch_rows)
 
     def reading(self, groups: Sequence[int], leaves: Sequence[int], batch_rows: int) -> Reading:
-        """Return how many rows, at most `batch_rows`, batches of these columns may have so that none is too wide.
+        """Return how many rows, at most `batch_rows`, batches of these columns may have without being too large in
+        memory.
 
-        Chunks that are inspected for this are kept until `batches` uses them. Raises DamagedError for broken pages.
+        Chunks that are inspected for this purpose are kept until `batches` uses them. Raises DamagedError for broken
+        pages.
         """
         return row_memory.reading(self._footer, self._look, groups, leaves, batch_rows)
 
     def forget(self) -> None:
-        """Drop the chunks that were inspected and not used."""
+        """Drop the chunks that `reading` inspected and `batches` did not use."""
         self._looked.clear()
 
     def _look(self, offset: int, nbytes: int) -> memoryview:
@@ -146,7 +150,7 @@ def stretches(
     batch_rows: int = BATCH_ROWS,
     batch_bytes: int = BATCH_BYTES,
 ) -> Iterator[tuple[list[int], int]]:
-    """Yield row groups that are decoded together, and how many rows a batch of them may have.
+    """Yield row groups that are decoded together, and the number of rows that their batches may have.
 
     Small groups are combined up to the bounds, because each pyarrow call has a fixed cost. A batch of a larger group
     has as many rows as fit.
@@ -175,19 +179,20 @@ def _fitting(rows: int, held: int, batch_rows: int, batch_bytes: int) -> int:
 def slices(batch: pa.RecordBatch, most_bytes: int = 2 * BATCH_BYTES) -> Iterator[pa.RecordBatch]:
     """Yield slices of at most `most_bytes` each, as far as slicing allows: single rows and dictionaries stay whole.
 
-    Few bytes of a dictionary may decode to many; only the decoded batch shows its size.
+    A small dictionary may decode to many bytes, so the size is known only after decoding.
     """
     size = batch.nbytes
     if size <= most_bytes or batch.num_rows <= 1:
         yield batch
         return
-    # Every slice has the dictionaries, however few its rows. The rest may use as much, or what they leave.
+    # Every slice includes the whole dictionaries. Rows may take the same size again, or the space that dictionaries
+    # leave.
     fixed = batch.slice(0, 0).nbytes
     allowed = max(most_bytes - fixed, fixed)
     if size - fixed <= allowed:
         yield batch
         return
-    # Each slice counts bits as whole bytes, which must not split it in two.
+    # The size of a slice counts bits as whole bytes. This rounding must not cause a further split.
     rounding = min(allowed // 2, ROUNDING_BYTES * batch.num_columns)
     rows = max(1, batch.num_rows * (allowed - rounding) // (size - fixed))
     for start in range(0, batch.num_rows, rows):

@@ -1,7 +1,7 @@
-"""Digests of column chunks: made once when a file is stored, checked before a chunk is decoded.
+"""Digests of column chunks. They are computed once when a file is stored, and checked before a chunk is decoded.
 
-They detect bytes that changed on disk or in transit. They do not prove who sent them: the digest of the partition,
-which the catalog keeps, does.
+They detect bytes that changed on disk or in transit, but do not prove where the bytes come from. The digest of the
+partition, which the catalog keeps, proves that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Digests = npt.NDArray[np.uint64]
 """xxh3 (64 bits, seed 0) of each chunk: [row groups, leaf columns], in the order of the compact metadata."""
 
 chunk_digest = xxhash.xxh3_64_intdigest
-"""xxh3 (64 bits, seed 0). The client checks all that it receives, so the hash limits the speed of a stream."""
+"""xxh3 (64 bits, seed 0). The client hashes all bytes that it receives, so the hash limits the speed of a stream."""
 
 ChunkHash = xxhash.xxh3_64
 """xxh3 of a chunk that arrives in pieces."""

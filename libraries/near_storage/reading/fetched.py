@@ -1,7 +1,7 @@
-"""Chunks of a whole file that arrived in pieces, for the Parquet reader of a client that fetches everything.
+"""Chunks of a whole file that arrived in pieces, for the Parquet reader of a client that fetches whole files.
 
-Pieces are not joined: only a chunk that spans two of them is copied. As on nodes, a chunk is checked by its digest when
-it is read.
+Pieces are not joined. Only a chunk that spans two pieces is copied. As on nodes, the digest of a chunk is checked when
+the chunk is read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from libraries.near_storage.reading.digests import chunk_digest
 from libraries.near_storage.reading.footers import ParsedFooter, place_of
 
 FOOTER_END_BYTES = 8
-"""The length of the footer, and `PAR1`."""
+"""Bytes at the end of a file: the length of the footer, and `PAR1`."""
 
 
 class FetchedChunks:
@@ -40,7 +40,7 @@ class FetchedChunks:
     def expect(self, footer: ParsedFooter, leaves: Sequence[int], digests: npt.NDArray[np.uint64]) -> None:
         """Allow reading the chunks of `leaves`, by their positions in the footer.
 
-        `digests` are the catalog's, [row groups, leaf columns] of the file.
+        `digests` are the catalog's digests, [row groups, leaf columns] of the file.
         """
         for group in range(footer.metadata.num_row_groups):
             info = footer.metadata.row_group(group)

@@ -1,7 +1,7 @@
 """Original footers of Parquet files, parsed by pyarrow, to decode chunks and ranges.
 
-A footer gets here only if our own reader accepted it when its file was stored, as its digest proves: pyarrow is not
-used to judge hostile footers.
+pyarrow must not parse hostile footers. A footer is parsed here only if its digest proves that `parquet.footer` accepted
+it when the file was stored.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from libraries.near_storage.reading.leaf_sizes import Shape, shapes
 UNCOMPRESSED, COMPRESSED, VALUES = range(3)
 
 PARSED_PER_RAW = 9
-"""Bytes in memory per byte of footer: 8.1 were measured for pyarrow 26 with 93 columns x 223 groups, plus the objects
-that hold a footer here. The thesis has 10.3 for parquet2 (8.4)."""
+"""Bytes in memory per byte of footer. pyarrow 26 took 8.1 bytes for 93 columns and 223 row groups; this module's
+objects add to this. The thesis reports 10.3 bytes for parquet2 (8.4)."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class ParsedFooter:
 
     @cached_property
     def longest(self) -> dict[tuple[int, int], int]:
-        """(row group, leaf) -> bytes of the longest value of its dictionary, for those looked up so far."""
+        """Bytes of the longest dictionary value by (row group, leaf), for the chunks that were inspected so far."""
         return {}
 
     @cached_property
@@ -86,7 +86,7 @@ def parse(footer_bytes: bytes) -> ParsedFooter:
 
 
 def checked(footer_bytes: bytes, digest: str) -> ParsedFooter:
-    """Parse a footer whose blake2b-256 is `digest` (hex). If it is not, raise DamagedError before parsing."""
+    """Parse a footer. Raises DamagedError before parsing if its blake2b-256 digest is not `digest` (hex)."""
     found = hashlib.blake2b(footer_bytes, digest_size=32).hexdigest()
     if found != digest:
         raise DamagedError(
@@ -97,7 +97,8 @@ def checked(footer_bytes: bytes, digest: str) -> ParsedFooter:
 
 
 def place_of(chunk: pq.ColumnChunkMetaData) -> tuple[int, int]:
-    """Return where a chunk begins and its bytes: at its dictionary page if that offset is above 0 and smaller."""
+    """Return the start and the length of a chunk. It starts at its dictionary page if that offset is valid and
+    smaller."""
     start, dictionary = chunk.data_page_offset, chunk.dictionary_page_offset
     if dictionary is not None and 0 < dictionary < start:
         start = dictionary
@@ -119,7 +120,7 @@ class FooterCache:
         return self._bytes
 
     def get(self, key: Hashable, load: Callable[[], ParsedFooter]) -> ParsedFooter:
-        """Return the footer of `key`, or call `load`. Two threads may load the same one; one result is kept."""
+        """Return the footer of `key`, or call `load`. Two threads may load the same footer; one result is kept."""
         with self._lock:
             if (held := self._footers.get(key)) is not None:
                 self._footers.move_to_end(key)

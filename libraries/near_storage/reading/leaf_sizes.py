@@ -1,4 +1,4 @@
-"""Decoded size of a value of each leaf column, from the schema alone."""
+"""Compute the decoded size of a value of each leaf column from the schema."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 _POINTER_BYTES = 16
-"""Bytes per text or binary value in a row: a view, or an offset."""
+"""Bytes per text or binary value for its view or offset."""
 _LEVEL_BYTES = 4
 """Bytes per value in a list, during decoding."""
 _PHYSICAL_BYTES = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
 
 
 class Shape(NamedTuple):
-    """A leaf column: bytes per value without the bytes of texts, and how many values a row may have.
+    """The memory that a leaf column takes: bytes per value without the bytes of texts, and values per row.
 
-    `slots` is the number of values per row in lists of fixed size, which a null also has; 0 inside lists of any size.
+    `slots` is the number of values per row in lists of fixed size. A null list has the same number. It is 0 inside
+    lists of variable size.
     """
 
     value_bytes: int
@@ -39,7 +40,7 @@ def shapes(metadata: pq.FileMetaData, schema: pa.Schema) -> list[Shape]:
             decoded = -(-type_.bit_width // 8)
         except ValueError:
             decoded = _POINTER_BYTES
-        # One byte for whether the value is null.
+        # One byte stores whether the value is null.
         found.append(Shape(max(stored, decoded) + 1 + _LEVEL_BYTES * repeated, is_bytes, repeated, slots))
     return found
 

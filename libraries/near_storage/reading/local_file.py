@@ -1,6 +1,6 @@
-"""One Parquet file of a folder with its description, and whether it is unchanged when opened.
+"""A local Parquet file with its description. Opening it checks that it did not change since it was described.
 
-Files of nodes are partitions (see `storing`) and are never replaced.
+The files of nodes are partitions (see `storing`), which are never replaced.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class LocalFile:
 
     @classmethod
     def prepare(cls, path: Path) -> LocalFile:
-        """Read the footer and digest all chunks. Raises FooterError for unsupported files."""
+        """Read the footer and compute the digests of all chunks. Raises FooterError for unsupported files."""
         with path.open("rb") as file:
             original = footer.read_footer(file)
             identity = identity_of(os.fstat(file.fileno()))
@@ -56,7 +56,8 @@ class LocalFile:
 
     @classmethod
     def of(cls, path: Path, info: PartitionInfo) -> LocalFile:
-        """Describe a file by its stored description without reading it. Raises StaleError if it has another size."""
+        """Use a stored description of a file, without reading the file. Raises StaleError if the file's size
+        differs."""
         identity = identity_of(path.stat())
         if identity[2] != info.stored_bytes:
             raise StaleError(f"{path.name}: has {identity[2]} bytes, {info.stored_bytes} were stored; store it again")

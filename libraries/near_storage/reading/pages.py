@@ -1,7 +1,6 @@
-"""The pages of a column chunk: their number of values, bytes and encoding.
+"""Read the page headers of a column chunk: number of values, bytes and encoding of each page.
 
-Reads only the page headers, and the lengths of values in a dictionary, so that the decoded size is known before
-decoding.
+These, and the lengths of values in a dictionary, bound the decoded size before the chunk is decoded.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from libraries.near_storage.parquet.thrift import I32, Struct, read_struct_at
 
 DATA_PAGE, INDEX_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = range(4)
 _PREFIXED = 7
-"""DELTA_BYTE_ARRAY: a value may share a prefix with the one before."""
+"""DELTA_BYTE_ARRAY, in which a value may share a prefix with the previous value."""
 _OF_DICTIONARY = (2, 8)
-"""PLAIN_DICTIONARY and RLE_DICTIONARY: the values are indices into the chunk's dictionary."""
+"""PLAIN_DICTIONARY and RLE_DICTIONARY, whose values are indices into the chunk's dictionary."""
 
 _HEADER = Struct(
     "PageHeader",
@@ -33,7 +32,7 @@ _HEADER = Struct(
 
 
 class Page(NamedTuple):
-    """A page: `start` is the first byte after its header, `plain_bytes` its size before compression."""
+    """A page. `start` is the position of the first byte after its header, `plain_bytes` its size before compression."""
 
     kind: int
     start: int
@@ -44,12 +43,12 @@ class Page(NamedTuple):
 
     @property
     def of_dictionary(self) -> bool:
-        """Whether its values are indices into the dictionary."""
+        """Whether the page's values are indices into the dictionary."""
         return self.encoding in _OF_DICTIONARY
 
     @property
     def prefixed(self) -> bool:
-        """Whether a value may repeat a prefix of the one before, which is not stored again."""
+        """Whether a value may share a prefix with the previous value. A shared prefix is stored only once."""
         return self.encoding == _PREFIXED
 
 
@@ -76,8 +75,8 @@ def read(chunk: memoryview) -> list[Page]:
 
 
 def longest(chunk: memoryview, page: Page, codec: str) -> int:
-    """Return an upper bound of the bytes of a value in a text or binary dictionary; the size of the whole page for an
-    unsupported codec."""
+    """Return an upper bound of the bytes of a value in a text or binary dictionary. For an unsupported codec, this is
+    the size of the whole page."""
     stored = chunk[page.start : page.start + page.stored_bytes]
     values: memoryview | pa.Buffer = stored
     most = position = 0

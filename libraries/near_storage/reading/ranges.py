@@ -1,4 +1,4 @@
-"""Read exact byte ranges of one file by `preadv` into memory of the caller.
+"""Read exact byte ranges of one file with `preadv` into the caller's memory.
 
 Adjacent ranges are read by one system call (thesis, 7.3).
 """
@@ -21,10 +21,10 @@ Positions = npt.NDArray[np.int64]
 
 
 def merged(offsets: Positions, lengths: Positions, gap_bytes: int = 0) -> tuple[Positions, Positions]:
-    """Return first and last (exclusive) index of each run of ranges that one call reads.
+    """Return the first and last (exclusive) index of each run of ranges that one call reads.
 
-    Two neighbours are in one run if the second begins at most `gap_bytes` after the end of the first, and not before.
-    The order of the ranges is kept. No ranges give no runs.
+    Two neighbours are in one run if the second range begins at the end of the first or up to `gap_bytes` later. The
+    order of the ranges is kept. Without ranges there are no runs.
     """
     gaps = offsets[1:] - (offsets[:-1] + lengths[:-1])
     breaks = np.flatnonzero((gaps < 0) | (gaps > gap_bytes)) + 1
@@ -44,7 +44,7 @@ def read(fd: int, offsets: Positions, lengths: Positions, into: memoryview, gap_
     if len(offsets) and bool((offsets[1:] - offsets[:-1] == lengths[:-1]).all()):
         fill(fd, int(offsets[0]), [into])
         return total
-    # Ranges that are adjacent in the file are adjacent in memory too, so a run of them is one buffer.
+    # Ranges that are adjacent in the file are adjacent in memory too, so each run needs only one buffer.
     firsts, lasts = merged(offsets, lengths)
     begins = offsets[firsts]
     ends = offsets[lasts - 1] + lengths[lasts - 1]

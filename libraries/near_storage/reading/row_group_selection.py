@@ -1,7 +1,7 @@
 """Select the row groups to read for a filter, for all files at once.
 
-One vectorised pruning covers the compact metadata of all files: a query that matches no file opens none, and takes the
-same time for one file as for hundreds.
+The compact metadata of all files are pruned in one vectorised step. A query that matches no file opens no file, and
+takes the same time for one file as for hundreds of files.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ class Chosen:
     groups: npt.NDArray[np.int64]
     """Numbers of row groups within the file, ascending."""
     all_match: npt.NDArray[np.bool_]
-    """For each group, whether every row matches, so that no filtering is needed."""
+    """For each group, whether every row matches, so that its rows need no filtering."""
 
 
 def choose(metadata: CompactMetadata, where: Predicate | None) -> list[Chosen]:
-    """Return the row groups to read of each file, in the order of the files; files without any are omitted.
+    """Return the row groups to read of each file, in the order of the files. Files without such row groups are omitted.
 
-    `where` is bound to the schema; None keeps all. Row groups without rows are omitted.
+    `where` is bound to the schema; None means all row groups. Row groups without rows are omitted.
     """
     kept = metadata.rows > 0
     all_match = np.ones(len(kept), bool)

@@ -1,7 +1,8 @@
-"""Upper bounds of the memory that decoded rows take, known before decoding, for any batch of them.
+"""Compute upper bounds of the memory that a batch of decoded rows takes, before decoding.
 
-Few bytes of a file may decode to many: a dictionary value is stored once and repeated in every row. The rows of a batch
-are therefore limited by the widths of the columns' types, the longest value of each dictionary and the page sizes.
+Few bytes of a file may decode to many, because a dictionary value is stored once and repeated in every row. The number
+of rows of a batch is therefore limited by the widths of the columns' types, the longest value of each dictionary and
+the page sizes.
 """
 
 from __future__ import annotations
@@ -16,31 +17,31 @@ from libraries.near_storage.reading.footers import COMPRESSED, UNCOMPRESSED, VAL
 from libraries.near_storage.reading.pages import Page
 
 WIDE_BYTES = 32 << 20
-"""Maximum decoded bytes of a batch, unless a single row has more: twice the size of batches whose data decode to the
-size at which they are stored."""
+"""Maximum decoded bytes of a batch, unless a single row has more. This is twice the size of a batch whose data do not
+grow when decoded."""
 
 SMALL_BYTES = 4 << 20
 """Chunks that decode to at most this size are not inspected."""
 
 COARSE_BYTES = 64 << 20
-"""Row groups up to this size before compression are assumed to need all of it for pages, without inspection."""
+"""Row groups up to this uncompressed size are not inspected. Their pages are assumed to need this whole size."""
 
 ROUNDED = 1.25
-"""Maximum width of a batch relative to the smallest possible one."""
+"""Maximum width of a batch relative to the smallest possible width."""
 
 COPIES = 3
-"""Copies of a batch at a time: pyarrow's buffers grow by doubling, a cast or filter copies, and so does sending."""
+"""Copies of a batch in memory. pyarrow's buffers grow by doubling, and casts, filters and sending copy a batch."""
 
 
 class Reading(NamedTuple):
-    """How many rows a batch may have, and an upper bound of the bytes for reading: chunks, pages and a batch."""
+    """How many rows a batch may have, and an upper bound of the memory for reading: chunks, pages and a batch."""
 
     rows: int
     nbytes: int
 
 
 def estimate(footer: ParsedFooter, groups: Sequence[int], leaves: Sequence[int], rows: int) -> int:
-    """Estimate the bytes to read these columns for values of average length and small pages in large groups."""
+    """Estimate the memory to read these columns. Assumes values of average length, and small pages in large groups."""
     sizes = [footer.chunk_sizes(group, leaves) for group in groups]
     plain_bytes = sum(int(each[:, UNCOMPRESSED].sum()) for each in sizes)
     held = sum(int(each[:, COMPRESSED].sum()) for each in sizes)
@@ -61,7 +62,7 @@ def reading(
 ) -> Reading:
     """Return how to read these leaf columns of row groups in batches of at most `rows` rows.
 
-    `look` returns a chunk by its position in the file; it is called only for text and binary chunks and for large row
+    `look` returns a chunk by its position in the file. It is called only for text and binary chunks and for large row
     groups.
     """
     # Empty row groups are not read, and writers set any position for their chunks.
@@ -77,7 +78,7 @@ def reading(
     for place, leaf in enumerate(leaves):
         shape = footer.shapes[leaf]
         if shape.repeated:
-            # Row boundaries are unknown before decoding: one batch may have all values.
+            # Row boundaries are unknown before decoding, so one batch may have all values.
             values = [
                 max(int(size[place, VALUES]), count * shape.slots) for size, count in zip(sizes, counts, strict=True)
             ]
@@ -98,7 +99,7 @@ def reading(
         else:
             texts.append(text)
     rows = max(1, min(rows, sum(counts)))
-    # Without known value lengths, one row may take a whole page: fewer rows would not help.
+    # If the lengths of values are unknown, one row may take a whole page, and fewer rows would not help.
     most = max(WIDE_BYTES, ROUNDED * _widest(texts, per_row, 1))
     while (width := _widest(texts, per_row, rows)) > most and rows > 1:
         rows //= 2
@@ -128,7 +129,7 @@ class _Chunk:
         return self._pages
 
     def page_bytes(self) -> int:
-        """Bytes of pages held at a time: a dictionary, and a page both compressed and decompressed."""
+        """Bytes of pages that are held at a time: a dictionary, and a page in compressed and decompressed form."""
         if self.plain_bytes <= SMALL_BYTES:
             return self.plain_bytes
         dictionary = sum(page.plain_bytes for page in self.all_pages() if page.kind == pages.DICTIONARY_PAGE)
@@ -149,7 +150,7 @@ class _Text:
         self._pages: list[tuple[int, int, int]] = []
 
     def add(self, chunk: _Chunk, values: int) -> None:
-        """Add the pages of the next chunk; if it is small however it decodes, add it as one page."""
+        """Add the pages of the next chunk. A chunk that is small even when decoded is added as one page."""
         dictionary = next((page for page in chunk.all_pages() if page.kind == pages.DICTIONARY_PAGE), None)
         data = [page for page in chunk.all_pages() if page.kind in (pages.DATA_PAGE, pages.DATA_PAGE_V2)]
         # Each dictionary value is preceded by a length of four bytes.

@@ -1,7 +1,8 @@
-"""Types in which rows are filtered, sliced and aggregated, and the way back to the types of the table.
+"""Convert rows to types in which they can be filtered, sliced and aggregated, and back to the types of the table.
 
 Views of text, bytes and lists refer to buffers that every slice and message carries completely, and Arrow cannot filter
-them (pyarrow 26). They are cast once after decoding to types with small slices, and cast back when rows leave.
+views (pyarrow 26). Views are cast once after decoding to types without views, whose slices are small. They are cast
+back before rows are returned or sent.
 """
 
 from __future__ import annotations
@@ -42,12 +43,13 @@ _LISTS = (
 
 
 def working_type(type_: pa.DataType) -> pa.DataType:
-    """Return the type of the same values without views; the same type if it has none."""
+    """Return the type without views that holds the same values. A type without views is returned unchanged."""
     return mapped(_without_list_views(type_), _without_view)
 
 
 def _without_list_views(type_: pa.DataType) -> pa.DataType:
-    """Keep list views inside other lists and maps: Arrow cannot cast to them, and `_cast` handles only structs."""
+    """Keep list views inside other lists and maps, because Arrow cannot cast to them and `_cast` handles only
+    structs."""
     if pat.is_list_view(type_):
         return pa.list_(type_.value_field.with_type(_without_list_views(type_.value_type)))
     if pat.is_large_list_view(type_):
@@ -69,12 +71,12 @@ def _without_view(type_: pa.DataType) -> pa.DataType | None:
 
 
 def working(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the same rows without views; converted columns get separate memory."""
+    """Return the same rows without views. Converted columns get separate memory."""
     return cast(batch, working_schema(batch.schema))
 
 
 def working_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema of `working` rows; the same object if it has no views."""
+    """Return the schema of `working` rows. A schema without views is returned unchanged."""
     types = [working_type(field.type) for field in schema]
     if types == schema.types:
         return schema
@@ -113,7 +115,7 @@ def _cast(column: pa.Array, type_: pa.DataType) -> pa.Array:
 
 
 def _list_view(column: pa.ListArray | pa.LargeListArray, type_: pa.DataType) -> pa.Array:
-    """Convert lists to views of exactly their values."""
+    """Convert lists to list views that contain only the values of these lists."""
     make = pa.ListViewArray if pat.is_list_view(type_) else pa.LargeListViewArray
     offsets = column.offsets
     first, last = (offsets[0].as_py(), offsets[-1].as_py()) if len(offsets) else (0, 0)
@@ -124,7 +126,7 @@ def _list_view(column: pa.ListArray | pa.LargeListArray, type_: pa.DataType) -> 
 
 
 def _list(column: pa.ListViewArray | pa.LargeListViewArray, type_: pa.DataType) -> pa.Array:
-    """Convert views to lists, values in order; Arrow's own cast returns arrays that are too short (pyarrow 26)."""
+    """Convert list views to lists with values in order. Arrow's cast returns arrays that are too short (pyarrow 26)."""
     make, offset_type = (pa.ListArray, pa.int32()) if pat.is_list(type_) else (pa.LargeListArray, pa.int64())
     sizes = pc.fill_null(pc.list_value_length(column), 0).cast(offset_type)
     offsets = pa.concat_arrays([pa.array([0], offset_type), pc.cumulative_sum(sizes)])

@@ -1,6 +1,7 @@
-"""How decoded rows (V1) are sent: types that a Flight stream supports, memory layout, and digests over it.
+"""Prepare decoded rows (V1) for sending: convert types that Flight does not support, fix the memory layout, and hash
+it.
 
-Flight streams of batches with metadata cannot carry dictionaries, so their values are sent instead.
+Flight streams of batches with metadata cannot carry dictionaries, so dictionary columns are sent as plain values.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from libraries.near_storage.reading import working_types
 
 
 def plain_type(type_: pa.DataType) -> pa.DataType:
-    """Return the type of the same values without dictionaries."""
+    """Return the type without dictionaries that holds the same values."""
     return working_types.mapped(type_, lambda each: each.value_type if pa.types.is_dictionary(each) else None)
 
 
@@ -54,7 +55,7 @@ _WIDTHS = {
 
 
 def _values(column: pa.Array) -> memoryview | None:
-    """Return the buffer of a column that consists only of values of one width, without nulls. It is sent unchanged."""
+    """Return the buffer of a column if it holds values of one width without nulls. This buffer is sent unchanged."""
     width = _WIDTHS.get(column.type.id)
     if width is None or column.null_count:
         return None
@@ -76,7 +77,7 @@ def without_empty_masks(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def settled(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the same rows in memory cut and padded as on arrival. Columns of plain values are not copied."""
+    """Return the same rows with buffers cut and padded as they arrive at a client. Plain columns are not copied."""
     columns = batch.columns
     copied = [number for number, column in enumerate(columns) if _values(column) is None]
     if not copied:
@@ -91,16 +92,17 @@ def settled(batch: pa.RecordBatch) -> pa.RecordBatch:
 def sealed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Return rows in the types of `working_types.working` as they are sent: with the types of `schema`, and settled.
 
-    They are cut before they become views, because views carry the whole memory that they were cut from.
+    Rows are cut before they are converted to views, because views carry the whole memory that they were cut from.
     """
     own = settled(batch)
     return own if own.schema.equals(schema) else settled(to_plain(own, schema))
 
 
 def digest_of(batch: pa.RecordBatch, place: Sequence[int] = ()) -> int:
-    """Return xxh3 (64 bits) over lengths, null counts and memory of a settled batch, or one received from it.
+    """Return xxh3 (64 bits) over the lengths, null counts and buffers of a settled batch, before or after sending.
 
-    `place` are the numbers of its note: otherwise rows in a wrong position would pass as another part of the answer.
+    `place` are the position numbers of the batch's metadata. Without them, a batch in a wrong position would pass as
+    another part of the answer.
     """
     columns = batch.columns
     counts = np.array([*place, batch.num_rows, *(column.null_count for column in columns)], "<i8")
@@ -120,7 +122,7 @@ def digest_of(batch: pa.RecordBatch, place: Sequence[int] = ()) -> int:
 
 
 def check(batch: pa.RecordBatch, digest: int, place: Sequence[int] = ()) -> None:
-    """Raise DamagedError unless batch and `place` are as sent. Nothing of them is used before this check."""
+    """Raise DamagedError unless batch and `place` are as they were sent. Check a batch before it is used."""
     try:
         batch.validate()
         right = digest_of(batch, place) == digest

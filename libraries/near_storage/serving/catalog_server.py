@@ -1,7 +1,8 @@
-"""The catalog on Flight: it plans queries, takes part in uploads, and keeps track of nodes. No row passes through it.
+"""The Flight server of the catalog, which plans queries, takes part in uploads and keeps track of nodes. It sends no
+rows.
 
-Clients present a token, servers of the cluster another one. `planning` makes plans, `storing.catalog` decides what is
-stored, `maintenance` acts on nodes.
+Clients present a client token, servers of the cluster present the cluster's token. `planning` makes plans,
+`storing.catalog` decides what is stored, `maintenance` acts on nodes.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ from libraries.near_storage.storing.partition_metadata import PartitionInfo
 from libraries.near_storage.storing.partitions import OTHER_CATALOG
 
 PERMIT_S = 600.0
-"""Validity of a permit to upload a partition: a client requests all permits first, then sends one by one."""
+"""Validity of a permit to upload a partition. Permits last long because a client requests all before it sends files."""
 
 
 class _Action(NamedTuple):
@@ -68,7 +69,7 @@ class _Action(NamedTuple):
 
 
 class CatalogServer(GuardedServer):
-    """The Flight server of the catalog; it serves from construction on. `close` ends it and releases the folder.
+    """The Flight server of the catalog. It serves from construction on; `close` ends it and releases the folder.
 
     `tokens` are hashes (`security.hash_token`) of the clients' tokens.
     """
@@ -131,7 +132,7 @@ class CatalogServer(GuardedServer):
         """Run an action. Everyone may request `health`; other actions need the role of client or cluster."""
         if name == "health":
             return encode(Health("catalog", self._catalog.identity))
-        # Callers without a role learn nothing about existing actions.
+        # Check the role first, so that callers without a role do not learn which actions exist.
         security.require(context, "client", "cluster")
         action = self._actions.get(name)
         if action is None:
@@ -270,7 +271,7 @@ class CatalogServer(GuardedServer):
     def _register(self, body: memoryview) -> Registered:
         asked = decode(NodeAddress, body)
         check_location(asked.location)
-        # Before the address is stored: a refused node must not replace another node's address.
+        # Check this before the address is stored, because a refused node must not replace another node's address.
         if asked.catalog not in (None, self._catalog.identity):
             raise RequestError(OTHER_CATALOG)
         self._catalog.register_node(asked.node, asked.location, asked.folder)

@@ -1,4 +1,4 @@
-"""The two clocks of the network: the time of day for tickets, and a monotonic one for waiting.
+"""The two clocks of the services: the time of day for tickets, and a monotonic clock for waiting.
 
 All other code gets the time as a parameter, so that no test has to sleep.
 """
@@ -9,7 +9,7 @@ import time
 
 
 def now_s() -> float:
-    """Return seconds since the epoch, the same on all machines of a cluster."""
+    """Return seconds since the epoch, which machines of a cluster share."""
     return time.time()
 
 

@@ -1,7 +1,7 @@
-"""Estimate the bytes that each way would send, before reading, so that the catalog can choose.
+"""Estimate the bytes that each access path would send, so that the catalog can choose an access path.
 
-For row groups with some matching rows, selectivities are the constants of System R (Selinger et al., Access Path
-Selection, SIGMOD 1979, table 1). Groups that match entirely or not at all are known.
+For row groups in which some rows may match, selectivities are the constants of System R (Selinger et al., Access Path
+Selection, SIGMOD 1979, table 1). Pruning shows which groups match entirely or not at all.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from libraries.near_storage.reading.columns import leaves_of
 
 EQUAL, RANGE, MOST_OF_LIST = 1 / 10, 1 / 3, 1 / 2
 GROWTH = 2
-"""Assumed ratio of decoded text to its stored chunk; the real one depends on codecs and dictionaries."""
+"""Assumed ratio of decoded text to its stored chunk. The real ratio depends on codecs and dictionaries."""
 LEAST_TEXT_BYTES = 8
 
 
@@ -74,8 +74,8 @@ def row_bytes(schema: pa.Schema, columns: Sequence[str], metadata: CompactMetada
 def chunk_bytes(
     metadata: CompactMetadata, groups: npt.NDArray[np.int64], leaves: Sequence[int]
 ) -> npt.NDArray[np.int64]:
-    """Return the stored bytes of these leaf columns for each of the row groups (numbers among all of `metadata`), as
-    int64."""
+    """Return for each of the row groups, which are numbered as in `metadata`, the stored bytes of these leaf
+    columns."""
     lengths = metadata.chunks["length"]
     held = np.zeros(len(groups), np.int64)
     for leaf in leaves:

@@ -1,7 +1,7 @@
-"""Convert exceptions at the network boundary: Flight would send a traceback, with every path, to the caller.
+"""Convert exceptions at the network boundary, because Flight would send a traceback with file paths to the caller.
 
-Our errors are sent as kind and text. Any other exception is logged under a number, and only the number is sent. This
-module also converts what Flight raises on the calling side back to our errors.
+Errors of near storage are sent as kind and text. Any other exception is logged under a number, and only the number is
+sent. On the calling side, this module converts Flight's exceptions back to errors of near storage.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def to_flight(error: BaseException) -> flight.FlightError:
     if isinstance(error, flight.FlightError):
         return error
     ours = error if isinstance(error, NearStorageError) else _ours(error)
-    # SilentError is about a server that this server called; its caller would apply it to this server.
+    # A SilentError is about a server that this server called. The caller would take it to be about this server.
     kind = errors.UnavailableError if isinstance(ours, errors.SilentError) else type(ours)
     told = Told(kind.__name__, pathless(str(ours)))
     extra = msgspec.json.encode(told)
@@ -80,13 +80,13 @@ def _ours(error: BaseException) -> NearStorageError:
 
 
 def pathless(text: str) -> str:
-    """Return the text without anything that looks like a path, shortened to the limit."""
+    """Return the text, shortened to the limit, without parts that look like paths."""
     short = text if len(text) <= MESSAGE_CHARACTERS else text[:MESSAGE_CHARACTERS] + " ..."
     return _PATH.sub("[path]", short)
 
 
 def from_flight(error: BaseException) -> NearStorageError:
-    """Return our error for an exception that a call to a server raised."""
+    """Return the error of near storage for an exception that a call to a server raised."""
     if isinstance(error, NearStorageError):
         return error
     extra = getattr(error, "extra_info", None)
@@ -108,7 +108,8 @@ def from_flight(error: BaseException) -> NearStorageError:
 
 
 def from_call(location: str, error: BaseException) -> NearStorageError:
-    """Return our error for a call to `location`: SilentError if the server sent no error itself."""
+    """Return the error of near storage for a failed call to `location`. SilentError if the server did not send an
+    error."""
     ours = from_flight(error)
     if ours is error or type(ours) is not errors.UnavailableError or getattr(error, "extra_info", None):
         return ours
@@ -124,7 +125,7 @@ def guarded(work: Callable[[], ResultT]) -> ResultT:
 
 
 def guarded_stream(items: Iterable[ResultT]) -> Iterator[ResultT]:
-    """Yield the items, and raise the Flight error for their exception. Closing it closes `items`."""
+    """Yield the items. Convert an exception to its Flight error. Closing this iterator closes `items`."""
     try:
         yield from items
     except Exception as error:
@@ -132,12 +133,12 @@ def guarded_stream(items: Iterable[ResultT]) -> Iterator[ResultT]:
 
 
 def check_free(host: str, port: int) -> None:
-    """Raise RequestError if no server can listen at this address, before anything is created for one."""
+    """Raise RequestError if no server can listen at this address. Called before files for a server are created."""
     name = host.strip("[]")
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as listening:
-            # As gRPC does: connections left by a server that has ended do not block the port.
+            # Set by gRPC too, so that connections left by a server that has ended do not block the port.
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind(address)
             listening.listen()
@@ -150,13 +151,14 @@ def check_free(host: str, port: int) -> None:
 class GuardedServer(flight.FlightServerBase):
     """A Flight server that guards every entry point. Subclasses override the `answer_...` methods.
 
-    GetSchema is refused earlier, by `security.BearerFactory`. Other calls that a subclass does not override are refused
-    by name; Flight would send a traceback. The server accepts calls from construction on, so subclasses create their
-    state first. `roles` maps hashes of tokens to roles.
+    GetSchema is refused earlier, by `security.BearerFactory`. Calls that a subclass does not override are refused with
+    an error that names the call. The server accepts calls from construction on, so subclasses create their state first.
+    `roles` maps hashes of tokens to roles.
     """
 
     def __init__(self, host: str, port: int, tls: Tls | None, roles: Mapping[str, Role]) -> None:
-        """Listen; port 0 takes any free one. Raises RequestError for an address that is unavailable or not allowed."""
+        """Listen at the address; port 0 means any free port. Raises RequestError for an unavailable or forbidden
+        address."""
         check_address(host, tls)
         scheme = "grpc" if tls is None else "grpc+tls"
         # IPv6 addresses contain colons.
@@ -176,7 +178,7 @@ class GuardedServer(flight.FlightServerBase):
         self.location = f"{scheme}://{host}:{self.port}"
 
     def end(self, within_s: float) -> bool:
-        """Stop serving: streams end with an error. Return False if one still hangs after `within_s` seconds."""
+        """Stop serving; streams end with an error. Return False if a stream still hangs after `within_s` seconds."""
         self._ending.set()
         ending = threading.Thread(target=self.shutdown, name="near-storage-ending", daemon=True)
         ending.start()
@@ -204,7 +206,7 @@ class GuardedServer(flight.FlightServerBase):
         raise RequestError("this server plans no queries; ask the catalog")
 
     def answer_list(self, context: flight.ServerCallContext) -> list[flight.FlightInfo]:
-        """Return everything that can be requested."""
+        """Return all tables that can be requested."""
         raise RequestError("this server lists no tables; ask the catalog")
 
     def answer_action(self, context: flight.ServerCallContext, name: str, body: memoryview) -> bytes:

@@ -1,6 +1,6 @@
-"""Limits on what a server does at once: computing requests, waiting requests, and the memory of all of them.
+"""Limit what a server does at once: the number of computing and waiting requests, and the memory of all requests.
 
-Flight has no limits: every call gets a thread and runs immediately.
+Flight has no limits. Every call gets a thread and runs immediately.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from libraries.near_storage.serving.memory_limit import default_memory_bytes
 from libraries.near_storage.words import number_of, size_of
 
 CLAIMED_SHARE, FOOTERS_SHARE = 1 / 2, 1 / 8
-"""Shares of a server's memory: what requests may claim, and what cached footers may take. The rest is for freed memory
-that allocators keep: a crowd of hostile requests that claimed 340 MB took 580 (pyarrow 26, mimalloc)."""
+"""Shares of a server's memory that requests may claim and that cached footers may take. The remaining memory is for
+freed memory that allocators keep. In a test, many hostile requests claimed 340 MB and took 580 MB (pyarrow 26,
+mimalloc)."""
 
 SMALL_SHARE, LARGE_SHARE = 1 / 8, 3 / 4
-"""A request that claims more than the first share of the claimable memory must stay within the second share unless it
-runs alone, so that small requests continue next to it."""
+"""Shares of the claimable memory. A request that claims more than the first share must stay within the second share
+unless it runs alone, so that small requests can continue at the same time."""
 
 OVERDUE_S = 5.0
 """A request that has waited this long gets the next turn, so that its client does not consider the server hung."""
@@ -37,11 +38,11 @@ ItemT = TypeVar("ItemT")
 class Limits:
     """The limits of one server.
 
-    `requests` requests compute at once, and the same number of uploads is accepted. `waiting` more are admitted,
-    between two batches or waiting at most `wait_s` for their first turn; further ones are refused as busy. A batch of
-    an answer has about `batch_bytes` (at least one row; larger batches leave the CPU caches on their way through
-    Flight). All requests together hold at most `memory_bytes`, cached footers included, in addition to what the process
-    takes at rest. An uploaded partition has at most `partition_bytes`.
+    At most `requests` requests compute at once, and the same number of uploads is accepted. `waiting` further requests
+    are admitted. They are between two batches, or wait at most `wait_s` for their first turn. Other requests are
+    refused as busy. A batch of an answer has about `batch_bytes`, and at least one row; larger batches do not fit in
+    the CPU caches. All requests and cached footers together hold at most `memory_bytes`, in addition to the memory of
+    the idle process. An uploaded partition has at most `partition_bytes`.
     """
 
     requests: int = 8
@@ -53,10 +54,10 @@ class Limits:
 
 
 class Gate:
-    """Gives requests turns to compute, and memory. Thread-safe.
+    """Gives requests memory, and turns to compute. Thread-safe.
 
-    The next turn goes to the request that has computed least, so that short requests pass long ones, or to an overdue
-    one.
+    The next turn goes to an overdue request if there is one, else to the request that has computed least. Short
+    requests therefore overtake long requests.
     """
 
     def __init__(self, limits: Limits, tidy: Callable[[], None] = lambda: None) -> None:
@@ -76,7 +77,7 @@ class Gate:
 
     @contextmanager
     def admitting(self) -> Iterator[Request]:
-        """Hold a turn while the block runs. Raises BusyError if none becomes free in time."""
+        """Hold a turn while the block runs. Raises BusyError if no turn becomes free in time."""
         request = Request(self)
         with request.admitted():
             yield request
@@ -100,7 +101,7 @@ class Gate:
             raise
 
     def leave(self, request: Request) -> None:
-        """Give back turn and memory."""
+        """Give back the request's turn and its memory."""
         with self._lock:
             self._under_way -= 1
             self._hold(request, 0)
@@ -111,7 +112,7 @@ class Gate:
         return bool(self._for_turn)
 
     def take_turn(self, request: Request, wait_s: float) -> None:
-        """Wait for a turn. Raises BusyError if there is none within `wait_s` seconds."""
+        """Wait for a turn. Raises BusyError if no turn becomes free within `wait_s` seconds."""
 
         def start() -> bool:
             if self._computing >= self._limits.requests:
@@ -136,10 +137,10 @@ class Gate:
             _serve(self._for_turn)
 
     def claim(self, request: Request, needed: int, what: str) -> None:
-        """Hold `needed` bytes from now on, instead of the previous claim.
+        """Replace the request's claim by `needed` bytes.
 
-        While others hold too much, the request gives up its turn and waits; raises BusyError if that takes too long,
-        and TooLargeError for more than the total limit.
+        While other requests hold too much memory, the request gives up its turn and waits. Raises BusyError if it waits
+        too long, and TooLargeError if `needed` exceeds the total limit.
         """
         if needed > self._memory_bytes:
             raise TooLargeError(
@@ -180,7 +181,8 @@ class Gate:
             _serve(self._for_memory)
 
     def _wait(self, line: list[_Waiting], request: Request, start: Callable[[], bool], wait_s: float) -> bool:
-        """Return whether the request started in time, at once or when another request served the line."""
+        """Return whether the request started in time, either at once or when another request served the queue
+        `line`."""
         if not line and start():
             return True
         waiting = _Waiting(request, start, threading.Condition(self._lock), clock.elapsed_s())
@@ -202,7 +204,8 @@ class _Waiting:
 
 
 def _serve(line: list[_Waiting]) -> None:
-    """Start those of a line that can start: overdue ones first, then those that computed least. Call under the lock."""
+    """Start the requests of a queue that can start, overdue requests first, then by least computing time. Hold the
+    lock."""
     overdue_s = clock.elapsed_s() - OVERDUE_S
     for waiting in sorted(line, key=lambda each: (each.since_s > overdue_s, each.request.computed_s)):
         if not waiting.started and waiting.start():
@@ -212,7 +215,7 @@ def _serve(line: list[_Waiting]) -> None:
 
 
 class Request:
-    """One request of a gate: its turns and its memory. For one thread at a time."""
+    """One request of a gate, with its turns and its memory. For use by one thread at a time."""
 
     def __init__(self, gate: Gate, is_cancelled: Callable[[], bool] = bool) -> None:
         """`is_cancelled` returns whether the client is gone."""
@@ -232,11 +235,11 @@ class Request:
             self._gate.leave(self)
 
     def claim(self, nbytes: int, what: str) -> None:
-        """Claim `nbytes` instead of the previous claim; see `Gate.claim`."""
+        """Replace the request's claim by `nbytes`; see `Gate.claim`."""
         self._gate.claim(self, nbytes, what)
 
     def pause(self) -> None:
-        """Let requests that computed less have a turn. Raises UnavailableError if the client is gone."""
+        """Give requests that computed less a turn. Raises UnavailableError if the client is gone."""
         if self._is_cancelled():
             raise UnavailableError("the client is gone")
         if self._gate.is_wanted():
@@ -244,7 +247,8 @@ class Request:
             self._gate.take_turn(self, TURN_S)
 
     def in_turns(self, items: Iterator[ItemT]) -> Iterator[ItemT]:
-        """Yield the items, each computed in a turn; while the caller processes one, other requests have the turn."""
+        """Yield the items. Each item is computed in a turn; other requests get the turn while the caller processes the
+        item."""
         for item in items:
             self._gate.give_turn(self)
             yield item

@@ -1,6 +1,6 @@
 """The catalog's maintenance of nodes: compare contents, replace missing replicas, remove unneeded bytes.
 
-`storing` makes the decisions; this module carries them out, each by a call to a node.
+`storing` decides on the steps; this module carries out each step with a call to a node.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Ticket = Callable[[Piece, int], bytes]
 
 
 class Maintaining:
-    """Check, repair and removal for one catalog. One repair at a time; thread-safe."""
+    """Checks, repairs and removes for one catalog. Only one repair runs at a time. Thread-safe."""
 
     def __init__(self, catalog: Catalog, peers: Caller, ticket: Ticket, orphan_age_s: float) -> None:
         self._catalog = catalog
@@ -71,16 +71,17 @@ class Maintaining:
             self._collector.join(CALL_S)
 
     def check(self, verify: bool) -> Checked:
-        """Return what differs from the expected state. Raises BusyError while another check or repair runs.
+        """Return the deviations from the expected state. Raises BusyError while another check or repair runs.
 
-        With `verify`, every live node must complete its check: BusyError or UnavailableError names one that does not.
+        With `verify`, every live node must complete its check. Otherwise raises BusyError or UnavailableError, which
+        names the node.
         """
         with self._alone():
             found = self._checked(verify)
         return Checked(_findings(found), len(found.steps))
 
     def repair(self, verify: bool) -> Repaired:
-        """Repair what is possible: replicas first, removals last. Raises the errors of `check` before any change."""
+        """Repair what is possible, replicas first and removals last. Raises the errors of `check` before any change."""
         with self._alone():
             found = self._checked(verify)
             failed: list[str] = []
@@ -103,9 +104,10 @@ class Maintaining:
             return Repaired(_findings(found), copied, recorded, removed, tuple(failed))
 
     def restore(self, version: TableVersion) -> None:
-        """Recover damaged descriptions of partitions in the catalog from nodes, which compute them from the bytes.
+        """Replace damaged descriptions of partitions in the catalog. Nodes compute them again from the partitions'
+        bytes.
 
-        Raises DamagedError if no node answers for one of them.
+        Raises DamagedError if no node can describe one of the partitions.
         """
         for partition in version.partitions:
             try:
@@ -133,12 +135,13 @@ class Maintaining:
         return integrity.check(self._catalog.upkeep.view(), reports, self._orphan_age_s)
 
     def _report(self, node: Node, verify: bool) -> NodeReport | None:
-        """Return a node's report, None if it does not answer. Raises an error if it is alive but could not read all."""
+        """Return a node's report; None if the node does not answer. Raises if it is alive but could not read all
+        partitions."""
         try:
             told = self._peers.ask(node.uri, "report", Report(verify), Reported, VERIFY_S if verify else CALL_S)
         except NearStorageError as error:
             if verify and self._report(node, False) is not None:
-                # Treated as gone, everything on this node would be copied to others.
+                # If this node were treated as gone, all its partitions would be copied to other nodes.
                 raise type(error)(f"node {node.name} is running, but did not read all its data: {error}") from None
             return None
         return NodeReport({digest: Held(*held) for digest, held in told.held.items()}, frozenset(told.damaged))
@@ -161,7 +164,7 @@ class Maintaining:
         self._catalog.upkeep.record(step.digest, step.target)
 
     def _record(self, step: integrity.Record) -> None:
-        # If it was removed since the node reported it, this raises NotFoundError and nothing is recorded.
+        # If the partition was removed since the node reported it, this raises NotFoundError and nothing is recorded.
         locations = {node.name: node.uri for node in self._catalog.nodes()}
         self._peers.act(locations[step.node], "describe", OfDigest(step.digest))
         self._catalog.upkeep.record(step.digest, step.node)
@@ -193,7 +196,8 @@ class Maintaining:
                 with self._one:
                     self._remove(self._catalog.upkeep.collect(), [])
             except Exception:
-                # Without this thread nothing would be removed any more, and the failure would go unnoticed.
+                # Keep the thread alive and log the error, because nothing else removes partitions or would show the
+                # failure.
                 LOG.exception("collecting failed")
 
 

@@ -1,4 +1,4 @@
-"""The memory limit of this process: that of its control group or of the machine."""
+"""Find the memory limit of this process, which its control groups or the machine set."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 MOST_BYTES = 500_000_000
 SHARE = 1 / 4
-"""Share of the group's memory, which the catalog, other nodes and clients may also use."""
+"""Share of the available memory for one server, because other servers and clients may use the same memory."""
 
 
 def default_memory_bytes(system: Path = Path("/")) -> int:
@@ -17,7 +17,7 @@ def default_memory_bytes(system: Path = Path("/")) -> int:
 
 
 def _limits(system: Path) -> Iterator[int]:
-    """Yield all limits of this process: of its control groups, of their parents, and of the machine."""
+    """Yield all memory limits of this process: of its control groups, of their parents, and of the machine."""
     yield os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     root = system / "sys/fs/cgroup"
     for line in _text(system / "proc/self/cgroup").splitlines():

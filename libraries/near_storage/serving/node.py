@@ -1,7 +1,7 @@
-"""A storage node: partitions in its folder are stored, read, copied and removed over Flight.
+"""The Flight server of a storage node, which stores, reads, copies and removes partitions in its folder.
 
-Clients present tickets signed by the catalog, servers of the cluster present the cluster's token. `node_streams` makes
-the answer to a ticket.
+Clients present tickets signed by the catalog, servers of the cluster present the cluster's token. `node_streams`
+creates the stream that answers a ticket.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from libraries.near_storage.serving.tickets import open_ticket, sign_receipt
 from libraries.near_storage.storing.partitions import PartitionStore
 
 UPLOAD = pa.schema([pa.field("data", pa.large_binary(), nullable=False)])
-"""An upload: the bytes of a Parquet file in pieces of at most `UPLOAD_BATCH_BYTES`, one row each."""
+"""Schema of an upload. Each row is a piece of a Parquet file, of at most `UPLOAD_BATCH_BYTES`."""
 ENDING_S = 10.0
 """Seconds that running streams get when a server shuts down."""
 COPIED_BYTES_PER_S = 1e6
-"""Minimum rate between nodes; a slower node counts as hung."""
+"""Minimum rate of copies between nodes. A slower node counts as hung."""
 
 
 def copy_s(stored_bytes: int) -> float:
@@ -58,7 +58,7 @@ def copy_s(stored_bytes: int) -> float:
 
 
 class StorageNode(GuardedServer):
-    """The Flight server of one node; it serves from construction on. `close` ends it and releases the folder."""
+    """The Flight server of one node. It serves from construction on; `close` ends it and releases the folder."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class StorageNode(GuardedServer):
         self._secret = secret
         self._limits = limits or Limits()
         self.gate = Gate(self._limits, Resident(self._limits.memory_bytes).tidy)
-        # Separate from queries: an upload that stalls keeps its place, and must not block queries.
+        # Uploads have a separate gate, because an upload that stalls keeps its turn and must not block queries.
         self._uploads = Gate(self._limits)
         self._answering = Answering(store, self._limits)
         self.sent = self._answering.sent
@@ -100,9 +100,9 @@ class StorageNode(GuardedServer):
         return ended
 
     def register(self, catalog: str, location: str | None = None) -> None:
-        """Register this node at the catalog; the folder belongs to that catalog from now on.
+        """Register this node at the catalog. The folder belongs to that catalog from now on.
 
-        `location` is the address for clients, if it differs from the node's own. Raises errors of near storage.
+        `location` is the address for clients, if it differs from the node's own address. Raises errors of near storage.
         """
         message = NodeAddress(self.name, location or self.location, self._store.identity(), self._store.owner())
         registered = self.peers.ask(catalog, "register", message, Registered)
@@ -138,7 +138,7 @@ class StorageNode(GuardedServer):
         reader: flight.MetadataRecordBatchReader,
         writer: flight.FlightMetadataWriter,
     ) -> None:
-        """Store the partition that a permit names; send the receipt once it is on disk."""
+        """Store the partition that a permit names. Send the receipt once the partition is on disk."""
         grant, _ = open_ticket(self._secret, command, clock.now_s(), ("put",))
         if not reader.schema.equals(UPLOAD):
             raise RequestError(f"upload: got columns {reader.schema.names}, expected one of large_binary named 'data'")
@@ -170,7 +170,8 @@ class StorageNode(GuardedServer):
 
     def _report(self, body: memoryview) -> Reported:
         asked = decode(Report, body)
-        # A plain listing of the folder does not wait for queries, so that a busy node does not appear to be gone.
+        # A report without `verify` only lists the folder. It does not wait for queries, so a busy node does not seem
+        # gone.
         with self.gate.admitting() if asked.verify else nullcontext():
             report = self._store.report(clock.now_s(), asked.verify)
         held = {digest: (found.stored_bytes, found.age_s) for digest, found in report.held.items()}

@@ -1,6 +1,6 @@
-"""The stream of a storage node for a ticket: rows (V1), parts of aggregates (V1), chunks (V2), or whole files.
+"""Create the stream that answers a ticket: rows (V1), partial aggregates (V1), chunks (V2), or whole files.
 
-Every stream states the position of each batch, ends with totals, and can resume after what a client already has.
+A stream states the position of each batch, ends with totals, and can resume after the rows that a client already has.
 """
 
 from __future__ import annotations
@@ -33,21 +33,22 @@ from libraries.near_storage.words import number_of
 ALIVE_S = 1.0
 """Seconds without a batch after which a working node sends a sign of life."""
 WHOLE = -1
-"""Replaces row group and column for bytes of the file as stored (its footer, or all of it)."""
+"""Used as number of the row group and of the column for other bytes of a file: its footer, or the whole file."""
 PARTS_MERGED = 16
-"""Number of parts of aggregates that are held before they are merged."""
+"""Number of partial aggregates that are held before they are merged."""
 MERGED_BYTES = 4 << 20
-"""Bytes of parts held before they are merged, if more than twice the size of the last merge."""
+"""Bytes of partial aggregates that are held before they are merged, if this is more than twice the last merge's
+size."""
 COPIES_MERGED = 4
-"""Copies of the parts during a merge: concatenated, grouped, sorted."""
+"""Copies of partial aggregates in memory during a merge, which concatenates, groups and sorts them."""
 COPIES_SENT = 3
-"""Copies of a batch of chunks or bytes: read, sent, and in transit."""
+"""Copies of a batch of chunks or bytes in memory while it is read and sent."""
 
 Stream: TypeAlias = tuple[pa.Schema, Iterator[tuple[pa.RecordBatch, bytes]]]
 
 
 class _Item(NamedTuple):
-    """A batch, its position, and the number of row groups it completes. Without a batch: a sign of life."""
+    """A batch, its position, and the number of row groups that it completes. Without a batch, it is a sign of life."""
 
     partition: int
     group: int
@@ -58,7 +59,7 @@ class _Item(NamedTuple):
 
 @dataclass
 class Sent:
-    """What was sent since the node started."""
+    """Counts of what was sent since the node started."""
 
     batch_bytes: int = 0
 
@@ -73,10 +74,10 @@ class Answering:
         self.sent = Sent()
 
     def stream(self, grant: Grant, wish: Wish, request: Request) -> Stream:
-        """Return the schema and the batches that answer a ticket, each with its note.
+        """Return the schema and the batches that answer a ticket. Each batch comes with its metadata (`protocol.Note`).
 
-        `request` claims memory, and lets others have turns while nothing is sent. Raises NotFoundError, at once or
-        during iteration, if a partition is no longer on the node.
+        `request` claims memory, and gives other requests turns between batches. Raises NotFoundError, at once or during
+        iteration, if a partition is no longer on the node.
         """
         if not grant.pieces:
             raise RequestError("ticket: names no partition")
@@ -121,7 +122,7 @@ class Answering:
     def _aggregated(
         self, grant: Grant, wish: Wish, query: Query, plan: aggregates.AggregatePlan, claim: Claim
     ) -> Iterator[_Item]:
-        """Yield one part per partition, in as many batches as its groups need."""
+        """Yield the partial aggregates of each partition, in as many batches as its groups need."""
         claims = _Claims(claim)
         for piece, groups, _ in _remaining(grant, wish):
             parts: list[pa.Table] = []
@@ -145,7 +146,7 @@ class Answering:
                     done += batch.num_rows
 
     def _parts(self, grant: Grant, wish: Wish, query: Query, claim: Claim) -> Iterator[_Item]:
-        """Yield footers that the client lacks, and the chunks of the columns that it needs."""
+        """Yield the footers that the client lacks, and the chunks that it needs."""
         for piece, groups, _ in _remaining(grant, wish):
             info = self._store.info(piece.digest)
             claim(
@@ -181,7 +182,7 @@ class Answering:
     def _noted(
         self, schema: pa.Schema, items: Iterator[_Item], request: Request, limit: int | None = None
     ) -> Iterator[tuple[pa.RecordBatch, bytes]]:
-        """Yield batches with their notes, then the totals. Stop reading after `limit` rows."""
+        """Yield batches with their metadata, then the totals. Stop reading after `limit` rows."""
         empty = empty_batch(schema)
         number = rows = groups = 0
         limited = limit == 0
@@ -217,7 +218,7 @@ class Answering:
         claim: Claim,
         limit: int | None = None,
     ) -> Iterator[tuple[int, int, Iterator[pa.RecordBatch]]]:
-        """Yield row groups that are read together: the first one, how many there are, and their matching rows."""
+        """Yield for row groups that are read together the first group, their number, and their matching rows."""
         info = self._store.info(piece.digest)
         _check_groups(info, groups)
         claims = _Claims(claim)
@@ -244,25 +245,25 @@ class Answering:
 
 
 class _Claims:
-    """The sum of a request's claims: what it reads now, and what it keeps meanwhile."""
+    """The sum of a request's claims, for the row groups that it reads now and for data that it keeps."""
 
     def __init__(self, claim: Claim) -> None:
         self._claim = claim
         self._read_bytes = self._kept_bytes = 0
 
     def read(self, nbytes: int, what: str) -> None:
-        """Claim memory for the current stretch, instead of the previous one."""
+        """Claim memory for the current row groups, instead of the claim for the previous row groups."""
         self._read_bytes = nbytes
         self._claim(self._read_bytes + self._kept_bytes, what)
 
     def keep(self, nbytes: int, what: str) -> None:
-        """Claim memory that stays in use while stretches are read."""
+        """Claim memory that stays in use while further row groups are read."""
         self._kept_bytes = nbytes
         self._claim(self._read_bytes + self._kept_bytes, what)
 
 
 def needed_columns(query: Query, schema: pa.Schema) -> tuple[str, ...]:
-    """Return the columns to read for a query, in the table's order: those of its answer, filter and groups."""
+    """Return the columns that a query's answer, filter and groups need, in the table's order."""
     if query.aggregated:
         shown: tuple[str, ...] = tuple(aggregates.plan(query, schema).columns)
     else:
@@ -272,7 +273,7 @@ def needed_columns(query: Query, schema: pa.Schema) -> tuple[str, ...]:
 
 
 def answer_schema(query: Query, schema: pa.Schema) -> pa.Schema:
-    """Return the schema of a V1 stream that answers `query` on a table of `schema`: rows, or parts of aggregates."""
+    """Return the schema of the V1 stream for `query` on a table of `schema`: rows, or partial aggregates."""
     if query.aggregated:
         return batches.plain_schema(aggregates.plan(query, schema).part_schema)
     names = schema.names if query.columns is None else query.columns
@@ -286,7 +287,7 @@ def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _remaining(grant: Grant, wish: Wish) -> Iterator[tuple[Piece, list[int], int]]:
-    """Yield the pieces and row groups that a client still wants, and how many rows of the first group it has."""
+    """Yield the pieces and row groups that a client still needs, and how many rows of the first group it has."""
     after = wish.after or Position(-1, -1, 0)
     for piece in grant.pieces:
         if piece.position < after.partition:
@@ -297,7 +298,7 @@ def _remaining(grant: Grant, wish: Wish) -> Iterator[tuple[Piece, list[int], int
 
 
 def _check_groups(info: PartitionInfo, groups: list[int]) -> None:
-    """Raise StaleError for row groups that the partition does not have: the plan belongs to another one."""
+    """Raise StaleError for row groups that the partition does not have, because the plan is for another partition."""
     if groups and not 0 <= min(groups) <= max(groups) < len(info.compact.rows):
         raise StaleError(f"Partition {info.digest} has {len(info.compact.rows)} row groups, but others were requested")
 

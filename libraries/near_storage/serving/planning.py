@@ -1,8 +1,8 @@
-"""From a query to endpoints: which row groups of which partitions, by which way, from which nodes.
+"""Plan a query: choose the row groups to read, the access path and the nodes.
 
-The catalog prunes the compact metadata of all partitions at once. The way is chosen by this rule: nodes compute
-aggregates; other queries use the way with fewer estimated bytes (`estimates`), and V1 for small answers, because V2
-needs footers first.
+The catalog prunes the compact metadata of all partitions at once. Aggregates use V1, so nodes compute them. Other
+queries use the access path with fewer estimated bytes (`estimates`). Small answers use V1, because V2 needs footers
+first.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ from libraries.near_storage.storing.uploads import Node
 FEW_BYTES = 1 << 20
 """An answer of at most this many bytes uses V1."""
 HELD_SHARE = 1 / 4
-"""Row groups whose chunks exceed this share of a node's memory are not decoded there: that takes as much again."""
+"""Nodes do not decode row groups whose chunks exceed this share of their memory. Decoding takes as much memory
+again."""
 MOST_PIECES = 10_000
-"""Limit of partitions per endpoint: a ticket for four times as many is longer than a node accepts."""
+"""Limit of partitions per endpoint. A ticket for four times as many partitions is longer than a node accepts."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One stream: what its client must know, and the nodes that can send it, the preferred one first."""
+    """One stream: what its client must know, and the nodes that can send it, starting with the preferred node."""
 
     nodes: tuple[Node, ...]
     share: Share
@@ -63,7 +64,7 @@ class Table:
 
 
 def plan(table: Table, query: Query, ask: Ask, memory_bytes: int) -> Planned:
-    """Choose row groups, way and nodes; each node has `memory_bytes` for all of its requests.
+    """Choose row groups, access path and nodes. Each node has `memory_bytes` for all of its requests.
 
     Raises PredicateError and RequestError for queries that the table does not allow.
     """
@@ -120,11 +121,11 @@ class _Figures:
     v1_bytes: int
     v2_bytes: int
     held_bytes: int
-    """Memory that V1 needs at once: the chunks of the largest row group."""
+    """Bytes of the chunks of the largest row group, which V1 holds in memory at once."""
 
 
 def _figures(table: Table, query: Query, chosen: Sequence[Chosen], leaves: Sequence[int]) -> _Figures:
-    """Return the rows of the row groups to read, and the bytes that each way would send."""
+    """Return the rows of the row groups to read, and the bytes that each access path would send."""
     metadata, schema = table.metadata, table.version.schema
     groups, all_match = _places(metadata, chosen)
     rows = metadata.rows[groups]
@@ -142,14 +143,14 @@ def _figures(table: Table, query: Query, chosen: Sequence[Chosen], leaves: Seque
 
 @dataclass(frozen=True)
 class _Counted:
-    """Row groups of which only the number of rows is needed, and their total rows."""
+    """Row groups that are not read, because only their number of rows is needed, and their total rows."""
 
     groups: int = 0
     rows: int = 0
 
 
 def _counted(table: Table, chosen: Sequence[Chosen]) -> tuple[list[Chosen], _Counted]:
-    """For a count of rows, return what is left to read, and what is counted: row groups whose rows all match."""
+    """For a query that counts rows, separate the row groups to read from the row groups whose rows all match."""
     groups, all_match = _places(table.metadata, chosen)
     left = [Chosen(each.file, each.groups[~each.all_match], each.all_match[~each.all_match]) for each in chosen]
     counted = _Counted(int(all_match.sum()), int(table.metadata.rows[groups[all_match]].sum()))
@@ -175,7 +176,7 @@ def _choose_way(query: Query, figures: _Figures, counted: _Counted, memory_bytes
 
 
 def _places(metadata: CompactMetadata, chosen: Sequence[Chosen]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the global numbers of the chosen row groups, and for each whether all of its rows match."""
+    """Return the global numbers of the chosen row groups, and whether all rows of each group match."""
     if not chosen:
         return np.zeros(0, np.int64), np.zeros(0, bool)
     firsts = np.searchsorted(metadata.file, [each.file for each in chosen])
@@ -208,7 +209,7 @@ def _every_partition(table: Table, chosen: Sequence[Chosen], ask: Ask) -> list[C
 
 
 def _endpoints(table: Table, chosen: Sequence[Chosen], way: Way, leaves: tuple[int, ...], ask: Ask) -> list[Endpoint]:
-    """Combine partitions that the same nodes can send, in the same order of preference, into one stream."""
+    """Combine partitions into one stream if the same nodes can send them, in the same order of preference."""
     partitions = [table.version.partitions[each.file] for each in chosen]
     together: dict[tuple[Node, ...] | int, tuple[tuple[Node, ...], list[Chosen]]] = {}
     for each, nodes in zip(chosen, _preferred(partitions, ask), strict=True):
@@ -221,9 +222,10 @@ def _endpoints(table: Table, chosen: Sequence[Chosen], way: Way, leaves: tuple[i
 
 
 def _preferred(partitions: Sequence[Partition], ask: Ask) -> list[tuple[Node, ...]]:
-    """Return the replicas of each partition, preferred first, so that all nodes send about the same number of bytes.
+    """Order the replicas of each partition by preference, so that all nodes send about the same number of bytes.
 
-    If there are at least as many sets of replicas as nodes, each set has one order, which gives one stream per node.
+    If there are at least as many sets of replicas as nodes, all partitions of a set have the same order, which gives
+    one stream per set.
     """
     sets = {partition.nodes for partition in partitions}
     names = {node.name for nodes in sets for node in nodes}

@@ -1,6 +1,7 @@
-"""The messages between catalog, nodes and clients: JSON, and a note for each batch of a stream.
+"""The messages between catalog, nodes and clients: requests and replies in JSON, and metadata for each batch of a
+stream.
 
-Every request is a frozen struct of this module; anything that does not decode to one is refused with the reason and
+Every request is a frozen struct of this module. Bytes that do not decode to the struct are refused with the reason and
 position. Filters and queries inside are JSON of `predicates.wire`, which has its own limits.
 """
 
@@ -17,7 +18,7 @@ from libraries.near_storage.errors import RequestError
 REQUEST_BYTES = 4 << 20
 """Maximum bytes of a request: descriptors, actions, tickets."""
 RECEIPT_BYTES = 256 << 20
-"""Maximum bytes of a node's receipt: 32 bytes per chunk of a partition, and its schema."""
+"""Maximum bytes of a node's receipt, which has 32 bytes per chunk of a partition, and the schema."""
 UPLOAD_BATCH_BYTES = 4 << 20
 """Maximum bytes of one message of an upload."""
 
@@ -25,11 +26,12 @@ MOST_GROUPS = 1 << 24
 """Maximum row groups of one partition that a message may name."""
 
 Way: TypeAlias = Literal["v1", "v2", "all"]
-"""v1: the node reads Parquet, filters and aggregates. v2: the node sends chunks as stored, the client does the rest.
-all: the node sends whole files, as a store without computation would; never chosen by the catalog."""
+"""The access path. v1: the node reads Parquet, filters and aggregates. v2: the node sends chunks as stored; the client
+decodes and filters. all: the node sends whole files, like a store that cannot compute. The catalog never chooses
+`all`."""
 Footers: TypeAlias = Literal["cached", "parsed"]
-"""Whether V1 keeps parsed footers between queries, or parses those of all partitions for each query, as in chapter 8.1
-of the thesis."""
+"""Whether V1 keeps parsed footers between queries, or parses the footers of all partitions for each query, as in
+chapter 8.1 of the thesis."""
 
 MessageT = TypeVar("MessageT")
 
@@ -42,11 +44,12 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Ask(Message, frozen=True):
-    """The command of a descriptor: request the endpoints of a query from the catalog.
+    """A request to the catalog for the endpoints of a query, sent as the command of a Flight descriptor.
 
-    Without a `way` the catalog chooses. `version` and `positions` request partitions of one version (StaleError if it
-    is no longer current); `split` gives each partition its own endpoint; nodes named in `avoid` are used last. For
-    measurements: `footers`, and `filtered=False` for all rows of the row groups that remain after pruning.
+    Without a `way` the catalog chooses. `version` and `positions` request partitions of one version; if it is no longer
+    current, StaleError is raised. With `split`, each partition has its own endpoint. Nodes named in `avoid` are used
+    last. `footers` and `filtered` are for measurements. `filtered=False` requests all rows of the row groups that
+    remain after pruning.
     """
 
     query: msgspec.Raw
@@ -60,12 +63,12 @@ class Ask(Message, frozen=True):
 
 
 class QueryPlan(Message, frozen=True):
-    """`app_metadata` of a FlightInfo: the catalog's decision and its figures.
+    """The catalog's decision and estimates for a query, sent as `app_metadata` of a FlightInfo.
 
-    Bytes are those of this query: `table_bytes` for fetching all files, `v1_bytes` and `v2_bytes` estimated for the two
-    ways. `schema` is the table's, as an Arrow IPC message in base64. `rows_counted` are the rows of `groups_counted`
-    row groups that match entirely in a query that only counts rows: the catalog knows their number, so no endpoint has
-    them.
+    `table_bytes` are the bytes of all files; `v1_bytes` and `v2_bytes` are estimates for the two access paths. `schema`
+    is the table's schema, as an Arrow IPC message in base64. In a query that only counts rows, `groups_counted` row
+    groups match entirely and have `rows_counted` rows. The catalog knows this number, so no endpoint has these row
+    groups.
     """
 
     table: str
@@ -89,7 +92,8 @@ class QueryPlan(Message, frozen=True):
 class Piece(Message, frozen=True, array_like=True):
     """One partition's part of a ticket: its position in the table, its digest, and row groups encoded by `to_runs`.
 
-    These are the row groups to read, and those of them of which every row passes the filter.
+    There are two lists of row groups: the groups to read, and the groups among them in which every row passes the
+    filter.
     """
 
     position: int
@@ -99,11 +103,12 @@ class Piece(Message, frozen=True, array_like=True):
 
 
 class Share(Message, frozen=True):
-    """`app_metadata` of an endpoint: what a client checks its stream against.
+    """The data against which a client checks a stream, sent as `app_metadata` of its endpoint.
 
     `nodes` are the names of the endpoint's locations, in order. If the client decodes, `footers` and `chunks` have one
-    entry per piece: the blake2b digest of the footer, and the xxh3 of each chunk it may need (row groups x leaf
-    columns, little-endian): of the row groups to read for V2, of all row groups for whole files.
+    entry per piece. They are the blake2b digest of the footer, and the xxh3 of each chunk that the client may need (row
+    groups x leaf columns, little-endian). For V2 these are chunks of the row groups to read, for whole files chunks of
+    all row groups.
     """
 
     nodes: tuple[str, ...]
@@ -114,7 +119,7 @@ class Share(Message, frozen=True):
 
 
 def to_runs(numbers: Sequence[int]) -> tuple[int, ...]:
-    """Encode ascending numbers as runs of consecutive ones: first and count of each run."""
+    """Encode ascending numbers as runs of consecutive numbers: the first number and the length of each run."""
     runs: list[int] = []
     for number in numbers:
         if runs and runs[-2] + runs[-1] == number:
@@ -136,7 +141,7 @@ def from_runs(runs: Sequence[int]) -> list[int]:
 
 
 class Position(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The end of what a client has of a stream: partition, row group, and rows of that group's answer (-1: all)."""
+    """How far a client has read a stream: partition, row group, and rows of that group's answer (-1 means all rows)."""
 
     partition: int
     group: int
@@ -144,9 +149,9 @@ class Position(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
 
 
 class Note(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="batch"):
-    """`app_metadata` of a batch: its number in the stream, its position, and a digest of these and of the batch.
+    """The `app_metadata` of a batch: its number in the stream, its position, and a digest over both and the batch.
 
-    `rows` are the rows of the row group's answer before this batch. A batch without rows reports progress.
+    `rows` is the number of rows of the row group's answer before this batch. A batch without rows reports progress.
     """
 
     number: int
@@ -157,7 +162,7 @@ class Note(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
 
 
 class Totals(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="totals"):
-    """`app_metadata` of the last batch, which has no rows. A stream without it is incomplete."""
+    """The `app_metadata` of the last batch, which has no rows. A stream without totals is incomplete."""
 
     batches: int
     rows: int
@@ -169,7 +174,7 @@ class Totals(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
 
 
 class Begin(Message, frozen=True):
-    """Begin a new version of a table, without nodes that are known to be down or full."""
+    """Begin a new version of a table. Do not use nodes that are known to be down or full."""
 
     table: str
     avoid: tuple[str, ...] = ()
@@ -198,7 +203,7 @@ class Placement(Message, frozen=True):
 
 
 class Placements(Message, frozen=True):
-    """Nodes; for an upload, those that still need the partition, and the permit to put it there."""
+    """Nodes of a partition. For an upload, the nodes that still need the partition, and the permit to upload it."""
 
     nodes: tuple[Placement, ...]
     permit: bytes
@@ -223,7 +228,7 @@ class Committed(Message, frozen=True):
 
 
 class TableSummary(Message, frozen=True):
-    """One table of the catalog; `schema` as an Arrow IPC message in base64."""
+    """One table of the catalog. `schema` is an Arrow IPC message in base64."""
 
     table: str
     version: int
@@ -277,7 +282,8 @@ class Repaired(Message, frozen=True):
 class NodeAddress(Message, frozen=True):
     """A storage node reports its name, its address for clients, and its folder.
 
-    `folder` is the identity of the folder, `catalog` that of the catalog it belongs to, if any.
+    `folder` is the identity of the folder. `catalog` is the identity of the catalog to which the folder belongs, if
+    any.
     """
 
     node: str
@@ -293,19 +299,19 @@ class Registered(Message, frozen=True):
 
 
 class OfNode(Message, frozen=True):
-    """Forget this node, which is gone for good."""
+    """Forget this node, which is lost permanently."""
 
     node: str
 
 
 class Report(Message, frozen=True):
-    """Report the contents; `verify` reads every byte."""
+    """Request a report of the node's contents. With `verify`, the node reads every byte."""
 
     verify: bool = False
 
 
 class Reported(Message, frozen=True):
-    """A node's partitions (bytes and age in seconds by digest), and which of them are damaged."""
+    """A node's partitions (bytes and age in seconds by digest), and the damaged partitions."""
 
     held: dict[str, tuple[int, float]]
     damaged: tuple[str, ...] = ()
@@ -318,7 +324,7 @@ class OfDigest(Message, frozen=True):
 
 
 class Removing(Message, frozen=True):
-    """Remove this partition; `number` is unique per removal and assigned by the catalog."""
+    """Remove this partition. `number` is unique per removal; the catalog assigns it."""
 
     digest: str
     number: int
@@ -336,8 +342,8 @@ class Copy(Message, frozen=True):
 class Statistics(Message, frozen=True):
     """Resources that a node's process used since it started, for measurements.
 
-    CPU seconds of user and system, peak resident bytes, bytes read from and written to the device by this process
-    (Linux's /proc/self/io), bytes of batches sent, requests answered, maximum of concurrent requests.
+    CPU seconds in user and system mode, peak resident bytes, bytes that the process read from and wrote to the device
+    (Linux's /proc/self/io), bytes of sent batches, number of requests, maximum number of concurrent requests.
     """
 
     cpu_s: float
@@ -376,7 +382,7 @@ def decode(kind: type[MessageT], data: bytes | memoryview, most_bytes: int = REQ
 
 
 def decode_note(data: bytes | memoryview) -> Note | Totals:
-    """Decode the metadata of a batch. Raises RequestError if it is not a note of this protocol."""
+    """Decode the metadata of a batch. Raises RequestError if the metadata are invalid."""
     try:
         return msgspec.json.decode(data, type=Note | Totals)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -389,7 +395,8 @@ def pack_schema(schema: pa.Schema) -> bytes:
 
 
 def unpack_schema(data: bytes) -> pa.Schema:
-    """Decode the schema of `pack_schema`, which only our own servers send. Raises RequestError if it is invalid."""
+    """Decode the output of `pack_schema`, which only servers of near storage send. Raises RequestError if it is
+    invalid."""
     try:
         return pa.ipc.read_schema(pa.py_buffer(data))
     except (pa.ArrowException, OSError) as error:

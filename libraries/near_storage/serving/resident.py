@@ -1,7 +1,7 @@
-"""Return freed memory that allocators keep to the system before it becomes large.
+"""Give freed memory that allocators hold back to the operating system.
 
-Each Flight thread has its own memory in Arrow's pool and in the C library's. Without this, a node that held 150 MB at a
-time had grown by 520 MB after 200 requests (pyarrow 26, glibc).
+Each Flight thread has its own memory in Arrow's pool and in the C library's. Without this module, a node that used 150
+MB at a time had grown by 520 MB after 200 requests (pyarrow 26, glibc).
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import pyarrow as pa
 from libraries.near_storage.serving import clock
 
 GROWN_SHARE = 0.4
-"""Share of the limit by which a process may grow before memory is returned, because getting it again takes time."""
+"""Share of the limit by which a process may grow before memory is returned. Allocating it again would take time."""
 EVERY_S = 0.1
-"""Minimum interval in seconds, because each run walks through all memory."""
+"""Minimum seconds between runs, because each run walks through all memory."""
 
 
 class Resident:

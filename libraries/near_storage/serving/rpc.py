@@ -23,7 +23,7 @@ CALL_S = 30.0
 """Time limit of a call without a stream."""
 
 _ALIGNED = pa.ipc.IpcReadOptions(ensure_alignment=pa.ipc.Alignment.DataTypeSpecific)
-"""Flight's batches may start at any address; computing on them requires aligned numbers."""
+"""Buffers of Flight's batches may start at any address, but computing on them requires alignment."""
 
 ReplyT = TypeVar("ReplyT")
 
@@ -46,8 +46,8 @@ class Caller:
     def client(self, location: str) -> flight.FlightClient:
         """Return the connection to `grpc://host:port` or `grpc+tls://host:port`; its first call connects.
 
-        Raises RequestError for any other address, and for an unencrypted address of another machine: neither tokens nor
-        rows may cross a network unencrypted.
+        Raises RequestError for any other address. Also raises it for an unencrypted address of another machine, because
+        tokens and rows must not cross a network unencrypted.
         """
         with self._lock:
             if self._closed:

@@ -1,6 +1,6 @@
 """Access to a server: bearer tokens, TLS, the cluster's secret.
 
-Tokens are random (`new_token`), so a single SHA-256 is enough to store them. Files are read once, at start.
+Tokens are random (`new_token`), so an unsalted SHA-256 hash is safe to store. Files are read once, at start.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from libraries.near_storage.errors import RequestError, UnauthenticatedError
 from libraries.near_storage.serving.tickets import SECRET_BYTES
 
 Role = Literal["client", "cluster", "nobody"]
-"""client: has a token of the catalog. cluster: a server of this cluster. nobody: may only present a ticket."""
+"""client: a caller with a client token. cluster: a server of this cluster. nobody: a caller that may only use
+tickets."""
 
 TOKEN_CHARACTERS = 32
-"""Minimum characters of a token: shorter ones could be guessed from their hash."""
+"""Minimum characters of a token. Shorter tokens could be guessed from their hash."""
 BEARER = "bearer"
 
 
@@ -38,7 +39,7 @@ class Tls:
 
 
 def read_tls(certificate: Path, key: Path) -> Tls:
-    """Read both TLS files of a server. Raises RequestError if one cannot be read."""
+    """Read both TLS files of a server. Raises RequestError if a file cannot be read."""
     try:
         return Tls(certificate.read_bytes(), key.read_bytes())
     except OSError as error:
@@ -92,7 +93,8 @@ def check_secret(secret: bytes) -> None:
 
 
 def cluster_token(secret: bytes) -> str:
-    """Return the token between servers of one cluster: derived from the secret, which itself is never sent."""
+    """Return the token that servers of a cluster send each other. It is derived from the secret, which is never
+    sent."""
     return hmac.new(secret, b"near storage: a server of this cluster", hashlib.sha256).hexdigest()
 
 
@@ -119,7 +121,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_everywhere(host: str) -> bool:
-    """Return whether the host means all addresses of a machine: a server can listen there, but nothing can call it."""
+    """Return whether the host means all addresses of a machine. Servers can listen there, but it cannot be called."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_unspecified
     except ValueError:
@@ -136,8 +138,8 @@ class Bearer(flight.ServerMiddleware):
 class BearerFactory(flight.ServerMiddlewareFactory):
     """Checks the token of each call before anything else.
 
-    A given token must be one of `roles` (its hash -> its role). A call without a token gets the role nobody, which
-    suffices for tickets and health checks; the server refuses it everything else.
+    The hash of a token must be a key of `roles`, which maps hashes to roles. A call without a token gets the role
+    nobody, which is sufficient only for tickets and health checks.
     """
 
     def __init__(self, roles: Mapping[str, Role]) -> None:
@@ -146,7 +148,8 @@ class BearerFactory(flight.ServerMiddlewareFactory):
     def start_call(self, info: flight.CallInfo, headers: Mapping[str, list[str]]) -> Bearer:
         """Called by Flight for each call, in the thread of the call."""
         if info.method == flight.FlightMethod.GET_SCHEMA:
-            # pyarrow sends the traceback of any exception from this method, even of typed errors.
+            # Refuse the call here. pyarrow sends the traceback of any exception from its GetSchema method, even of
+            # typed errors.
             raise flight.FlightServerError("GetSchema is not supported: GetFlightInfo returns the schema too")
         shown = [value for name, values in headers.items() if name.lower() == "authorization" for value in values]
         if not shown:
@@ -161,7 +164,7 @@ class BearerFactory(flight.ServerMiddlewareFactory):
         hashed = hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
         found: Role | None = None
         for known, role in self._roles.items():
-            # Compare with all, each in constant time, so that the duration reveals nothing.
+            # Compare with all hashes, each in constant time, so that the duration reveals nothing.
             if hmac.compare_digest(known, hashed):
                 found = role
         return found if kind.lower() == BEARER else None

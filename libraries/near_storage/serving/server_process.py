@@ -1,4 +1,4 @@
-"""Run a catalog or a node as a process: from files and addresses to a server that runs until it is terminated.
+"""Run a catalog or a node as a process until it is terminated.
 
 Prints nothing; a callback receives the address once requests are answered.
 """
@@ -28,7 +28,7 @@ REGISTER_EVERY_S = 1.0
 """Seconds between attempts of a node to reach its catalog."""
 
 TELL_EVERY_S = 60.0
-"""Seconds between reports that the node still waits."""
+"""Seconds between log messages that the node still waits for its catalog."""
 
 Ready = Callable[[str], None]
 
@@ -49,7 +49,8 @@ def serve_catalog(
 ) -> None:
     """Serve the catalog in `folder` until SIGTERM or SIGINT. Call it from the main thread.
 
-    `secret` is the cluster's, `tokens` are hashes of the clients' tokens (`security.hash_token`); `tls_roots` are PEM
+    `secret` is the cluster's secret, `tokens` are hashes of the clients' tokens (`security.hash_token`); `tls_roots`
+    are PEM
     certificates to verify nodes. `ready` is called with the address once requests are answered. Raises errors of near
     storage if the folder, the address or a file cannot be used.
     """
@@ -126,6 +127,7 @@ def _stop_signals() -> threading.Event:
 def _end(server: CatalogServer | StorageNode) -> None:
     if server.close():
         return
-    # A call that hangs because its client stopped reading cannot be ended from here; all stored data is synced.
+    # A call hangs if its client stopped reading, and cannot be ended from here. Exiting is safe, because data is
+    # synced.
     LOG.warning("hanging streams were cut off")
     os._exit(0)

@@ -1,8 +1,8 @@
-"""Tickets: what a caller may request from a node, signed with the cluster's secret, for a short time.
+"""Tickets, which permit a caller to request certain data from a node for a short time.
 
-A ticket is HMAC-SHA256 (RFC 2104) over a JSON grant. Nodes need no list of users: the catalog authenticated the holder
-of a ticket at most a minute ago. After the signed part a client may append, unsigned, the position to resume at, which
-can only shorten the answer.
+A ticket is a JSON grant, signed by HMAC-SHA256 (RFC 2104) with the cluster's secret. Nodes need no list of users,
+because the catalog authenticated the holder of a ticket at most a minute ago. After the signed part a client may append
+an unsigned position to resume at, which can only shorten the answer.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from libraries.near_storage.serving.protocol import (
 )
 
 LIFETIME_S = 60
-"""Validity of a ticket. A running stream continues; one that is resumed later needs a new ticket."""
+"""Validity of a ticket. A running stream continues after this time; a stream that is resumed later needs a new
+ticket."""
 SECRET_BYTES = 32
 """Minimum bytes of a cluster's secret."""
 
@@ -37,9 +38,9 @@ _EMPTY = msgspec.Raw(b"null")
 
 
 class Grant(Message, frozen=True):
-    """A permission to read pieces of one table version by one of the ways, or to put one partition.
+    """A permission to read pieces of one table version by one access path, or to upload one partition.
 
-    `upload` and `stored_bytes` are for put: the node accepts exactly that many bytes, with that digest.
+    `upload` and `stored_bytes` are for uploads. The node accepts exactly that many bytes, with that digest.
     """
 
     kind: Way | Literal["put"]
@@ -55,7 +56,7 @@ class Grant(Message, frozen=True):
 
 
 class Wish(Message, frozen=True):
-    """The unsigned end of a ticket: resume after this position; omit the footers of these partitions (V2)."""
+    """The unsigned end of a ticket: the position after which to resume, and partitions whose footers to omit (V2)."""
 
     after: Position | None = None
     known: tuple[int, ...] = ()
@@ -85,9 +86,9 @@ def with_wish(ticket: bytes, wish: Wish) -> bytes:
 def open_ticket(secret: bytes, ticket: bytes, now_s: float, kinds: tuple[str, ...]) -> tuple[Grant, Wish]:
     """Return the grant of a ticket, and the position to resume at.
 
-    Raises UnauthenticatedError if it was not signed by this cluster, has expired, or is not of one of `kinds`;
-    RequestError if it is too long or its unsigned end is invalid. The signature is compared in constant time, before
-    anything in it is decoded.
+    Raises UnauthenticatedError if the ticket was not signed by this cluster, has expired, or is not of one of `kinds`.
+    Raises RequestError if it is too long or its unsigned end is invalid. The signature is compared in constant time,
+    before the grant is decoded.
     """
     if len(ticket) > REQUEST_BYTES:
         raise RequestError(f"ticket: {len(ticket)} bytes, at most {REQUEST_BYTES} are allowed")
@@ -111,9 +112,9 @@ def open_ticket(secret: bytes, ticket: bytes, now_s: float, kinds: tuple[str, ..
 
 
 def sign_receipt(secret: bytes, upload: str, node: str, info: bytes) -> bytes:
-    """Sign a node's receipt for a partition that it holds durably. The catalog accepts no other proof.
+    """Sign a node's receipt for a partition that is durable on the node. The catalog accepts no other proof.
 
-    The upload is part of the signed data, so that a receipt is invalid for another upload.
+    The name of the upload is part of the signed data, so that a receipt is invalid for another upload.
     """
     head = encode(_ReceiptHead(upload, node))
     payload = struct.pack("<I", len(head)) + head + info
@@ -126,7 +127,8 @@ class _ReceiptHead(Message, frozen=True):
 
 
 def open_receipt(secret: bytes, receipt: bytes | memoryview, most_bytes: int) -> tuple[str, str, bytes]:
-    """Return upload, node and encoded `PartitionInfo` of a receipt. Raises UnauthenticatedError if it is forged."""
+    """Return upload, node and encoded `PartitionInfo` of a receipt. Raises UnauthenticatedError if its signature is
+    wrong."""
     if len(receipt) > most_bytes:
         raise RequestError(f"receipt: {len(receipt)} bytes, at most {most_bytes} are allowed")
     payload = memoryview(receipt)[32:]

@@ -1,4 +1,4 @@
-"""Resources used by this process since it started, as counted by Linux, for measurements of a node from outside."""
+"""Resources that this process used since it started, as counted by Linux. Benchmarks request them from nodes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class Usage(NamedTuple):
-    """CPU seconds of user and system, peak resident bytes, bytes read from and written to the device."""
+    """CPU seconds in user and system mode, peak resident bytes, bytes read from and written to the device."""
 
     cpu_s: float
     peak_bytes: int
@@ -29,7 +29,7 @@ def of_this_process() -> Usage:
 
 
 def _high_water_bytes(otherwise: int) -> int:
-    """Return the peak resident memory of this program: ru_maxrss would start with its parent's."""
+    """Return the peak resident memory of this program. ru_maxrss is not used, because it includes the parent's peak."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:

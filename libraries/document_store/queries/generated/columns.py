@@ -1,7 +1,7 @@
-"""Generated code over columns: each plan becomes one function in Python and numpy for the branches of a schema.
+"""Generated code over columns. Each plan becomes one function in Python and numpy for the branches of a schema.
 
 Scans, filters, unnests and projections are fused into straight-line code over whole columns; no array is assembled.
-Groups are made outside, from the results of the function, as in the paper (section 5).
+Groups are computed from the results of the function, outside the generated code (section 5 of the paper).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Receiver(Protocol):
 
 
 class Columns:
-    """The columns of one part that were read, and views made of them."""
+    """The columns of one part that were read so far, and views of these columns."""
 
     def __init__(self, part: QueryPart) -> None:
         self.count = part.count
@@ -87,7 +87,7 @@ _functions = Cache()
 
 
 def function_for(plan: Plan, spelled: str, places: Places) -> Function | None:
-    """Return the compiled function of a plan for all schemas with the same branches; None if it gives no results.
+    """Return a plan's compiled function, shared by schemas with the same branches; None if no tuple can come from them.
 
     `spelled` is the plan as JSON, because plans that are equal in Python (1, 1.0 and True are) may differ.
     """
@@ -96,7 +96,7 @@ def function_for(plan: Plan, spelled: str, places: Places) -> Function | None:
 
 
 def signature(plan: Plan, places: Places) -> tuple[Any, ...]:
-    """Return what decides the source: the branches of all positions that the plan reads."""
+    """Return the cache key of a schema for this plan: the branches of all positions that the plan reads."""
     paths = [absolute(plan, read.of, read.path) for read in uses_of(plan)]
     paths += [absolute(plan, array.name, ()) for array in arrays_of(plan)]
     return tuple(tuple(map(_told, places.branches(path))) for path in paths)
@@ -174,7 +174,7 @@ class _Writer:
                 self.source.line(f"{other.index} = narrowed({other.index}, {old})")
             self.source.line(f"n = len({old})")
         else:
-            # No later step uses the document of an item.
+            # No later step uses the document to which an item belongs.
             old = ""
             self.source.line(f"{index} = {slots}")
             self.source.line(f"n = len({view}) if {index} is None else len({index})")
@@ -215,7 +215,7 @@ class _Writer:
 
 
 def _names_after(plan: Plan, number: int) -> set[str]:
-    """Return the names whose positions are needed after a step that makes tuples."""
+    """Return the names whose positions are needed after step `number`, which makes tuples."""
     parts = (part for whole in result_expressions(plan.result) for part in operands_of(whole))
     names = {part.of for part in parts if isinstance(part, Field)}
     if not isinstance(plan.result, GroupBy):

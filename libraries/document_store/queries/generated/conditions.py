@@ -1,7 +1,7 @@
-"""Generate source of conditions and expressions over columns: masks and vectors, for the branches of one schema.
+"""Generate source for conditions (masks) and expressions (vectors) over columns, for the branches of one schema.
 
-A condition becomes the source of a mask of the tuples for which it is true; `Not` is pushed down to comparisons and
-tests. What the schema alone decides is evaluated now.
+A condition becomes the source of a mask of the tuples for which it is true. `Not` is pushed down to comparisons and
+tests. Parts that the schema alone decides are evaluated during generation.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from libraries.document_store.queries.vectors.vector import MISSING
 from libraries.document_store.values import ValueKind, kind_of
 
 MOST_JOINED = 16
-"""Maximum masks joined by one expression, because Python limits the nesting that it compiles."""
+"""Maximum number of masks that one expression joins. Python limits the nesting of expressions that it compiles."""
 
 Mask = str | bool
 """Source of a mask, or a constant result for all tuples."""
@@ -58,7 +58,7 @@ class Scope:
     path: Path
     depth: int
     index: str
-    """The variable with the slot of each tuple; it is None if tuples are the slots."""
+    """The variable with the slot of each tuple. Its value is None if the tuples are all slots, in order."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +66,12 @@ class Tuples:
     """The tuples at one position of the source."""
 
     count: str
-    """The variable with their number."""
+    """The variable with the number of tuples."""
     scopes: dict[str, Scope] = field(default_factory=dict)
 
 
 class ColumnSource:
-    """Writes evaluations into a `Source`, and records the leaves that they read."""
+    """Writes source that evaluates conditions and expressions, and records the leaves that this source reads."""
 
     def __init__(self, source: FunctionSource, places: Places) -> None:
         self.source, self.places = source, places
@@ -143,7 +143,8 @@ class ColumnSource:
     def _of_values(
         self, read: Field, kinds: tuple[ValueKind, ...], tuples: Tuples, test: Callable[[str, Branch], str | None]
     ) -> Mask:
-        """Return the mask of tuples whose value has one of these kinds and passes the test (source over values)."""
+        """Return the mask of tuples whose value has one of these kinds and passes the test, which is source over
+        values."""
         scope, _, branches = self.branches(read, tuples)
         masks: list[Mask] = []
         for branch in branches:
@@ -166,7 +167,7 @@ class ColumnSource:
         if known is True:
             return f"({values} == {values})"
         test = f"({values} {_NUMPY[known[0]]} {self.source.value(known[1])})"
-        # NaN differs from itself, but a comparison with it is not true.
+        # In numpy, `!=` is true for NaN, but in the query language no comparison with NaN is true.
         return f"({test} & ({values} == {values}))" if kind is ValueKind.DOUBLE and known[0] == "!=" else test
 
     def _among(self, condition: In, tuples: Tuples, negated: bool) -> Mask:
@@ -242,7 +243,8 @@ class ColumnSource:
         return self.source.variable("v", f"of_views(({views}), {len(path)}, {scope.index})")
 
     def items(self, array: Unnest | AnyItem, tuples: Tuples) -> tuple[Scope, str, str] | None:
-        """Return the scope of an array's items, without an index yet, and variables with their slots and a view.
+        """Return the scope of an array's items, still without an index, and variables with the slots and a view of the
+        items.
 
         Returns None if the schema has no such items."""
         scope = tuples.scopes[array.of]

@@ -1,7 +1,7 @@
-"""Generated source: write lines, pass in values, compile to a function, and cache it.
+"""Write the source of a function line by line, compile it with the values that it uses, and cache it.
 
-Everything from a plan or a document enters as a parameter with a numbered name, never as text of the source, so that no
-name or constant can become code.
+Names and constants of plans and documents are passed as parameters with numbered names. They are never part of the
+source, so they cannot become code.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ class FunctionSource:
         return name
 
     def value(self, value: Any) -> str:
-        """Return a name for a value that is passed to the function instead of written into it."""
+        """Return a name for a value that is passed to the function instead of written into its source."""
         name = self.name("C")
         self._values[name] = value
         return name
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Put the lines inside into a statement that begins with `head`."""
+        """Indent the lines written inside the `with` block under a statement that begins with `head`."""
         self.line(head)
         self._indent += 1
         yield

@@ -1,7 +1,7 @@
 """Collect the results of generated functions into the answer: tuples into groups, projections into rows.
 
-Vectors of several parts are collected and grouped together; when there are many, their groups become Python states, so
-that memory stays flat.
+Vectors of several parts are collected and grouped together. When there are many tuples, their groups are converted to
+Python states, so that memory use stays constant.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from libraries.document_store.queries.vectors.vector import (
 )
 
 MOST_TUPLES = 4_000_000
-"""Number of tuples that are grouped at once, with their vectors in memory."""
+"""Number of tuples whose vectors are held in memory and grouped at once."""
 
 
 class Collected:
@@ -41,15 +41,15 @@ class Collected:
         self.plan = plan
         self.part: QueryPart | None = None
         self.interpretation = Interpretation(plan)
-        """For the parts that no generated function covers."""
+        """Processes the parts that no generated function supports."""
         self.groups: Groups = self.interpretation.groups
-        """Groups with states in Python: those of rows, and those of earlier vectors."""
+        """Groups with Python states, from rows and from earlier vectors."""
         self.placed: list[tuple[Place, Row]] = self.interpretation.placed
         self._count = 0
         self._pending_keys: list[Sequence[Codes | Vector]] = []
         self._pending_operands: list[Sequence[Vector | None]] = []
         self._pending_counts: list[np.ndarray] = []
-        """For queries that only count tuples: how many each one represents."""
+        """For queries that only count tuples: how many tuples each pending entry represents."""
         result = plan.result
         self._is_counting = isinstance(result, GroupBy) and all(
             aggregate.function == "count" and aggregate.expression is None for aggregate in result.aggregates
@@ -160,7 +160,8 @@ def _listed(column: Results, chosen: np.ndarray | None) -> list[Any]:
 
 
 def candidates(plan: Plan, columns: dict[str, Results]) -> np.ndarray | None:
-    """Return positions of rows that can be among the first of a TopK if numbers alone decide; None: all can be."""
+    """Return the positions of rows that can be in a TopK's result. None means all; used if it ranks by other than
+    numbers."""
     step = next((step for step in plan.steps if isinstance(step, TopK)), None)
     if step is None or not step.rows:
         return None
@@ -187,7 +188,7 @@ def _numbers(column: Results | None) -> np.ndarray | None:
 
 
 def _computed(expression: Expression, columns: dict[str, Results]) -> Results:
-    """Return a computed column as a vector if it is a difference of vectors; other expressions gain nothing."""
+    """Return a computed column. The difference of two vectors is computed as a vector, other expressions in Python."""
     if isinstance(expression, Field):
         return columns[expression.path[0]]
     if isinstance(expression, Call) and expression.function == "minus":

@@ -1,6 +1,6 @@
-"""msgspec structs made for one plan: they decode only the parts of a row that the plan reads, and skip the rest.
+"""Create msgspec structs for a plan. They decode only the parts of a row that the plan reads, and skip other parts.
 
-Fields are attributes with numbered names, so no field name becomes code.
+The structs' attributes have numbered names, so no field name becomes code.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Shape:
     fields: dict[str, Shape] = field(default_factory=dict)
     items: Shape | None = None
     struct: type[msgspec.Struct] | None = None
-    """The type that an object here is decoded to, unless it is needed whole."""
+    """The struct type to which an object at this position is decoded, unless the whole object is needed."""
 
     def attribute(self, name: str) -> str:
         """Return the struct's attribute for a field."""
@@ -58,13 +58,13 @@ def _at(shape: Shape, path: tuple[Any, ...]) -> Shape:
 
 def _make_structs(shape: Shape) -> None:
     if shape.whole:
-        # Values below are read from the whole value.
+        # Values at positions below are read from the whole value.
         for below in (*shape.fields.values(), *([shape.items] if shape.items else [])):
             below.whole = True
     for below in (*shape.fields.values(), *([shape.items] if shape.items else [])):
         _make_structs(below)
     parts = [(shape.attribute(name), _type_of(below), MISSING) for name, below in shape.fields.items()]
-    # If msgspec rejects one name, none is renamed: some names could equal attributes of others.
+    # If msgspec rejects one name, rename no field, because some names could equal attributes of other fields.
     names = {shape.attribute(name): name for name in shape.fields} if all(map(_is_plain, shape.fields)) else None
     shape.struct = msgspec.defstruct("Read", parts, rename=names, gc=False)
 
@@ -88,14 +88,14 @@ def decoder_of(shape: Shape) -> Decode:
         try:
             return typed(row)
         except msgspec.ValidationError:
-            # msgspec allows no union of bytes and text; such rows are rare.
+            # msgspec allows no union of bytes and text. Such rows are rare, so decode them in whole.
             return converted(shape, whole.decode(row))
 
     return decode
 
 
 def converted(shape: Shape, value: Any) -> Any:
-    """Convert a decoded value to what `shape` would have decoded."""
+    """Convert a decoded value to the structs that decoding with `shape` would have returned."""
     if shape.whole:
         return value
     if type(value) is dict:

@@ -1,4 +1,4 @@
-"""Generated code over rows: each plan becomes one Python loop that decodes only what it reads of a row.
+"""Generated code over rows. Each plan becomes one Python loop that decodes only the fields that the plan reads.
 
 Filters, unnests, projections and groups are fused into the loop.
 """
@@ -70,7 +70,7 @@ class RowLoop:
         self._groups: dict[Any, list[Any]] = {}
 
     def add(self, keys: Iterable[Any], rows: Iterable[bytes], placed: list[tuple[Place, Row]]) -> None:
-        """Process rows; append those of projections and whole documents to `placed`."""
+        """Process rows. Append the result rows of plans without groups to `placed`."""
         self._function(rows, keys, self._groups, placed)
 
     def merge_into(self, groups: Groups) -> None:
@@ -102,7 +102,7 @@ class _Writer:
     def __init__(self, plan: Plan, shape: Shape, source: FunctionSource) -> None:
         self.plan, self.shape, self.source = plan, shape, source
         self.scopes: dict[str, str] = {"": "d"}
-        """Name -> the variable that has its document or item."""
+        """The variable that holds the document or item of each name."""
         self.read: dict[Field, str] = {}
         """Fields that already have a variable."""
 
@@ -231,7 +231,7 @@ class _Writer:
 
     def _any_item(self, condition: AnyItem, negated: bool) -> str:
         items, found = self._items(condition), self.source.variable("m", "False")
-        # Read what the loop needs repeatedly before it starts.
+        # Before the loop starts, read the values that every iteration needs.
         for expression in expressions_of(condition.condition):
             if isinstance(expression, Field) and expression.of != condition.name:
                 self._value(expression)

@@ -1,7 +1,7 @@
-"""Aggregates of all groups at once, over vectors, with the same results as aggregates.py, which specifies them.
+"""Compute aggregates of all groups at once, over vectors. Results equal those of `document_queries/aggregates.py`.
 
-Each has one entry per group, returns a column of results, and can convert groups to Python states if the tuples do not
-all come at once.
+An aggregate returns a column with one result per group. If not all tuples come at once, it can convert its groups to
+Python states, which can be merged.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from libraries.document_store.queries.vectors.vector import (
 )
 
 Results = Vector | list[Any]
-"""One result per group: a vector if all are of one kind (or null), else Python values."""
+"""One result per group: a vector if all results have one kind or are null, else Python values."""
 
 EXACT_BITS = 53
 """Doubles represent all integers of this many bits exactly."""
@@ -53,12 +53,12 @@ class Aggregated(Protocol):
 
 
 class Counts:
-    """`count`: of tuples, or of present values."""
+    """`count` of tuples, or of values that are present."""
 
     def __init__(
         self, groups: np.ndarray, group_count: int, operand: Vector | None, tuples: np.ndarray | None = None
     ) -> None:
-        """`groups` is the group of each tuple; without an operand, `tuples` is how many tuples each one represents."""
+        """`groups` is the group of each entry. Without an operand, `tuples` is the number of tuples per entry."""
         if operand is not None:
             groups = _of_values(groups, operand)
         # Doubles represent every possible number of tuples in memory.
@@ -131,10 +131,10 @@ def integer_sums(groups: np.ndarray, values: np.ndarray, group_count: int) -> np
 
 
 def double_sums(groups: np.ndarray, values: np.ndarray, group_count: int) -> tuple[dict[int, int], dict[int, float]]:
-    """Return the exact sum of each group with doubles in units of 2**-UNIT_BITS, and plain sums of infinities and NaN.
+    """Return the exact sum of each group's finite doubles in units of 2**-UNIT_BITS, and its sum of infinities and NaN.
 
-    Mantissas with the same exponent are integers whose halves are added without rounding; few exponents remain for
-    Python.
+    Mantissas with the same exponent are added as integers, without rounding. The sums per exponent, which are few, are
+    added in Python.
     """
     finite = np.isfinite(values)
     special: dict[int, float] = {}
@@ -192,7 +192,7 @@ class Extremes:
 
 
 def ranks(kind: int, values: Values) -> np.ndarray:
-    """Return integers in the order of the values of a kind in results."""
+    """Return an integer for each value of a kind. The integers are ordered like the values."""
     if kind == DOUBLE:
         bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
         return np.asarray(bits ^ ((bits >> 63) & 0x7FFF_FFFF_FFFF_FFFF))
@@ -208,7 +208,7 @@ def ranks(kind: int, values: Values) -> np.ndarray:
 
 
 def furthest(groups: np.ndarray, ranks: np.ndarray, group_count: int, highest: bool) -> np.ndarray:
-    """Return for each group the position of one of its extreme values; -1: it has none."""
+    """Return for each group the position of one of its extreme values, or -1 if the group has no values."""
     if group_count == 1:
         return np.array([ranks.argmax() if highest else ranks.argmin()])
     if highest:
@@ -265,7 +265,7 @@ def aggregated(
 
 
 def _there(operand: Vector) -> np.ndarray | None:
-    """Return positions of values that are neither missing nor null; None: all."""
+    """Return positions of values that are neither missing nor null. None means all values."""
     if isinstance(operand.kinds, int):
         return np.zeros(0, np.int64) if operand.kinds in (NULL, MISSING) else None
     return np.flatnonzero((operand.kinds != NULL) & (operand.kinds != MISSING))

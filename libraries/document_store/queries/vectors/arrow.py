@@ -1,4 +1,4 @@
-"""Convert to pyarrow and back without copies and without pyarrow's own converters, which import pandas on first use."""
+"""Convert numpy arrays to pyarrow and back. pyarrow's own converters import pandas on first use, so avoid them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def texts(offsets: np.ndarray, data: np.ndarray, kind: Any) -> pa.Array:
 
 
 def constants(values: Sequence[str | bytes], kind: Any) -> pa.Array:
-    """Return an array of large_string or large_binary from Python values; `[0]` is a scalar."""
+    """Return an array of large_string or large_binary from Python values. Its items are pyarrow scalars."""
     encoded = [value.encode() if isinstance(value, str) else value for value in values]
     offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
     return texts(offsets, np.frombuffer(b"".join(encoded), np.uint8), kind)
@@ -43,7 +43,7 @@ def taken(array: pa.Array, index: np.ndarray) -> pa.Array:
     offsets = np.frombuffer(array.buffers()[1], np.int64, len(array) + 1)
     found = np.zeros(len(index) + 1, np.int64)
     np.cumsum(offsets[index + 1] - offsets[index], out=found[1:])
-    # One more byte, because an empty array may have no address.
+    # Allocate one more byte, because an empty array may have no address.
     data = np.empty(int(found[-1]) + 1, np.uint8)
     _take_texts(
         ctypes.c_uint64(len(index)), kernels.address(index), kernels.address(offsets),

@@ -1,6 +1,6 @@
-"""Texts with few distinct values as codes, so that tests run once per distinct text.
+"""Represent texts with few distinct values as codes, so that tests run once per distinct text.
 
-Columns are coded in C when they are decoded or received; without C, or with many distinct texts, they stay plain.
+C code assigns codes when columns are decoded or received. Without C, or with many distinct texts, columns stay plain.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from libraries.document_store.queries.vectors import arrow
 from libraries.document_store.shredding import Texts
 
 MOST_TEXTS = 256
-"""As in the kernel: with more distinct texts, codes save nothing."""
+"""Maximum number of distinct texts, as in the C kernel. With more distinct texts, codes save nothing."""
 
 # A library built before this function was added lacks it.
 _kernel = getattr(kernels.library, "ds_text_codes", None)
@@ -26,7 +26,7 @@ if _kernel is not None:
 
 
 class Coded:
-    """Texts, each as an index into the distinct ones."""
+    """Texts, each represented by an index into an array of distinct texts."""
 
     __slots__ = ("codes", "different")
 
@@ -52,7 +52,7 @@ class Coded:
 
 
 def coded(texts: Texts, kind: Any) -> Coded | None:
-    """Return the texts as codes; None if there are many distinct ones, or no kernel."""
+    """Return the texts as codes. None if there are too many distinct texts, or if there is no C kernel."""
     count = len(texts)
     if _kernel is None or count == 0:
         return None
@@ -69,7 +69,7 @@ def coded(texts: Texts, kind: Any) -> Coded | None:
 
 
 def joined(parts: Sequence[Coded]) -> Coded:
-    """Concatenate the texts of several."""
+    """Concatenate the texts of several parts."""
     whole = pa.concat_arrays([part.different for part in parts]).dictionary_encode()
     place = arrow.numbers(whole.indices, np.int32)
     starts = np.cumsum([0, *(len(part.different) for part in parts)])
@@ -78,5 +78,5 @@ def joined(parts: Sequence[Coded]) -> Coded:
 
 
 def plain(values: Any) -> Any:
-    """Return values without codes."""
+    """Return the values; replace codes by the texts."""
     return values.plain() if isinstance(values, Coded) else values

@@ -1,4 +1,5 @@
-"""Values as small numbers that are equal exactly if the values have the same kind and bits, for groups and distinct."""
+"""Represent values as codes for grouping. Codes are equal exactly if the values have the same kind and the same
+bits."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ from libraries.document_store.queries.vectors.vector import (
 FEW = 256
 """Parts with at most this many distinct values get codes immediately, while they are in the CPU cache."""
 SPARE = 4
-"""Codes may be this many times as many as values before they are renumbered: counting is faster than hashing."""
+"""If the range of codes is less than this multiple of the number of values, count values instead of hashing them."""
 
 
 class Codes(NamedTuple):
@@ -114,7 +115,7 @@ def _hashed(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def compressed(codes: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the codes that occur, and for each value the index of its code among them."""
+    """Return the codes that occur, and for each value the index of its code in these codes."""
     if size <= max(SPARE * len(codes), 1 << 16):
         occurs = np.zeros(size, np.bool_)
         occurs[codes] = True
@@ -130,7 +131,7 @@ def compressed(codes: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class Groups:
-    """Tuples in groups of equal keys: the group of each tuple, how many groups, and the keys of each."""
+    """Groups of tuples with equal keys: the group of each tuple, the number of groups, and the keys of each group."""
 
     groups: np.ndarray
     count: int
@@ -138,7 +139,7 @@ class Groups:
 
 
 def grouped(count: int, keys: Sequence[Codes]) -> Groups:
-    """Return the groups of `count` tuples by the codes of their keys; without keys there is one."""
+    """Return the groups of `count` tuples by the codes of their keys. Without keys, all tuples are in one group."""
     groups, group_count, found_keys = np.zeros(count, np.int64), 1, list[Vector]()
     for coded in keys:
         size = max(1, coded.size)
@@ -153,7 +154,7 @@ def grouped(count: int, keys: Sequence[Codes]) -> Groups:
 def counted(count: int, keys: Sequence[Codes | Vector]) -> tuple[list[Codes], np.ndarray] | None:
     """Return the distinct keys of `count` tuples and how often each occurs.
 
-    Returns None if there could be as many distinct ones as tuples."""
+    Returns None if there could be as many distinct keys as tuples."""
     if not keys:
         return [], np.array([count])
     known = [key for key in keys if isinstance(key, Codes)]

@@ -1,7 +1,7 @@
-"""Convert levels of one leaf to slots: where items begin, which slots belong together, where values are, in numpy.
+"""Convert the levels of a leaf column to slots with numpy: where items begin, which belong together, which have values.
 
-A slot of depth k is one item of the k-th array around a leaf, or the single token of an array that is empty or absent;
-a slot of depth 0 is a document. All leaves within the same arrays have the same slots.
+A slot of depth k is one item of the k-th array around a leaf, or the single token of an array that is empty or absent.
+A slot of depth 0 is a document. All leaves within the same arrays have the same slots.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from libraries.document_store.shredding import CodedColumn, Column, Texts
 from libraries.document_store.values import ValueKind
 
 Values = Any
-"""numpy: int64, float64 or bool; texts and binaries: Coded, or pyarrow's large_string and large_binary. One entry per
-present value."""
+"""The present values of a column. Numbers and booleans are numpy arrays of int64, float64 or bool. Texts and binaries
+are Coded, or pyarrow arrays of large_string or large_binary."""
 
 
 class View:
@@ -29,7 +29,7 @@ class View:
     __slots__ = ("_flagged", "_parents", "leaf", "levels", "present", "values")
 
     def __init__(self, column: Column | CodedColumn, depth: int) -> None:
-        """`depth` is at most the leaf's own. Raises CorruptError for tokens that no shredder writes."""
+        """`depth` is at most the leaf's own depth. Raises CorruptError for tokens that no shredder writes."""
         leaf = self.leaf = column.leaf
         flag = np.uint8(leaf.null_flag - 1)
         masked, flagged, self._parents = column.levels & flag, column.levels > flag, None
@@ -42,10 +42,11 @@ class View:
             masked, flagged = masked[starts], flagged[starts]
             self._parents = repetition
         self.levels = masked
-        """uint8, for each slot: the level up to which values exist."""
+        """For each slot, the level down to which values exist (uint8)."""
         self._flagged = flagged
         self.present: np.ndarray | None = None
-        """bool, for each slot: whether it has a value; None: all have. Only at the leaf's own depth."""
+        """For each slot, whether it has a value (bool). None means that all slots have one. Only at the leaf's own
+        depth."""
         if leaf.has_values and depth == len(leaf.array_levels):
             self.values = _values(column)
             if len(self.values) != len(masked):
@@ -61,19 +62,21 @@ class View:
         return np.asarray(self.levels >= level)
 
     def is_null(self, level: int) -> np.ndarray:
-        """Return for each slot whether there is an explicit null at a position of this level (bool)."""
+        """Return for each slot whether there is an explicit null at this level (bool)."""
         return np.asarray(self._flagged & (self.levels == level - 1))
 
     def parents(self, depth: int) -> np.ndarray:
-        """Return for each slot of this depth its enclosing slot of the depth above (int64)."""
+        """Return for each slot of this depth the slot of `depth` that encloses it (int64)."""
         assert self._parents is not None
         return np.asarray(np.cumsum(self._parents < depth) - 1)
 
 
 def _slots(leaf: Leaf, masked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions of all tokens but delimiters, and how many arrays continue with each: 0 begins a document.
+    """Return the positions of all tokens except delimiters, and how many open arrays each continues; 0 begins a
+    document.
 
-    A token keeps the arrays open whose levels it reaches. A token below the innermost open array ends it: a delimiter.
+    A token keeps those arrays open whose levels it reaches. A token below the level of the innermost open array is a
+    delimiter and ends this array.
     """
     highest = leaf.max_level + 2
     levels = np.arange(highest)

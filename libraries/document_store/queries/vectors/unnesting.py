@@ -1,6 +1,6 @@
-"""Join tuples with the items of their arrays, all at once, for generated code over columns that unnests.
+"""Unnest arrays: join all tuples with the items of their arrays at once, for generated code over columns.
 
-Tuples are kept as positions: for each name the slot of its depth.
+Tuples are represented by positions: a tuple has, for each name, the number of a slot.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from libraries.document_store.queries.vectors.vector import Index, Vector
 
 
 def items(views: Sequence[View], level: int) -> Index:
-    """Return the slots that are items; `views` has one view per kind that an item may have."""
+    """Return the slots that are items. `views` has one view per kind that an item may have."""
     found = views[0].reaches(level) | views[0].is_null(level)
     for view in views[1:]:
         found |= view.reaches(level)
@@ -23,9 +23,10 @@ def items(views: Sequence[View], level: int) -> Index:
 
 
 def joined(outer: Index, parents: np.ndarray, inner: Index) -> tuple[np.ndarray, Index]:
-    """Join tuples with each of their items: return the number of the old tuple and the slot of the item for each pair.
+    """Join tuples with their items. Return for each pair the number of the old tuple and the slot of the item.
 
-    `outer` is the slot of each old tuple, `parents` that of each inner slot, `inner` the slots that are items.
+    `outer` is the slot of each old tuple, `parents` is the outer slot of each inner slot, `inner` are the inner slots
+    that are items.
     """
     if inner is not None:
         parents = parents[inner]
@@ -46,14 +47,14 @@ def narrowed(index: Index, kept: np.ndarray) -> np.ndarray:
 
 
 def any_of(old: np.ndarray, count: int) -> np.ndarray:
-    """Return for each of `count` old tuples whether it is in `old` (bool)."""
+    """Return for each of `count` old tuples whether its number is in `old` (bool)."""
     found = np.zeros(count, np.bool_)
     found[old] = True
     return found
 
 
 def first_of_each(old: np.ndarray, values: Vector) -> np.ndarray:
-    """Return positions of the tuples whose value no earlier tuple of the same old one has."""
+    """Return the positions of tuples with distinct values per old tuple: of equal values, only the first is kept."""
     coded = codes_of(values)
     size = max(1, coded.size)
     pairs, numbers = compressed(old * size + coded.codes, (int(old.max()) + 1 if len(old) else 0) * size)

@@ -1,7 +1,7 @@
 """Values of many tuples at once, in numpy and pyarrow, for generated code over columns.
 
-A vector has one value per tuple: its kind, and the values of each kind stored densely. Arrays and objects have no
-vectors. semantics.py defines the meaning of the functions.
+A vector has one value per tuple. It stores the kind of each value, and for each kind a dense array of the values.
+Arrays and objects have no vectors. `document_queries/semantics.py` defines the meaning of the functions.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ NUMBERS = (INTEGER, DOUBLE)
 WITHOUT_VALUES = (NULL, MISSING)
 
 MOST_COMPARED = 16
-"""Up to this many constants, comparing every value with each is faster than a lookup."""
+"""For up to this many constants, comparing every value with every constant is faster than a lookup."""
 
 Index = np.ndarray | None
-"""int64 positions; None: all, in order."""
+"""Positions (int64). None means all positions in order."""
 
 
 class Vector:
@@ -39,7 +39,8 @@ class Vector:
     __slots__ = ("count", "kinds", "values")
 
     def __init__(self, count: int, kinds: int | np.ndarray, values: dict[int, Values]) -> None:
-        """`kinds` is one for all, or uint8 per tuple; `values` has those of each kind, in the order of tuples."""
+        """`kinds` is one kind for all tuples, or one per tuple (uint8). `values` has the values of each kind, in tuple
+        order."""
         self.count, self.kinds, self.values = count, kinds, values
 
     def has(self, kind: int) -> np.ndarray:
@@ -122,14 +123,15 @@ def _joined(parts: list[Values]) -> Values:
 
 
 def of_view(view: View, kind: int, level: int, index: Index) -> Vector:
-    """Return the values of a position with one branch, which has this leaf."""
+    """Return the values at a position that has a single branch, with this view and kind."""
     if view.present is None and view.values is not None:
         return Vector(len(view), kind, {kind: view.values}).take(index)
     return of_views(((view, kind),), level, index)
 
 
 def of_views(views: Sequence[tuple[View, int]], level: int, index: Index) -> Vector:
-    """Return the values of a position of that level from each branch's view and kind. Kinds without values are null."""
+    """Return the values at a position of this level from the view and kind of each branch. Kinds without values are
+    null."""
     kinds, values = _without_values(views[0][0], level), {}
     for view, kind in views:
         if view.values is None or len(view.values) == 0:
@@ -140,7 +142,7 @@ def of_views(views: Sequence[tuple[View, int]], level: int, index: Index) -> Vec
 
 
 def kinds_of(views: Sequence[tuple[View, int]], level: int, index: Index) -> np.ndarray:
-    """Return the kind at a position for each tuple, uint8; the view of each branch shows whether it is present."""
+    """Return for each tuple the kind at a position (uint8). A branch's view shows whether the branch is present."""
     kinds = _without_values(views[0][0], level)
     for view, kind in views:
         if kind != NULL:
@@ -149,7 +151,7 @@ def kinds_of(views: Sequence[tuple[View, int]], level: int, index: Index) -> np.
 
 
 def _without_values(view: View, level: int) -> np.ndarray:
-    """Return for each slot null if there is an explicit one at a position of this level, else missing (uint8)."""
+    """Return for each slot the kind null if there is an explicit null at this level, else the kind missing (uint8)."""
     kinds, is_null = np.full(len(view), MISSING, np.uint8), view.is_null(level)
     if is_null.any():
         kinds[is_null] = NULL
@@ -157,7 +159,8 @@ def _without_values(view: View, level: int) -> np.ndarray:
 
 
 def only_kinds(kinds: np.ndarray) -> Vector:
-    """Return a vector for callers that only test existence and kind, including arrays and objects."""
+    """Return a vector without values, for callers that only test existence and kind. Kinds may be arrays and
+    objects."""
     return Vector(len(kinds), kinds, {})
 
 
@@ -177,7 +180,7 @@ def absent(count: int) -> Vector:
 
 
 def spread(known: np.ndarray, view: View, index: Index) -> np.ndarray:
-    """Return for each tuple the known fact about its value (bool); false if it has none."""
+    """Return for each tuple the entry of `known` for its value (bool); false for tuples without a value."""
     if view.present is not None:
         whole = np.zeros(len(view), np.bool_)
         whole[view.present] = known
@@ -186,21 +189,21 @@ def spread(known: np.ndarray, view: View, index: Index) -> np.ndarray:
 
 
 def compare_texts(values: Values, operator: str, value: Any) -> np.ndarray:
-    """Return for each text or binary its comparison with a constant, by bytes (bool)."""
+    """Return for each text or binary the result of a bytewise comparison with a constant (bool)."""
     if isinstance(values, Coded):
         return compare_texts(values.different, operator, value)[values.codes]
     return arrow.bools(_ARROW[operator](values, arrow.constants((value,), values.type)[0]))
 
 
 def is_prefix(values: Values, text: str) -> np.ndarray:
-    """Return for each text whether it begins with another (bool)."""
+    """Return for each of `values` whether it begins with `text` (bool)."""
     if isinstance(values, Coded):
         return is_prefix(values.different, text)[values.codes]
     return arrow.bools(pc.starts_with(values, text))
 
 
 def is_among(values: Values, several: Sequence[Any]) -> np.ndarray:
-    """Return for each text or binary whether it is one of several (bool)."""
+    """Return for each text or binary whether it is in `several` (bool)."""
     if isinstance(values, Coded):
         return is_among(values.different, several)[values.codes]
     if len(several) > MOST_COMPARED:
@@ -261,12 +264,12 @@ def _lengths(texts: Values) -> np.ndarray:
 
 
 def floor_divide(of: Vector, divisor: int) -> Vector:
-    """Return the integer quotient of integers and a positive one; null for everything else."""
+    """Return the integer quotients of integers and a positive divisor; null for other values."""
     return _where(of, INTEGER, INTEGER, of.values[INTEGER] // divisor) if INTEGER in of.values else _nulls(of)
 
 
 def modulo(of: Vector, divisor: int) -> Vector:
-    """Return the remainder of integers and a positive one; null for everything else."""
+    """Return the remainders of integers and a positive divisor; null for other values."""
     return _where(of, INTEGER, INTEGER, of.values[INTEGER] % divisor) if INTEGER in of.values else _nulls(of)
 
 
@@ -309,7 +312,8 @@ def _subtract(
             parts[DOUBLE].append((places, left.astype(np.float64) - right.astype(np.float64)))
         return
     difference = left - right
-    # Two's complement overflows exactly if the operands' signs differ and the result's differs from the left one's.
+    # A difference overflows exactly if the operands' signs differ and the result's sign differs from the left
+    # operand's.
     wrapped = ((left ^ right) & (left ^ difference)) < 0
     if wrapped.any():
         pairs = zip(left[wrapped].tolist(), right[wrapped].tolist(), strict=True)
