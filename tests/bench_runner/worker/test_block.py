@@ -158,9 +158,9 @@ def test_reading_less_and_less_or_nothing_is_a_cache(
 @pytest.mark.parametrize(
     ("before_bytes", "held_bytes", "cached"),
     [
-        # Before the block a footer was read. Each call reads a whole copy.
+        # Opening and the first call read a footer and a whole copy. Each later call reads a whole copy.
         (HELD_BYTES + 60_000, 3 * HELD_BYTES, False),
-        # Before the block, a tenth of the copy was read in addition to what a later call reads.
+        # Opening and the first call read a tenth of the copy more than a later call.
         (HELD_BYTES + HELD_BYTES // 10 + 1, HELD_BYTES + 1, True),
         (HELD_BYTES + HELD_BYTES // 10, HELD_BYTES + 1, False),
         (2 * HELD_BYTES, HELD_BYTES, False),
