@@ -89,7 +89,9 @@ class SumState:
         self.special += other.special
 
     def result(self) -> int | float | None:
-        """Return the sum, rounded once, or None if there are no numbers. Raises QueryError for integers beyond 64 bits.
+        """Return the sum, rounded once, or None if there are no numbers.
+
+        Raises QueryError for integers beyond 64 bits.
         """
         if self.double_count:
             return self._divided(1)

@@ -84,7 +84,9 @@ def field(text: str, of: str = "") -> Field:
 
 
 def arrays_of(plan: Plan) -> tuple[Array, ...]:
-    """Return the arrays whose items are read, outer arrays before inner ones. The same array may occur under two names.
+    """Return the arrays whose items are read, outer arrays before inner ones.
+
+    The same array may occur under two names.
     """
     return arrays_in(plan.gathering)
 

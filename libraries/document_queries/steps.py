@@ -49,7 +49,8 @@ class Constant:
 
 @dataclass(frozen=True)
 class Call:
-    """A function of values: `length` (in characters), `minus`, `floor_divide` or `modulo` (both by a constant above 0).
+    """A function of values: `length` (in characters), `minus`, `floor_divide` or `modulo` (both by a constant
+    above 0).
     """
 
     function: FunctionName
@@ -206,7 +207,9 @@ class Project:
 
 @dataclass(frozen=True)
 class GroupBy:
-    """Yields one row per group of equal keys (same kind and bits). Without keys it yields one row, even without tuples.
+    """Yields one row per group of equal keys (same kind and bits).
+
+    Without keys it yields one row, even without tuples.
     """
 
     keys: tuple[Named, ...]
@@ -229,7 +232,9 @@ class Compute:
 
 @dataclass(frozen=True)
 class TopK:
-    """Sorts the rows and keeps all of them, or the first `rows`. Ties keep the order that rows have without this step.
+    """Sorts the rows and keeps all of them, or the first `rows`.
+
+    Ties keep the order that rows have without this step.
     """
 
     by: tuple[Order, ...]
@@ -291,7 +296,9 @@ class Array:
 
 
 def arrays_in(steps: Iterable[Step]) -> tuple[Array, ...]:
-    """Return the arrays whose items are read, outer arrays before inner ones. The same array may occur under two names.
+    """Return the arrays whose items are read, outer arrays before inner ones.
+
+    The same array may occur under two names.
     """
     arrays = []
     for step in steps:
@@ -303,7 +310,9 @@ def arrays_in(steps: Iterable[Step]) -> tuple[Array, ...]:
 
 
 def step_place(step: Step) -> int:
-    """Return the rank of a step type. Ranks must not decrease within a plan, and only rank 0 may occur more than once.
+    """Return the rank of a step type.
+
+    Ranks must not decrease within a plan, and only rank 0 may occur more than once.
     """
     return _PLACES[type(step)]
 

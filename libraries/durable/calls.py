@@ -192,6 +192,7 @@ def own_folder(calls: FileCalls, folder: Path) -> int:
 
 
 def is_full(error: OSError) -> bool:
-    """Return whether a call failed for lack of space: the disk is full, or a quota or the maximum file size is reached.
+    """Return whether a call failed for lack of space: the disk is full, or a quota or the maximum file size is
+    reached.
     """
     return error.errno in _FULL

@@ -27,7 +27,9 @@ from tests.bench_runner.run.invented import chain
 HERE = Path(__file__).parent
 PLUGINS = HERE.parent / "plugins"
 WORKER_TIMEOUT_S, TEST_TIMEOUT_S = 300, 900
-"""These limits are for tests that hang, not for slow tests. A worker may wait up to 90 s for writes of other processes.
+"""These limits are for tests that hang, not for slow tests.
+
+A worker may wait up to 90 s for writes of other processes.
 """
 
 

@@ -332,7 +332,9 @@ LITTLE_BYTES = 4_096
 
 @cache
 def _answer(plan: str, documents: bytes) -> list[dict[str, Any]]:
-    """Return the reference answer over documents in MessagePack. It is cached, because all stores get the same queries.
+    """Return the reference answer over documents in MessagePack.
+
+    It is cached, because all stores get the same queries.
     """
     return run_over_documents(msgspec.msgpack.decode(documents), from_json(plan))
 

@@ -439,7 +439,9 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
     def test_reads_unseen_is_declared_if_and_only_if_read_calls_miss_bytes(
         self, adapter: DocumentStoreAdapter, location: Path
     ) -> None:
-        """Read all documents. Otherwise a memory-mapped store would look like a store that answers from its own memory.
+        """Read all documents.
+
+        Otherwise a memory-mapped store would look like a store that answers from its own memory.
         """
         numbers = random.Random(5)
         adapter.ingest([[{"id": n, "text": numbers.randbytes(60).hex()} for n in range(3_000)]], location)

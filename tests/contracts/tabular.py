@@ -39,7 +39,8 @@ HOSTILE_NAMES = (
     *("a\0b", 'a"b', "a'b", "a`b", "[a]", "{a}", "null", "select", "index", "__index_level_0__", "rowid", "filename"),
     *("é", "e\u0301", "日本", "𝄞", "x" * 300),
 )
-"""Column names that are empty, padded, equal except for case, reserved, or contain characters with a special meaning.
+"""Column names that are empty, padded, equal except for case, reserved, or contain characters with a special
+meaning.
 """
 
 _SPOILING: dict[str, set[str]] = {}

@@ -1,4 +1,5 @@
-"""Training loops in reports: each row order is ranked separately, and the quality of the shuffle is next to the speed.
+"""Training loops in reports: each row order is ranked separately, and the quality of the shuffle is next to
+the speed.
 """
 
 from __future__ import annotations

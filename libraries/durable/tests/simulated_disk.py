@@ -31,7 +31,9 @@ NAMES = count(1)
 
 @dataclass
 class Power:
-    """Counts the calls that change something, on all disks that share this object. Call number `cut_at` fails instead.
+    """Counts the calls that change something, on all disks that share this object.
+
+    Call number `cut_at` fails instead.
     """
 
     cut_at: int | None = None

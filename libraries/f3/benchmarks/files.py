@@ -192,7 +192,9 @@ def one_row(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
 
 
 def some_rows(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
-    """Yield the time to read 20 random rows from open, cached files, compared with Lance. Also yield both file sizes.
+    """Yield the time to read 20 random rows from open, cached files, compared with Lance.
+
+    Also yield both file sizes.
     """
     random = np.random.default_rng(3)
     f3.write(table, folder / "rows.f3", rows_per_unit=TAKEN_UNIT_ROWS)

@@ -134,7 +134,9 @@ class ReadPlan:
     # --- checks ----------------------------------------------------------------------------------------------------
 
     def _check_rows(self, node: Node, groups: Sequence[int]) -> None:
-        """Check that columns have the rows that their row groups state. Items of lists are counted when they are read.
+        """Check that columns have the rows that their row groups state.
+
+        Items of lists are counted when they are read.
         """
         columns = node.numbers if node.pushed_down else node.numbers[:1]
         for group in groups:

@@ -144,7 +144,8 @@ def _fields(struct: pa.DataType) -> list[pa.Field]:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The part of an array that belongs to one physical column: values, or the presence of lists and their `offsets`.
+    """The part of an array that belongs to one physical column: values, or the presence of lists and their
+    `offsets`.
     """
 
     node: Node
@@ -196,7 +197,7 @@ def validity_of(present: pa.Array) -> pa.Buffer | None:
     bits = present.buffers()[1]
     if present.offset == 0:
         return bits
-    # Move the bitmap so that it begins at the first bit of a byte.
+    # Moved to the first bit.
     return pa.concat_arrays([present, pa.array([], pa.bool_())]).buffers()[1]
 
 

@@ -122,7 +122,8 @@ class Values:
         return _checked(array, arrow_type, sum(rows))
 
     def _is_too_long(self, arrow_type: pa.DataType, units: Sequence[Unit], payloads: Sequence[memoryview]) -> bool:
-        """Return whether units exceed an array's limit with plausible sizes, rather than because of a few forged bytes.
+        """Return whether units exceed an array's limit with plausible sizes, rather than because of a few
+        forged bytes.
         """
         shape = shape_of(arrow_type)
         if shape.kind != TEXT:

@@ -127,7 +127,9 @@ class Contents:
         return self._verify != "none" and chunk.checksum is not None
 
     def fetched(self, spans: Mapping[Key, Span], buffer: io.ReadBuffer | None = None) -> Held:
-        """Read IOUnits or parts of them. Neighbouring parts share a read. Raises F3Error if a checksum does not match.
+        """Read IOUnits or parts of them.
+
+        Neighbouring parts share a read. Raises F3Error if a checksum does not match.
         """
         found = io.read_spans(self.source, ((start, stop) for _, start, stop in spans.values() if stop > start), buffer)
         held: Held = {}
@@ -199,7 +201,9 @@ class Contents:
 
     @cached_property
     def dictionary_faults(self) -> tuple[str, ...]:
-        """Faults of the shared dictionaries. To find them, the first bytes of some units marked as compressed are read.
+        """Faults of the shared dictionaries.
+
+        To find them, the first bytes of some units marked as compressed are read.
         """
         try:
             stored = [

@@ -64,7 +64,9 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """A physical column over one or more row groups. `starts` has the first row of each unit, and the end of the last.
+    """A physical column over one or more row groups.
+
+    `starts` has the first row of each unit, and the end of the last.
     """
 
     chunks: tuple[Chunk, ...]

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 MOST_HERE_BYTES = 1 << 16
-"""Largest module that is compiled in the calling process. The slowest modules of this size compile in about a second.
+"""Largest module that is compiled in the calling process.
+
+The slowest modules of this size compile in about a second.
 """
 _SECONDS, _SECONDS_PER_MEBIBYTE = 1, 2
 _MEMORY_BYTES = 1 << 32

@@ -92,7 +92,9 @@ class _Pages:
 
 
 def _moved(address: int, size_bytes: int, whole_bytes: int) -> pa.Buffer | None:
-    """Move pages into a buffer. Return None if the system cannot (before Linux 5.7, or for pages of several mappings).
+    """Move pages into a buffer.
+
+    Return None if the system cannot (before Linux 5.7, or for pages of several mappings).
     """
     calls = _calls()
     if calls is None:

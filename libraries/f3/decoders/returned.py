@@ -1,4 +1,6 @@
-"""Check the buffers that a module returned, and make Arrow arrays of them. No offset or length may point outside them.
+"""Check the buffers that a module returned, and make Arrow arrays of them.
+
+No offset or length may point outside them.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ _MOST_TEXT_BYTES = (1 << 31) - 1
 
 
 def array_of(buffers: list[pa.Buffer], arrow_type: pa.DataType, shape: Shape, rows: int) -> pa.Array:
-    """Return an array of the buffers of F3's interface. Raises F3Error if they are too short or refer to bytes outside.
+    """Return an array of the buffers of F3's interface.
+
+    Raises F3Error if they are too short or refer to bytes outside.
     """
     validity = buffers[0] if buffers[0].size else None
     if validity is not None and validity.size < (rows + 7) // 8:

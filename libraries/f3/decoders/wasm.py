@@ -413,7 +413,8 @@ class _Instance:
 
 
 class _Answer(NamedTuple):
-    """The last fields of `struct request` in guest.c: addresses of buffers, and the EncUnit that could not be decoded.
+    """The last fields of `struct request` in guest.c: addresses of buffers, and the EncUnit that could not be
+    decoded.
     """
 
     values: int

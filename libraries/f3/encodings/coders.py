@@ -48,7 +48,9 @@ class Coding(Protocol):
         """Return the name of the encoding of a payload that one of the modules decodes."""
 
     def Decoder(self, wasm: bytes, *, prefer: str = "native") -> Decoder:  # noqa: N802 - implemented by a class
-        """Return the decoder for a file's embedded code. It runs a native equivalent of the code, or the code itself.
+        """Return the decoder for a file's embedded code.
+
+        It runs a native equivalent of the code, or the code itself.
         """
 
 

@@ -49,7 +49,9 @@ def u64(number: int) -> bytes:
 
 
 def outermost(payload: bytes | memoryview) -> Tag:
-    """Return the type of the outermost node of a payload's values. Raises struct.error or ValueError if there is none.
+    """Return the type of the outermost node of a payload's values.
+
+    Raises struct.error or ValueError if there is none.
     """
     flags = _HEADER.unpack_from(payload)[3]
     place = HEADER_BYTES

@@ -38,7 +38,9 @@ class UnitEncoder:
         return self._packed(encoded.payload, len(array), encoded.module)
 
     def list_unit(self, present: pa.Array, offsets: pa.Array) -> tuple[EncUnit, bytes]:
-        """Return the unit of a list's column. A unit has only one decoder, so both payloads use this package's module.
+        """Return the unit of a list's column.
+
+        A unit has only one decoder, so both payloads use this package's module.
         """
         first = self._coding.encode(present, allow=_LIST_ENCODINGS)
         second = self._coding.encode(offsets, allow=_LIST_ENCODINGS)

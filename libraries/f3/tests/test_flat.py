@@ -127,7 +127,9 @@ def test_a_vector_that_is_too_long_is_an_error():
 
 
 def test_tables_that_point_to_each_other_are_walked_over_for_a_while_only():
-    """A vector has 1,000 offsets to the same table. With four levels of such vectors a walk would visit 10^12 tables.
+    """A vector has 1,000 offsets to the same table.
+
+    With four levels of such vectors a walk would visit 10^12 tables.
     """
     count = 1000
     # The layout at 4 has one field. The table at 12 points to the vector at 24.

@@ -1,4 +1,6 @@
-"""Reading bytes of files: neighbouring spans share a read. Overlapping spans and spans outside the file are rejected.
+"""Reading bytes of files: neighbouring spans share a read.
+
+Overlapping spans and spans outside the file are rejected.
 """
 
 import io
@@ -32,7 +34,9 @@ class Reads(io.BytesIO):
 
 
 class Dripping(io.BytesIO):
-    """A file that returns at most seven bytes per read. Sockets and pipes may also return fewer bytes than requested.
+    """A file that returns at most seven bytes per read.
+
+    Sockets and pipes may also return fewer bytes than requested.
     """
 
     def read(self, size=-1):

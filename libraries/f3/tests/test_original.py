@@ -35,7 +35,9 @@ def texts(values, **described):
 
 
 def flat_file(**described):
-    """Return a file with two row groups and an empty third. Unit and IOUnit boundaries differ between its two columns.
+    """Return a file with two row groups and an empty third.
+
+    Unit and IOUnit boundaries differ between its two columns.
     """
     file = Original(pa.schema({"a": INT, "b": TEXT}))
     a = [file.chunk([numbers([1, None]), numbers([3])], 3, **described), file.chunk([numbers([4, 5])], 2, **described)]

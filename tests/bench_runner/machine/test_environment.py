@@ -432,7 +432,8 @@ def named(tmp_path):
 
 
 def test_a_busy_process_is_listed_by_name_only(named):
-    """A grandchild whose parent has ended is no longer a descendant of this process, so it counts as a foreign process.
+    """A grandchild whose parent has ended is no longer a descendant of this process, so it counts as a foreign
+    process.
     """
     code = (
         "import subprocess as s, sys;"

@@ -37,7 +37,8 @@ def test_the_tabular_suite_holds_every_format_on_six_tables() -> None:
 
 
 def test_a_call_that_loses_values_comes_with_its_lossless_sibling() -> None:
-    """A loss caused by a call's defaults is not a loss of the format, so a lossless variant is measured too (rule 12).
+    """A loss caused by a call's defaults is not a loss of the format, so a lossless variant is measured too
+    (rule 12).
     """
     variants = {chain.variant for chain in plan(datasets=("eq",)).chains}
     assert {"csv[engine=pandas]", "csv[engine=pandas,keep_default_na=false]"} <= variants

@@ -10,7 +10,9 @@ from bench_runner.suites import SUITES
 from bench_runner.suites.suite import Suite
 
 MOST_CELLS = 240
-"""Maximum number of cells. At half a second of CPU time per cell, a round takes at most two minutes on two idle cores.
+"""Maximum number of cells.
+
+At half a second of CPU time per cell, a round takes at most two minutes on two idle cores.
 """
 
 

@@ -137,7 +137,8 @@ def test_a_collection_inside_the_clock_is_not_counted_and_comes_before_the_next(
 
 @pytest.mark.rule(1)
 def test_every_operation_starts_on_a_machine_at_rest(run_faulty: Executor, bench: Bench) -> None:
-    """The machine is compared with the fastest control of the run, which controls of workers can only lower (rule 1).
+    """The machine is compared with the fastest control of the run, which controls of workers can only lower
+    (rule 1).
     """
     spying = Spying(bench)
     save, read = run_faulty("none", on=spying.bench())
@@ -400,7 +401,9 @@ def _forkservers() -> set[int]:
 
 
 def _is_in(process: psutil.Process, folder: Path) -> bool:
-    """Return whether a process is a worker that used this folder, or a child of one. The folder may already be removed.
+    """Return whether a process is a worker that used this folder, or a child of one.
+
+    The folder may already be removed.
     """
     try:
         return str(folder) in process.cwd()
@@ -458,7 +461,8 @@ def test_peak_memory_of_a_save_that_grows(run_faulty: Executor, dataset: StoredD
 
 @pytest.mark.rule(13)
 def test_a_save_that_copies_nothing_peaks_at_nothing(bench: Bench, cache_folder: Path, faulty: None) -> None:
-    """The input, 40 MB here, is already in private memory, so the peak includes only the call's own memory (rule 13).
+    """The input, 40 MB here, is already in private memory, so the peak includes only the call's own memory
+    (rule 13).
     """
     large = prepare(resolve("synthetic", {"int": "10"}, rows=500_000), cache_folder)
     assert large.size_bytes > 39e6

@@ -40,7 +40,8 @@ def format_bench(*words: str, environment: dict[str, str], cwd: Path = ROOT) -> 
 
 
 def processes_of(folder: Path) -> list[psutil.Process]:
-    """Return the processes whose working directory is in this result folder, or whose command line contains its path.
+    """Return the processes whose working directory is in this result folder, or whose command line contains
+    its path.
     """
     found = []
     for process in psutil.process_iter():

@@ -17,7 +17,9 @@ from tests.bench_runner.run.test_chains import Spying
 @pytest.mark.disk
 @pytest.mark.rule(14)
 def test_cold_is_proven(run_faulty: Executor, bench: Bench) -> None:
-    """The file system must be on a device. Elsewhere, a run with a cold cache is rejected before it starts (rule 14).
+    """The file system must be on a device.
+
+    Elsewhere, a run with a cold cache is rejected before it starts (rule 14).
     """
     _, read = run_faulty("none", cache="cold")
     assert read.failure is None

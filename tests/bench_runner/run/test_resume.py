@@ -176,7 +176,9 @@ def test_a_run_that_begins_has_nothing() -> None:
 
 
 def test_a_reason_is_not_an_execution(tmp_path: Path) -> None:
-    """In round 0 a reason is recorded without figures. If the reason no longer holds, the pilot round is still missing.
+    """In round 0 a reason is recorded without figures.
+
+    If the reason no longer holds, the pilot round is still missing.
     """
     failure = Failure(kind="memory", reason="needs about 9.0 GB of memory, 4.0 GB are free")
     reasons = [sample(operation, 0, figures={}, failure=failure) for operation in CHAIN.operations]

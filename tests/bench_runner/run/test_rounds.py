@@ -111,7 +111,9 @@ def test_rounds_that_the_user_fixed_are_a_races_too(executed: list[tuple[str, in
 def test_a_variant_without_a_counted_round_is_not_dropped_for_it(
     ranked: list[str], executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """v7 failed in its first round, or the machine was not idle. It then has no rank, but is not treated as the last.
+    """v7 failed in its first round, or the machine was not idle.
+
+    It then has no rank, but is not treated as the last.
     """
     told = Session.execution
 
@@ -157,7 +159,9 @@ def test_the_fastest_half_gets_the_rounds_of_a_verdict_if_all_cannot(
 def test_a_round_that_takes_longer_than_the_last_one_ends_with_the_budget(
     executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second round takes 38 s longer than predicted. Facts measured after the rounds keep their share of the time.
+    """The second round takes 38 s longer than predicted.
+
+    Facts measured after the rounds keep their share of the time.
     """
     clock_says(monkeypatch, lambda: (2 * len(executed) + 38 * (len(executed) > 4)) * SECOND)
     rounds.count_rounds(session(None, rounds=9, budget_s=50.0), {each: prediction(1) for each in CHAINS})
@@ -234,7 +238,8 @@ TOO_MUCH = [
 def test_what_exceeds_the_machine_is_not_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, prediction: Prediction, kind: str
 ) -> None:
-    """The limits are 80 % of 1 GB minus a table of 100 MB, 90 % of a disk of 1 GB, and twice a limit of 10 s (rule 5).
+    """The limits are 80 % of 1 GB minus a table of 100 MB, 90 % of a disk of 1 GB, and twice a limit of 10 s
+    (rule 5).
     """
     monkeypatch.setattr(environment, "usable_memory_bytes", lambda: 10**9)
     monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=10**9))

@@ -206,7 +206,9 @@ def test_rounds_continue_only_for_cells_that_are_not_narrow() -> None:
 
 
 def test_a_cell_that_is_narrow_counts_where_it_is_executed_for_another() -> None:
-    """A save whose interval is not narrow needs a read to verify it. This read counts although its interval is narrow.
+    """A save whose interval is not narrow needs a read to verify it.
+
+    This read counts although its interval is narrow.
     """
     one = with_projection("csv")
     schedule = Schedule({one: Prediction(dict.fromkeys(one.operations, SECOND), 0, 0)}, seed=1, rounds=None)
@@ -366,7 +368,8 @@ def test_a_short_budget_goes_to_those_in_front() -> None:
 
 @pytest.mark.rule(15)
 def test_no_variant_races_alone() -> None:
-    """A chain without a competitor, or with a competitor on only one of two sizes, does not show which variant is best.
+    """A chain without a competitor, or with a competitor on only one of two sizes, does not show which variant
+    is best.
     """
     one, other, yardstick = chain("feather"), chain("orc"), chain("raw-io")
     small_one, small_other = chain("feather", "eq[share=0.25]"), chain("orc", "eq[share=0.25]")

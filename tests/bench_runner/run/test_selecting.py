@@ -24,7 +24,8 @@ def only(run_faulty: Executor, fault: str, operation: str) -> Sample:
 
 
 def fitting(sample: Sample, threads: int = 1) -> int:
-    """Return the number of calls in a block: all, unless the first call was so slow on a busy machine that fewer fit.
+    """Return the number of calls in a block: all, unless the first call was so slow on a busy machine that
+    fewer fit.
     """
     figures = sample.figures
     shorter = "fewer streams" if threads > 1 else ""

@@ -36,7 +36,9 @@ class DbmStore(DocumentStoreAdapter):
     losses = JSON_TEXT
 
     def load_library(self) -> None:
-        """Import dbm and the text encoding of its index. Python would otherwise load the encoding with the first file.
+        """Import dbm and the text encoding of its index.
+
+        Python would otherwise load the encoding with the first file.
         """
         import codecs
         import dbm.dumb

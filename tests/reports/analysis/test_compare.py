@@ -1,4 +1,5 @@
-"""Comparing two runs: planted changes are found, noise and drift are not reported, and incomparable runs are rejected.
+"""Comparing two runs: planted changes are found, noise and drift are not reported, and incomparable runs are
+rejected.
 """
 
 from __future__ import annotations
@@ -354,9 +355,7 @@ def test_the_interval_of_a_shift_covers_the_truth() -> None:
     [(5, 5, 2), (7, 7, 8), (20, 20, 127), (10, 60, 183), (51, 51, 1_007), (60, 60, 1_426)],
 )
 def test_the_interval_of_a_shift_ends_at_the_tabled_critical_values(after: int, before: int, outside: int) -> None:
-    """The tabled values are Mann and Whitney's, two-sided at 5 %. The code counts all orders, up to
-    50 and 50.
-    """
+    """The tabled values are Mann and Whitney's, two-sided at 5 %. `shift_ratio` counts all orders, up to 50 and 50."""
     late, early = [1 + place / 1_000 for place in range(after)], [1 + place / 7_919 for place in range(before)]
     ratios = sorted(one / other for one in late for other in early)
     assert shift_ratio(late, early) == Shift(statistics.median(ratios), ratios[outside], ratios[-1 - outside])

@@ -34,7 +34,9 @@ LONG = "V1 (rows), footers parsed, groups of 550, loopback at 1,000 Mbit/s"
 
 
 def boxes(figure: Figure) -> Iterator[tuple[str, Bbox]]:
-    """Return the positions of a page's texts. Labels of axes are excluded, because some are outside the visible part.
+    """Return the positions of a page's texts.
+
+    Labels of axes are excluded, because some are outside the visible part.
     """
     canvas = FigureCanvasAgg(figure)
     canvas.draw()

@@ -1,4 +1,6 @@
-"""A run compared with the thesis's image storages. The thesis's own figures support its findings, changed ones do not.
+"""A run compared with the thesis's image storages.
+
+The thesis's own figures support its findings, changed ones do not.
 """
 
 from __future__ import annotations

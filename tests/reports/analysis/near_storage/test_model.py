@@ -1,4 +1,6 @@
-"""A fit recovers the parameters of the throughput curve with errors. Points that do not determine a curve are rejected.
+"""A fit recovers the parameters of the throughput curve with errors.
+
+Points that do not determine a curve are rejected.
 """
 
 from __future__ import annotations

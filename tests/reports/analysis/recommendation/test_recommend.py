@@ -88,7 +88,9 @@ def test_too_few_rounds_make_no_claim() -> None:
 
 @pytest.mark.rule(15)
 def test_leaving_after_fast_rounds_is_no_advantage() -> None:
-    """After the fifth round, every variant is slower by half. Eight of ten variants left before; they are 10 % slower.
+    """After the fifth round, every variant is slower by half.
+
+    Eight of ten variants left before; they are 10 % slower.
     """
     long = range(1, 31)
     stayed = [candidate("a", noise=0.01, rounds=long), candidate("b", read=10.3, noise=0.01, rounds=long)]
