@@ -82,7 +82,7 @@ def test_columns_of_nulls_alone_come_back(scope):
 
 
 def test_what_is_too_large_for_a_dictionary_is_stored_without(monkeypatch):
-    """The test lowers the limits to 1,000 entries or 10 kB, or lets Arrow raise an error, as it does for 2 GB of texts."""
+    """The test lowers the limits to 1,000 entries or 10 kB, or lets Arrow raise its error for 2 GB of texts."""
     table = pa.table({"a": [f"{number}" for number in range(1500)], "b": ["b" * 20] * 1500})
     for module, name, limit in ((writer, "MOST_UNIT_ROWS", 1000), (writer, "MOST_UNIT_BYTES", 10_000)):
         with monkeypatch.context() as limited:

@@ -115,7 +115,7 @@ def test_one_key_in_ten_is_unknown_and_the_others_are_there(stage: OperationCont
 @pytest.mark.parametrize("name", ["cell", "sensors", "bluesky-events", "tweets-2016", "wos"])
 @pytest.mark.rule(19)
 def test_missing_keys_are_between_existing_ones(name: str, tmp_path: Path) -> None:
-    """A store that knows its smallest and largest key need not look for keys outside this range."""
+    """A store that knows its smallest and largest key could reject keys outside this range without looking for them."""
     made = stage_of(resolve(name, {}, rows=1_100), tmp_path)
     known = source.lines_by_key(made).keys()
     asked = Get(documents=30).inputs(made, made.rows, 1 + REPETITIONS)
