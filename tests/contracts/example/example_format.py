@@ -1,4 +1,4 @@
-"""Arrow streams: Arrow's IPC format without a file footer, so that a stream can be sent while it is written."""
+"""Arrow streams: Arrow's own layout without the footer of a file, so that it can be sent while it is written."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ArrowStream(TabularFormat):
             return stream.read_all()
 
     def stored(self, location: Path) -> Stored:
-        """Open the file, which fails if it is not a stream. This adapter writes without a codec."""
+        """Open the file, which fails if it is not a stream; this adapter writes no codec."""
         with self._arrow.OSFile(str(location)) as file, self._arrow.ipc.open_stream(file) as stream:
             return Stored(None, (), {"columns": str(len(stream.schema))})
 
