@@ -1,4 +1,4 @@
 """Libraries written for this project because no other package offers them.
 
-Each works without the rest of the project and is measured like any other library.
+Each library works without the rest of the project and is benchmarked like the third-party libraries.
 """

@@ -1,8 +1,8 @@
 """Compile the C sources of all libraries.
 
-`python -m libraries.build` compiles in place; setup.py does it when the package is installed. The compiler comes with
-the package `ziglang`, which nothing else needs. setup.py loads this file by its path, so it must not import other
-modules of the project.
+`python -m libraries.build` compiles in place. setup.py compiles when the package is installed. It loads this file by
+its path, so this file must not import other modules of the project. The compiler is in the package `ziglang`, which is
+needed only here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).parent
 _COMPILER = (sys.executable, "-m", "ziglang", "cc", "-std=c11", "-O3", "-Wall", "-Wextra", "-Werror")
 _NATIVE = ("-mcpu=baseline", "-shared", "-fPIC", "-fvisibility=hidden")
 _MODULE = (
-    # Skip the pass that rewrites addresses, so that loads and stores keep their constant offsets.
+    # Skip LLVM's loop strength reduction, which rewrites addresses, so that loads and stores keep constant offsets.
     "--target=wasm32-freestanding", "-mllvm", "-disable-lsr",
     "-msimd128", "-mbulk-memory", "-nostdlib", "-s", "-Wl,--no-entry",
     "-Wl,--export=FFFUDE_VERSION_1_0", "-Wl,-z,stack-size=65536",
@@ -26,11 +26,11 @@ _MODULE = (
 
 @dataclass(frozen=True)
 class Product:
-    """A file that the compiler makes from sources of one folder."""
+    """A file that is compiled from the sources in one folder."""
 
     folder: str
-    """Folder under libraries/ that holds sources and product. The compiler runs in it, so that a module has the same
-    bytes wherever the checkout is."""
+    """Folder under libraries/ with the sources and the compiled file. The compiler runs in this folder, so the compiled
+    bytes do not depend on the path of the checkout."""
     name: str
     sources: tuple[str, ...]
     options: tuple[str, ...] = _NATIVE
@@ -64,20 +64,20 @@ WITHOUT = {
     "f3": "the kernels of F3 are not built; F3 files can be read but not written",
     "document_store": "the kernels of the document store are not built; it runs in Python, many times slower",
 }
-"""Library -> consequence of a failed compilation."""
+"""Library -> what does not work if its compilation failed."""
 
 
 def build(into: Path, library: str) -> list[Path]:
     """Compile all products of a library and return their paths.
 
-    `into` is the folder libraries/ or a copy of it. Raises OSError, or subprocess.CalledProcessError with the
-    compiler's output.
+    `into` is the folder libraries/ or a copy of it. Raises OSError if the compiler cannot be run, and
+    subprocess.CalledProcessError with the compiler's output if it fails.
     """
     made = []
     for product in PRODUCTS[library]:
         target = into.resolve() / product.folder / product.name
         target.parent.mkdir(parents=True, exist_ok=True)
-        # Rename at the end: a process that has the old file open keeps it.
+        # Compile to a temporary file and rename it, so that a process that has the old file open keeps the old content.
         fresh = target.with_name(f"{target.name}.new")
         command = [*_COMPILER, *product.options, "-o", str(fresh), *product.sources]
         subprocess.run(command, cwd=PACKAGE / product.folder, check=True, capture_output=True, text=True)

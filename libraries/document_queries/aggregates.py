@@ -1,7 +1,8 @@
-"""Aggregates over Python values, with one state per group: add values, merge two states, return the result.
+"""Aggregates over Python values. Each group has a state that accepts values, merges with another state, and returns the
+result.
 
-Sums are exact: integers unchanged, doubles in units of the smallest double. The order of additions therefore never
-changes a bit.
+Sums are exact: integers are added as integers, doubles as multiples of the smallest double. The result therefore does
+not depend on the order of additions.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class State(Protocol):
         """Add the value of one more tuple."""
 
     def merge(self, other: Any) -> None:
-        """Add everything that another state of the same aggregate has added."""
+        """Merge in another state of the same aggregate."""
 
     def result(self) -> Any:
         """Return the aggregate of all values so far."""
@@ -59,7 +60,7 @@ class SumState:
     def __init__(self) -> None:
         self.count = self.double_count = self.integers = self.doubles = 0
         self.special = 0.0
-        """Sum of infinities and NaN, which no integer can represent; 0 without any."""
+        """Sum of infinities and NaN, which no integer can represent. It is 0 if there are none."""
 
     def add(self, value: Any) -> None:
         """Add the value if it is a number."""
@@ -88,7 +89,10 @@ class SumState:
         self.special += other.special
 
     def result(self) -> int | float | None:
-        """Return the sum, rounded once; None without numbers. Raises QueryError for integers beyond 64 bits."""
+        """Return the sum, rounded once, or None if there are no numbers.
+
+        Raises QueryError for integers beyond 64 bits.
+        """
         if self.double_count:
             return self._divided(1)
         if not INTEGER_LOWEST <= self.integers <= INTEGER_HIGHEST:
@@ -110,12 +114,12 @@ class AverageState(SumState):
     __slots__ = ()
 
     def result(self) -> float | None:
-        """Return the average; None without numbers."""
+        """Return the average, or None if there are no numbers."""
         return self._divided(self.count) if self.count else None
 
 
 class ExtremeState:
-    """The first or last value, in the order of results, of those neither missing nor null."""
+    """Keeps the minimum or maximum of the values that are neither missing nor null, by the sort order of results."""
 
     __slots__ = ("highest", "key", "value")
 
@@ -125,7 +129,7 @@ class ExtremeState:
         self.value: Any = None
 
     def add(self, value: Any) -> None:
-        """Keep the value if it is more extreme."""
+        """Keep the value if it is smaller (for the minimum) or larger (for the maximum) than the current one."""
         if value is None or value is MISSING:
             return
         key = order_key(value)
@@ -133,12 +137,12 @@ class ExtremeState:
             self.key, self.value = key, value
 
     def merge(self, other: ExtremeState) -> None:
-        """Keep the other state's value if it is more extreme."""
+        """Keep the other state's value if it is smaller (for the minimum) or larger (for the maximum)."""
         if other.key is not None:
             self.add(other.value)
 
     def result(self) -> Any:
-        """Return the value; None without values."""
+        """Return the value, or None if there are no values."""
         return self.value
 
 

@@ -1,6 +1,6 @@
-"""Check that a plan can be executed: types, names, order of steps, operands. Errors state what is allowed.
+"""Check that a plan can be executed: types, names, order of steps and operands. Error messages state what is allowed.
 
-Plans come from users and from JSON, so no part of them is trusted.
+Plans come from users and from JSON, so every part of them is checked.
 """
 
 from __future__ import annotations

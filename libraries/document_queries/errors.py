@@ -1,7 +1,7 @@
-"""The exception for plans that cannot be answered, with the reason."""
+"""The exception for plans that cannot be answered."""
 
 from __future__ import annotations
 
 
 class QueryError(Exception):
-    """A plan is invalid, or a store or a way of execution cannot answer it."""
+    """A plan is invalid, or a document store or execution method cannot answer it."""

@@ -1,6 +1,7 @@
-"""Operators that interpret a plan tuple by tuple over documents as dicts. They specify all other ways of execution.
+"""Interpret a plan tuple by tuple over documents given as dicts. All other implementations must return the same
+results.
 
-Each operator takes and yields tuples. A tuple holds the document and the items unnested from it, by name.
+Each operator takes and yields tuples. A tuple holds the document and, by name, the items unnested from it.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from libraries.document_queries.steps import (
 
 Tuple = dict[str, Any]
 Groups = dict[tuple[Any, ...], tuple[tuple[Any, ...], list[State]]]
-"""Identities of a group's keys -> the keys, and a state for each aggregate."""
+"""Group identity (from its keys) -> the keys, and one state per aggregate."""
 
 
 def evaluate(expression: Expression, row: Tuple) -> Any:
@@ -50,7 +51,7 @@ def evaluate(expression: Expression, row: Tuple) -> Any:
 
 
 def outcome(condition: Condition, row: Tuple) -> bool | None:
-    """Return whether the condition is true; None for unknown."""
+    """Return whether the condition is true, or None if that is unknown."""
     if isinstance(condition, Compare):
         return compare(evaluate(condition.left, row), condition.operator, evaluate(condition.right, row))
     if isinstance(condition, And):
@@ -90,7 +91,7 @@ def _negated(known: bool | None) -> bool | None:
 
 
 def tuples(plan: Plan, documents: Iterable[dict[str, Any]]) -> Iterator[Tuple]:
-    """Yield the tuples that a plan's filters and unnests make of documents, in order."""
+    """Apply a plan's filters and unnests to documents and yield the resulting tuples in order."""
     flow: Iterator[Tuple] = ({"": document} for document in documents)
     for step in plan.gathering:
         flow = _filtered(step, flow) if isinstance(step, Filter) else _unnested(step, flow)
@@ -118,14 +119,14 @@ def _unnested(step: Unnest, flow: Iterator[Tuple]) -> Iterator[Tuple]:
 
 
 def projected(project: Project, flow: Iterable[Tuple]) -> Iterator[dict[str, Any]]:
-    """Yield one row per tuple, without missing values."""
+    """Yield one row per tuple. Missing values are left out of the row."""
     for row in flow:
         values = ((column.name, evaluate(column.expression, row)) for column in project.columns)
         yield {name: value for name, value in values if value is not MISSING}
 
 
 def add_to_groups(group_by: GroupBy, flow: Iterable[Tuple], groups: Groups) -> None:
-    """Add each tuple to its group, and create the groups that do not exist."""
+    """Add each tuple to its group. Create groups that do not exist."""
     for row in flow:
         keys = tuple(evaluate(key.expression, row) for key in group_by.keys)
         found = tuple(identity(key) for key in keys)

@@ -1,7 +1,8 @@
-"""Convert plans to JSON and back, for stores, files and other processes.
+"""Convert plans to JSON and back, to pass them to stores, files and other processes.
 
-Every part is an object whose `is` names it, with its fields except those with default values. Doubles that JSON lacks
-are `{"is": "double", "text": "nan"}`, bytes are `{"is": "binary", "base64": ...}`. plan.py checks what is read here.
+Every part of a plan is an object. Its key `is` names the type; the other keys are the fields that differ from their
+defaults. Doubles that JSON cannot represent are written as `{"is": "double", "text": "nan"}`, bytes as `{"is":
+"binary", "base64": ...}`. plan.py checks the plans that this module parses.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ _TAGS: dict[type, str] = {kind: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name_
 _KINDS: dict[str, type] = {tag: kind for kind, tag in _TAGS.items()}
 
 MOST_CHARACTERS = 1 << 20
-"""Longer texts are refused; no plan is that long."""
+"""Longer JSON texts are rejected. Real plans are far shorter."""
 
 
 def to_json(plan: Plan) -> str:
-    """Return a plan as JSON text, which is the same for equal plans."""
+    """Return a plan as JSON text. Equal plans have equal texts."""
     steps = [_spelled(step) for step in plan.steps]
     return json.dumps(steps, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
@@ -56,7 +57,7 @@ def from_json(text: str) -> Plan:
 
 
 def _integer(digits: str) -> int:
-    # Python refuses to parse thousands of digits.
+    # Python raises ValueError when it parses an integer of thousands of digits.
     if len(digits) > MOST_DIGITS:
         raise QueryError(f"the plan has a number of {len(digits):,} digits, {digits[:20]}...: integers have 64 bits")
     return int(digits)

@@ -1,6 +1,6 @@
-"""Paths into documents, with steps by field name or to all items of an array, and their text form.
+"""Paths into documents, and their text form. A step of a path is a field name, or `[*]` for all items of an array.
 
-`user.tags[*].text`; a dot, bracket or backslash in a name is preceded by a backslash, and `""` is the empty name.
+Example: `user.tags[*].text`. A dot, bracket or backslash in a name is escaped with a backslash. `""` is the empty name.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _spelled(path: Path) -> str:
 
 
 def parse(text: str) -> Path:
-    """Parse the text of a path. Raises QueryError with the position of a mistake."""
+    """Parse the text of a path. Raises QueryError with the position of the first mistake."""
     steps: list[Step] = []
     place = 0
     while place < len(text):

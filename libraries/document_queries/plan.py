@@ -35,23 +35,25 @@ from libraries.document_queries.steps import (
 class Plan:
     """A query: (Unnest | Filter)*, then at most one of Project, GroupBy and Count, then Compute?, TopK?, Limit?.
 
-    Without Project, GroupBy and Count the rows are the documents. Raises QueryError for what cannot be executed.
+    Without Project, GroupBy and Count the rows are the documents. Raises QueryError if the plan cannot be executed.
     """
 
     steps: tuple[Step, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check the whole plan, because its parts are only valid or invalid within it."""
+        """Check the plan as a whole, because the validity of a part depends on the other parts."""
         check_steps(self.steps)
 
     @property
     def gathering(self) -> tuple[Unnest | Filter, ...]:
-        """The steps that make tuples."""
+        """The steps that make tuples: all Unnest and Filter steps."""
         return tuple(step for step in self.steps if isinstance(step, Unnest | Filter))
 
     @property
     def result(self) -> Project | GroupBy | None:
-        """The step that turns tuples into rows; None: rows are whole documents. Count is a group without keys."""
+        """The step that turns tuples into rows, or None if the rows are whole documents. Count is returned as a GroupBy
+        without keys.
+        """
         for step in self.steps:
             if isinstance(step, Count):
                 return GroupBy((), (Aggregate(step.name, "count"),))
@@ -61,7 +63,7 @@ class Plan:
 
     @property
     def counts_documents_only(self) -> bool:
-        """Whether the answer is the number of documents, for which no document has to be read."""
+        """Whether the answer is the number of all documents. Such a query needs to read no document."""
         return (
             not self.gathering
             and isinstance(self.result, GroupBy)
@@ -71,7 +73,9 @@ class Plan:
 
 
 def field(text: str, of: str = "") -> Field:
-    """Return a field by the text of its path, such as a.b (escape dots in names by a backslash). Raises QueryError."""
+    """Return a field given the text of its path, such as a.b (escape dots in names with a backslash). Raises
+    QueryError.
+    """
     steps = tuple(parse(text)) if text else ()
     names = tuple(step for step in steps if isinstance(step, str))
     if len(names) != len(steps):
@@ -80,12 +84,15 @@ def field(text: str, of: str = "") -> Field:
 
 
 def arrays_of(plan: Plan) -> tuple[Array, ...]:
-    """Return the arrays whose items are read, outer ones first. The same array may occur under two names."""
+    """Return the arrays whose items are read, outer arrays before inner ones.
+
+    The same array may occur under two names.
+    """
     return arrays_in(plan.gathering)
 
 
 def fields_of(plan: Plan) -> tuple[Field, ...]:
-    """Return the distinct fields that are read of documents and items, in the order of the plan."""
+    """Return the distinct fields of documents and items that the plan reads, in the order of the plan."""
     found: dict[Field, None] = {}
     for expression in _read(plan):
         for part in operands_of(expression):
@@ -95,7 +102,7 @@ def fields_of(plan: Plan) -> tuple[Field, ...]:
 
 
 def absolute(plan: Plan, of: str, path: tuple[str, ...]) -> Path:
-    """Return the path from the document's root of a path in the document, or in the item named `of`."""
+    """Return the path from the document's root for a path that starts at the document, or at the item named `of`."""
     arrays = {array.name: array for array in arrays_of(plan)}
     steps: tuple[object, ...] = path
     while of:
@@ -114,7 +121,9 @@ def _read(plan: Plan) -> Iterator[Expression]:
 
 
 def result_expressions(result: Project | GroupBy | None) -> tuple[Expression, ...]:
-    """Return the expressions evaluated per tuple: columns of a projection, or keys, then operands of aggregates."""
+    """Return the expressions evaluated per tuple: the columns of a projection, or the keys and then the aggregates'
+    operands.
+    """
     if result is None:
         return ()
     if isinstance(result, Project):

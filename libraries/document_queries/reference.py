@@ -1,6 +1,6 @@
-"""Reference answers: interpret a plan over documents as dicts.
+"""Reference answers: interpret a plan over documents given as dicts.
 
-Answers of stores and of other ways of execution are compared with these.
+The tests compare the answers of stores and of other implementations with these answers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 
 
 class Interpretation:
-    """The interpretation of a plan over documents that arrive in parts."""
+    """Interpret a plan over documents that arrive in batches."""
 
     def __init__(self, plan: Plan) -> None:
         """Begin without documents."""

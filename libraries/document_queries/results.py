@@ -1,4 +1,4 @@
-"""Turn groups or rows into the answer: computed columns, their defined order, and the first rows."""
+"""Turn groups or rows into the answer: add computed columns, sort, and keep the first rows."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from libraries.document_queries.steps import Compute, GroupBy, Limit, TopK
 
 Row = dict[str, Any]
 Place = Any
-"""What rows are ordered by before any TopK: a document's key, or the order of a group's keys."""
+"""Sort key of rows before any TopK: the document's key, or the sort keys of the group's keys."""
 
 
 def rows_of_groups(group_by: GroupBy, groups: Groups) -> list[tuple[Place, Row]]:
-    """Return a row for each group, with its place."""
+    """Return a row for each group, with its sort key."""
     if not group_by.keys and not groups:
         groups = {(): ((), [new_state(aggregate.function) for aggregate in group_by.aggregates])}
     placed = []
@@ -32,7 +32,9 @@ def rows_of_groups(group_by: GroupBy, groups: Groups) -> list[tuple[Place, Row]]
 
 
 def finish(plan: Plan, placed: Iterable[tuple[Place, Row]]) -> list[Row]:
-    """Return the answer: computed columns, then the order, then the first rows. Rows of one place keep their order."""
+    """Return the answer: add computed columns, sort, and keep the first rows. Rows with equal sort keys keep their
+    order.
+    """
     entries = list(placed)
     for step in plan.steps:
         if isinstance(step, Compute):
@@ -50,7 +52,7 @@ def finish(plan: Plan, placed: Iterable[tuple[Place, Row]]) -> list[Row]:
 
 
 def computed(step: Compute, row: Row) -> Row:
-    """Return the row with the step's columns added. Each column can use those before it."""
+    """Return the row with the step's columns added. A column can refer to the columns before it."""
     row = dict(row)
     for column in step.columns:
         value = evaluate(column.expression, {"": row})
@@ -60,7 +62,9 @@ def computed(step: Compute, row: Row) -> Row:
 
 
 def _candidates(step: TopK, rows: int, entries: list[tuple[Place, Row]]) -> list[tuple[Place, Row]]:
-    """Return the entries that can be among the first rows by the first column, so that only these are sorted."""
+    """Return the entries that can be among the first rows, judged by the first sort column. Only these need to be
+    sorted.
+    """
     if rows >= len(entries) or rows == 0:
         return entries[:rows] if rows == 0 else entries
     first = step.by[0]

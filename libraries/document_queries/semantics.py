@@ -1,33 +1,33 @@
-"""The meaning of queries, value by value. Every way of execution has to follow it; this module is its reference.
+"""The meaning of queries, value by value. This module is the reference for every implementation.
 
-*Values.* Null, boolean, integer (64 bits), double, text, binary, array, object; or missing, which is the absence of a
-value. A field of anything but an object is missing. Missing and null always differ.
+*Values.* A value is null, a boolean, an integer (64 bits), a double, a text, a binary, an array, an object, or missing
+(the absence of a value). A field of a value that is not an object is missing. Missing and null always differ.
 
 *Comparisons* are true, false or null (unknown). Two booleans, two numbers, two texts (by code point) and two binaries
 (by byte) are comparable. Integers and doubles are both numbers and are compared exactly, without rounding: 1 = 1.0 is
-true, and so is -0.0 = 0.0. All other pairs give null: different kinds, arrays, objects, and any side that is missing,
-null or NaN. `Not` of null is null, so neither `x = 1` nor `Not(x = 1)` keeps a document without x. `Exists`,
-`IsMissing`, `IsNull`, `IsType` and `AnyItem` are true or false, never null. A filter keeps tuples whose condition is
-true.
+true, and so is -0.0 = 0.0. All other pairs give null: values of different kinds, arrays, objects, and pairs in which
+one side is missing, null or NaN. `Not` of null is null, so neither `x = 1` nor `Not(x = 1)` keeps a document without x.
+`Exists`, `IsMissing`, `IsNull`, `IsType` and `AnyItem` are true or false, never null. A filter keeps tuples whose
+condition is true.
 
-*Functions* return null for operands that they do not support. `length`: characters of a text. `minus`: of two integers
-an integer, or a double if the result exceeds 64 bits; of other numbers a double. `floor_divide`, `modulo`: of an
-integer.
+*Functions* return null for operands that they do not support. `length` returns the number of characters of a text.
+`minus` of two integers is an integer, or a double if the result exceeds 64 bits; `minus` of other numbers is a double.
+`floor_divide` and `modulo` accept integers only.
 
-*Equality* (groups, distinct) is by kind and bits: 1, 1.0 and True are three groups, 0.0 and -0.0 two, missing and null
-two. All NaN are equal. The order of an object's fields does not matter.
+*Equality* (in groups and distinct counts) is by kind and bits. So 1, 1.0 and True are three groups, 0.0 and -0.0 are
+two groups, and missing and null are two groups. All NaN are equal. The order of an object's fields does not matter.
 
-*Order* (results, ties, min, max, TopK): missing, null, booleans (false first), numbers, texts, binaries, arrays (item
-by item, then the shorter first), objects (by their fields sorted by name). Numbers are ordered by value, integer before
-double if equal, -0.0 before 0.0, NaN after infinity. Descending is the exact reverse. Rows of groups come in the order
-of their keys; rows of projections and documents in the order of document keys, then of item positions. TopK keeps that
-order among ties.
+*Sort order* (of results and ties, and in min, max and TopK): missing, null, booleans (false first), numbers, texts,
+binaries, arrays (item by item, then the shorter first), objects (by their fields sorted by name). Numbers are ordered
+by value. An integer precedes an equal double, -0.0 precedes 0.0, and NaN follows infinity. Descending is the exact
+reverse. Rows of groups are sorted by the groups' keys. Rows of projections and documents are sorted by document key,
+then by item position. TopK keeps this order among ties.
 
 *Aggregates* skip missing and null; `sum` and `avg` skip everything but numbers. `count` without an expression counts
-tuples. Sums are exact and rounded once at the end, so the result does not depend on the way of execution or the order
-of documents. The sum of integers is an integer (QueryError beyond 64 bits); with at least one double it is a double.
-`avg` is the exact sum divided by the count, rounded once. Without values, `count` and `count_distinct` are 0 and all
-others null. A group without keys has one row even without tuples.
+tuples. Sums are exact and rounded once at the end, so the result does not depend on the implementation or the order of
+documents. The sum of integers is an integer (QueryError beyond 64 bits); with at least one double it is a double. `avg`
+is the exact sum divided by the count, rounded once. Without values, `count` and `count_distinct` are 0 and the other
+aggregates are null. A GroupBy without keys returns one row even if there are no tuples.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def step_into(value: Any, path: tuple[str, ...]) -> Any:
 
 
 def compare(left: Any, operator: str, right: Any) -> bool | None:
-    """Return the outcome of a comparison; None means unknown."""
+    """Return the outcome of a comparison, or None if it is unknown."""
     kind = _COMPARED_AS.get(type(left))
     if kind is None or kind != _COMPARED_AS.get(type(right)) or left != left or right != right:
         return None
@@ -92,7 +92,7 @@ def compare(left: Any, operator: str, right: Any) -> bool | None:
 
 
 def call(function: str, operands: list[Any]) -> Any:
-    """Return the value of a function; None for operands that it does not support."""
+    """Return the value of a function, or None for operands that it does not support."""
     first = operands[0]
     if function == "length":
         return len(first) if type(first) is str else None
@@ -105,7 +105,7 @@ def call(function: str, operands: list[Any]) -> Any:
 
 
 def minus(left: Any, right: Any) -> int | float | None:
-    """Return the difference of two numbers; None for other values."""
+    """Return the difference of two numbers, or None for other values."""
     if type(left) is int and type(right) is int:
         difference = left - right
         return difference if INTEGER_LOWEST <= difference <= INTEGER_HIGHEST else float(difference)
@@ -115,7 +115,7 @@ def minus(left: Any, right: Any) -> int | float | None:
 
 
 def identity(value: Any) -> Hashable:
-    """Return an object that is equal exactly for values of the same kind and bits."""
+    """Return an object that compares equal exactly for values of the same kind and bits."""
     kind = type(value)
     if kind is str or kind is int or kind is bytes or value is None or value is MISSING:
         return value
@@ -129,7 +129,7 @@ def identity(value: Any) -> Hashable:
 
 
 def order_key(value: Any) -> tuple[Any, ...]:
-    """Return an object that sorts as values are ordered in results."""
+    """Return a sort key that puts values in the sort order of results."""
     kind = type(value)
     if kind is int:
         return (3, 0, value, 0)

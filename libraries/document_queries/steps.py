@@ -1,6 +1,6 @@
 """Parts of plans (expressions, conditions and steps) as frozen dataclasses, and functions to walk through them.
 
-Users write them in Python or JSON; plan.py combines them. semantics.py defines what they mean.
+Users write these parts in Python or JSON, and plan.py combines them. semantics.py defines what they mean.
 """
 
 from __future__ import annotations
@@ -23,14 +23,17 @@ MOST_NESTING = 64
 """Maximum nesting of conditions and expressions, so that Python can compile the generated source."""
 
 MOST_UNNESTS = 16
-"""Maximum Unnests of a plan: each is a nested loop of the generated source, and Python allows 20."""
+"""Maximum number of Unnests in a plan. Each is a nested loop of the generated source, and Python allows 20 nested
+blocks.
+"""
 
 
 @dataclass(frozen=True)
 class Field:
-    """The value at `path`, a chain of field names, in the document (`of` empty) or in the item named `of`.
+    """The value at `path`, a chain of field names, in the document (if `of` is empty) or in the item named `of`.
 
-    An empty path is the document or item itself. If a value on the way is not an object, the result is missing.
+    An empty path is the document or item itself. The result is missing if the path leads through a value that is not an
+    object.
     """
 
     path: tuple[str, ...]
@@ -46,7 +49,9 @@ class Constant:
 
 @dataclass(frozen=True)
 class Call:
-    """A function of values: `length` (characters), `minus`, `floor_divide` and `modulo` (by a constant above 0)."""
+    """A function of values: `length` (in characters), `minus`, `floor_divide` or `modulo` (both by a constant
+    above 0).
+    """
 
     function: FunctionName
     operands: tuple[Expression, ...]
@@ -57,7 +62,7 @@ Expression: TypeAlias = Field | Constant | Call
 
 @dataclass(frozen=True)
 class Compare:
-    """A comparison; null for different kinds, or if one side is missing, null or NaN."""
+    """A comparison. The result is null if the kinds differ, or if one side is missing, null or NaN."""
 
     left: Expression
     operator: Operator
@@ -66,7 +71,7 @@ class Compare:
 
 @dataclass(frozen=True)
 class In:
-    """Equality with any of `values`, like comparisons joined by `Or`."""
+    """Whether the expression equals any of `values`: the same as comparisons joined by `Or`."""
 
     expression: Expression
     values: tuple[Scalar, ...]
@@ -74,7 +79,7 @@ class In:
 
 @dataclass(frozen=True)
 class Prefix:
-    """Whether a text begins with `text`; null for other values."""
+    """Whether a text begins with `text`. The result is null for values that are not texts."""
 
     expression: Expression
     text: str
@@ -111,14 +116,14 @@ class IsType:
 
 @dataclass(frozen=True)
 class And:
-    """False if one is false, else null if one is null, else true."""
+    """False if any condition is false, else null if any is null, else true."""
 
     conditions: tuple[Condition, ...]
 
 
 @dataclass(frozen=True)
 class Or:
-    """True if one is true, else null if one is null, else false."""
+    """True if any condition is true, else null if any is null, else false."""
 
     conditions: tuple[Condition, ...]
 
@@ -132,9 +137,10 @@ class Not:
 
 @dataclass(frozen=True)
 class AnyItem:
-    """Whether the condition is true for an item of the array at `path`. False for other values, never null.
+    """Whether the condition is true for at least one item of the array at `path`. False for other values, never null.
 
-    `condition` reads the item as `name`, and everything around it. An AnyItem cannot contain another.
+    `condition` reads the item under `name`, and may also read whatever is visible outside the AnyItem. An AnyItem
+    cannot contain another AnyItem.
     """
 
     path: tuple[str, ...]
@@ -173,10 +179,10 @@ class Order:
 
 @dataclass(frozen=True)
 class Unnest:
-    """Yields one tuple per item of the array at `path`, named `name`, with all that the tuple had before.
+    """Yields one tuple per item of the array at `path`. The tuple has the item as `name`, and everything it had before.
 
-    Other values than arrays give no tuple. With `distinct`, only the first of the items with the same value of that
-    expression is kept.
+    A value that is not an array gives no tuple. With `distinct`, items with the same value of that expression give only
+    one tuple, which has the first of these items.
     """
 
     path: tuple[str, ...]
@@ -201,7 +207,10 @@ class Project:
 
 @dataclass(frozen=True)
 class GroupBy:
-    """Yields one row per group of equal keys (kind and bits). Without keys: one row, even without tuples."""
+    """Yields one row per group of equal keys (same kind and bits).
+
+    Without keys it yields one row, even without tuples.
+    """
 
     keys: tuple[Named, ...]
     aggregates: tuple[Aggregate, ...] = ()
@@ -209,21 +218,24 @@ class GroupBy:
 
 @dataclass(frozen=True)
 class Count:
-    """Yields one row with the number of tuples. For whole documents it reads only keys."""
+    """Yields one row with the number of tuples. A count of whole documents reads only keys."""
 
     name: str = "count"
 
 
 @dataclass(frozen=True)
 class Compute:
-    """Adds columns computed from those of the result's rows."""
+    """Adds columns that are computed from other columns of the result."""
 
     columns: tuple[Named, ...]
 
 
 @dataclass(frozen=True)
 class TopK:
-    """Sorts the rows and keeps all or the first `rows`. Ties keep the order that rows have without this step."""
+    """Sorts the rows and keeps all of them, or the first `rows`.
+
+    Ties keep the order that rows have without this step.
+    """
 
     by: tuple[Order, ...]
     rows: int | None = None
@@ -242,7 +254,7 @@ _PLACES: dict[type, int] = {Unnest: 0, Filter: 0, Project: 1, GroupBy: 1, Count:
 
 
 def operands_of(expression: Expression) -> Iterator[Expression]:
-    """Yield an expression and all expressions in it."""
+    """Yield an expression and all expressions nested in it."""
     yield expression
     if isinstance(expression, Call):
         for operand in expression.operands:
@@ -250,7 +262,7 @@ def operands_of(expression: Expression) -> Iterator[Expression]:
 
 
 def expressions_of(condition: Condition) -> Iterator[Expression]:
-    """Yield the expressions that a condition reads, at any depth."""
+    """Yield the expressions that a condition reads, including those of nested conditions."""
     if isinstance(condition, And | Or):
         for part in condition.conditions:
             yield from expressions_of(part)
@@ -284,7 +296,10 @@ class Array:
 
 
 def arrays_in(steps: Iterable[Step]) -> tuple[Array, ...]:
-    """Return the arrays whose items are read, outer ones first. The same array may occur under two names."""
+    """Return the arrays whose items are read, outer arrays before inner ones.
+
+    The same array may occur under two names.
+    """
     arrays = []
     for step in steps:
         if isinstance(step, Unnest):
@@ -295,7 +310,10 @@ def arrays_in(steps: Iterable[Step]) -> tuple[Array, ...]:
 
 
 def step_place(step: Step) -> int:
-    """Return the position of a step in a plan. Positions never decrease, and only position 0 occurs more than once."""
+    """Return the rank of a step type.
+
+    Ranks must not decrease within a plan, and only rank 0 may occur more than once.
+    """
     return _PLACES[type(step)]
 
 

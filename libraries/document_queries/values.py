@@ -1,4 +1,4 @@
-"""Limits of values in documents and plans, and their form in errors."""
+"""Limits of values in documents and plans, and how error messages show values."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ MAX_DEPTH = 64
 INTEGER_LOWEST, INTEGER_HIGHEST = -(1 << 63), (1 << 63) - 1
 
 MOST_DIGITS = 40
-"""Longer integers are described by their size in errors, because Python refuses to print thousands of digits."""
+"""Error messages describe longer integers by their size, because Python refuses to print thousands of digits."""
 
 
 def shown(value: object) -> str:
-    """Return a value as errors show it."""
+    """Return a value as error messages show it."""
     if type(value) is int and value.bit_length() > 4 * MOST_DIGITS:
         return f"an integer of {value.bit_length():,} bits"
     return repr(value)

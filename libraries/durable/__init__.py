@@ -1,1 +1,1 @@
-"""File calls that survive power cuts, for every library here that stores files: calls.py."""
+"""File calls that survive power cuts, for every library of this project that stores files. They are in calls.py."""

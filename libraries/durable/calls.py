@@ -1,7 +1,7 @@
 """File calls for data that must survive a power cut, behind a small interface.
 
-Libraries use `FileCalls`, so that tests can substitute a disk that loses and tears unsynced data. The order that
-matters is: data, fsync, rename, fsync of the folder, register.
+Libraries call `FileCalls`, so tests can substitute a simulated disk that loses unsynced data. To replace a file
+durably, write the data, call fsync, rename the file, call fsync on the folder, and only then register the file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Status:
 
 
 class FileCalls(Protocol):
-    """Operations on a disk. Every call raises `OSError` like the operating system.
+    """Operations on a disk. Every call raises `OSError` as the operating system does.
 
     Written bytes are durable only after `fsync` of their descriptor returns. Names (new, changed or removed) are
     durable only after `fsync_folder` of their folder returns. POSIX guarantees no more.
@@ -47,7 +47,7 @@ class FileCalls(Protocol):
         """Return the names in a folder, in any order."""
 
     def status(self, path: Path) -> Status:
-        """Return size and age of a file."""
+        """Return size and time of the last write of a file."""
 
     def create(self, path: Path) -> int:
         """Create a file that does not exist and return a descriptor for writing."""
@@ -56,13 +56,15 @@ class FileCalls(Protocol):
         """Return a descriptor for reading."""
 
     def read(self, descriptor: int, length: int, offset: int) -> bytes:
-        """Return `length` bytes at `offset`; fewer only at the end of the file."""
+        """Return `length` bytes at `offset`, or fewer if the file ends before."""
 
     def write(self, descriptor: int, data: bytes | memoryview) -> None:
         """Append all of `data`."""
 
     def fsync(self, descriptor: int) -> None:
-        """Return when the file's bytes are on the disk. After an error their state is unknown: write them again."""
+        """Wait until the file's bytes are on the disk. After an error their state is unknown, so the caller must write
+        them again.
+        """
 
     def close(self, descriptor: int) -> None:
         """Close the descriptor."""
@@ -74,14 +76,14 @@ class FileCalls(Protocol):
         """Remove a name."""
 
     def fsync_folder(self, folder: Path) -> None:
-        """Return when the folder's names are on the disk."""
+        """Wait until the folder's names are on the disk."""
 
     def connect(self, path: Path) -> sqlite3.Connection:
-        """Open an SQLite database, without implicit transactions, usable from any thread."""
+        """Open an SQLite database that starts no implicit transactions and can be used from any thread."""
 
 
 class OSCalls:
-    """The calls of the operating system."""
+    """The system calls of the operating system."""
 
     def lock(self, path: Path) -> int:
         """Lock the file until its process ends (flock)."""
@@ -168,16 +170,17 @@ def ensure_folder(calls: FileCalls, folder: Path) -> None:
         calls.fsync_folder(folder.parent)
         return
     if not names:
-        # An earlier call may have created it and failed before its name was durable. The parent may belong to others
-        # and be unreadable; in that case they also created this folder.
+        # The folder may exist although an earlier call failed before its name was durable, so sync the parent. The
+        # parent may belong to another user and be unreadable. Then this folder was created by that user, and there is
+        # nothing to sync.
         with suppress(PermissionError):
             calls.fsync_folder(folder.parent)
 
 
 def own_folder(calls: FileCalls, folder: Path) -> int:
-    """Create the folder if necessary and lock it. Return the descriptor of the lock, which ends with the process.
+    """Create the folder if necessary and lock it. Return the lock's descriptor. The lock ends with the process.
 
-    Raises `InUseError` if it is locked already.
+    Raises `InUseError` if the folder is locked already.
     """
     ensure_folder(calls, folder)
     try:
@@ -189,5 +192,7 @@ def own_folder(calls: FileCalls, folder: Path) -> int:
 
 
 def is_full(error: OSError) -> bool:
-    """Return whether a call failed because the disk is full, or a quota or the limit of a file's size is reached."""
+    """Return whether a call failed for lack of space: the disk is full, or a quota or the maximum file size is
+    reached.
+    """
     return error.errno in _FULL

@@ -1,4 +1,4 @@
-"""The exception for faulty F3 files and calls, and a context manager that adds the place to its message."""
+"""The exception for faulty F3 files and calls, and a context manager that prefixes its message with the location."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ import pyarrow as pa
 
 
 class F3Error(Exception):
-    """A fault and its place: a path, section, column, EncUnit or offset. The message is written for the user."""
+    """A faulty file or call. The message names the location (a path, section, column, EncUnit or offset) and is for
+    users.
+    """
 
 
 class Placed:
-    """Prefix errors raised in a `with` block with a place, such as a file or column.
+    """Prefix errors raised in a `with` block with a location, such as a file or column.
 
     Arrow's errors, `UnicodeDecodeError` and `MemoryError` become `F3Error`.
     """
@@ -28,7 +30,7 @@ class Placed:
     ) -> None:
         if isinstance(error, F3Error):
             raise type(error)(f"{self._what}: {error}") from None
-        # UnicodeDecodeError: a name that is not UTF-8.
+        # UnicodeDecodeError is raised for a name that is not UTF-8.
         if isinstance(error, pa.ArrowException | UnicodeDecodeError):
             raise F3Error(f"{self._what}: {error}") from error
         if isinstance(error, MemoryError):

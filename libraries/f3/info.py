@@ -41,9 +41,9 @@ class FileInfo:
     shared_dictionaries: int
     checksums: bool
     faults: tuple[str, ...] = ()
-    """Faults that do not prevent reading, with their places."""
+    """Faults that do not prevent reading, with their locations."""
 
     @property
     def codecs(self) -> tuple[str, ...]:
-        """Codecs of all EncUnits: 'none', 'zstd', 'lz4'."""
+        """Codecs of all EncUnits. Each is 'none', 'zstd' or 'lz4'."""
         return tuple(sorted({codec for column in self.columns for codec in column.codecs}))

@@ -1,6 +1,6 @@
 """Open F3 files and read from them.
 
-Opening reads only the end of the file; a projection reads only the metadata of its columns. Files are untrusted: counts
+Opening reads only the end of the file, and reading some columns reads only their metadata. Files are untrusted: counts
 are checked against each other before they are used, and every fault is an `F3Error`.
 """
 
@@ -66,7 +66,7 @@ def open_file(
     if not isinstance(threads, Integral) or isinstance(threads, bool) or threads < 1:
         raise F3Error(f"threads must be a whole number of at least 1 (got {threads!r})")
     source = io.open_source(path)
-    # Threads take turns in the sandbox, so more than one gains nothing.
+    # Threads take turns in the sandbox, so several threads would not be faster.
     in_sandbox = prefer == "wasm" or native.library() is None
     alone = in_sandbox or coding is not None or not source.shared_by_threads
     count = 1 if alone else int(threads)
@@ -109,10 +109,10 @@ class File:
         return int(self._group_starts[-1])
 
     def read(self, columns: Sequence[str] | None = None, rows: Rows | None = None) -> pa.Table:
-        """Return rows of the given columns as a table. Only the EncUnits that hold them are decoded.
+        """Return rows of the given columns as a table. Only EncUnits that hold these rows are decoded.
 
         Args:
-            columns: names of top-level columns, in the order wanted; None: all
+            columns: names of top-level columns, in the desired order; None: all
             rows: a slice, a range or row numbers in any order; None: all
 
         Raises:
@@ -128,10 +128,11 @@ class File:
             return pa.Table.from_arrays(made, schema=schema)
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield all rows of the given columns, one EncUnit (without columns: one row group) at a time.
+        """Yield all rows of the given columns, one EncUnit at a time, or one row group at a time if no column is
+        requested.
 
-        Memory does not grow with the number of rows: only the current EncUnits are held, or, where the file is not
-        local, their IOUnits. Raises F3Error like `read`, when the batch is due.
+        Memory does not grow with the number of rows. Only the current EncUnits are held; if the file is not local,
+        their IOUnits are held. Raises F3Error like `read`, when the affected batch is requested.
         """
         with self._placed():
             schema, nodes = self._chosen(columns)
@@ -190,7 +191,7 @@ class File:
         )
 
     def encodings(self) -> tuple[str, ...]:
-        """Return the outermost encodings of all EncUnits, sorted and distinct.
+        """Return the distinct outermost encodings of all EncUnits, sorted.
 
         A module that is not this package's appears as 'module ID'. Reads the whole file, one column of a row group at a
         time. Raises F3Error.
@@ -214,7 +215,7 @@ class File:
         try:
             return self._contents.coding.modules()
         except F3Error:
-            return {}  # The package was not built. Reading works without modules.
+            return {}  # The package's module was not built. Files can be read without it.
 
     def _encoding(self, names: Sequence[str | None], unit: EncUnit, payload: memoryview) -> str:
         name = None if unit.wasm_id is None or unit.wasm_id >= len(names) else names[unit.wasm_id]
@@ -249,7 +250,8 @@ class File:
     def _node(self, place: int) -> Node:
         if place not in self._nodes:
             if self._contents.footer.columns(0) == len(self.schema):
-                # Without nested columns a column's place is its number. This avoids walking over 10,000 columns.
+                # Without nested columns, a column's index is its physical number. This avoids a walk over 10,000
+                # columns.
                 self._nodes[place] = self._node_at(place, place)
             else:
                 first = 0

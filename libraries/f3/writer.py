@@ -1,11 +1,11 @@
 """Write F3 files.
 
 Rows arrive as Arrow data and become EncUnits, which are collected in IOUnits. An IOUnit is written as soon as it is
-full, so memory holds only the open IOUnits and, with dictionary scopes, the rows of the open scope. It does not grow
-with the size of row groups.
+full. So memory holds only the open IOUnits and, with dictionary scopes, the rows of the open scope. Memory does not
+grow with the size of row groups.
 
-`libraries.f3.encodings.coders` turns arrays into payloads; this module decides where each goes (specification sections
-1, 4 and 9).
+`libraries.f3.encodings.coders` turns arrays into payloads. This module decides where in the file each payload is stored
+(specification sections 1, 4 and 9).
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def write(
 ) -> None:
     """Write a table, a record batch or a stream of batches as one file. The parameters are those of `Writer`.
 
-    Raises F3Error if the data cannot be stored and OSError if the file cannot be written. Neither leaves a file behind.
+    Raises F3Error if the data cannot be stored and OSError if the file cannot be written. In both cases no file is
+    left.
     """
     if not isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
         raise F3Error(
@@ -88,8 +89,8 @@ def write(
 class Writer:
     """Write one file piece by piece. Use it in a `with` block, whose end completes the file.
 
-    The file gets its name only when it is complete and synced to the disk. After an error in the block, or a crash, a
-    file of that name is as it was before.
+    The file is renamed to its final name when it is complete and synced to the disk. After an error in the block, or a
+    crash, an existing file of that name is unchanged.
     """
 
     def __init__(
@@ -177,8 +178,8 @@ class Writer:
     def write_table(self, table: pa.Table) -> None:
         """Append a table.
 
-        Raises F3Error if its columns are not those of the file or values cannot be stored. The latter ends the file,
-        because some columns then have rows that others lack.
+        Raises F3Error if the table's columns are not those of the file, or if values cannot be stored. In the second
+        case nothing more can be written, because some columns then have rows that others lack.
         """
         if not isinstance(table, pa.Table):
             raise F3Error(f"table must be an Arrow table (got {type(table).__name__})")
@@ -186,7 +187,7 @@ class Writer:
             raise F3Error(f"the columns are {_names_of(table.schema)}; the file has {_names_of(self._schema)}")
         if self._out.done:
             raise F3Error("the file is complete, or was given up after an error; no rows can be added")
-        # Collected until they fill a unit: callers may append thousands of single rows.
+        # Small tables are collected until they fill a unit, because callers may append thousands of single rows.
         self._wait(table)
         if self._pending_rows < self._next_unit_rows():
             return
@@ -197,7 +198,7 @@ class Writer:
                 count = self._next_unit_rows()
                 self._write_unit(rows.slice(done, count))
                 done += count
-            # The length is given because pyarrow (26) slices a table without columns wrongly without it.
+            # Pass the length, because pyarrow (26) slices a table without columns wrongly if it is omitted.
             self._wait(rows.slice(done, rows.num_rows - done))
         except BaseException:
             self._out.abort()
@@ -215,7 +216,7 @@ class Writer:
         return pa.concat_tables(pending) if self._nodes else rows_alone(self._schema, count)
 
     def close(self) -> None:
-        """Complete the file. Without this call, or after an error, no file appears."""
+        """Complete the file. If it is not called, or after an error, no file appears."""
         if self._out.done:
             return
         try:
@@ -237,7 +238,7 @@ class Writer:
         return min(self._rows_per_unit, left)
 
     def _write_unit(self, table: pa.Table) -> None:
-        """Write rows as one unit of each column, or as several if list items or string bytes exceed a unit's limit."""
+        """Write rows as one unit per column, or as several if list items or string bytes exceed the limit of a unit."""
         if table.num_rows > 1 and not self._fits(table):
             half = table.num_rows // 2
             self._write_unit(table.slice(0, half))
@@ -256,7 +257,7 @@ class Writer:
             self._close_group()
 
     def _fits(self, table: pa.Table) -> bool:
-        """Return whether rows fit into one unit. Checks chunk by chunk, without joining the chunks."""
+        """Return whether rows fit into one unit. The check goes chunk by chunk, to avoid joining the chunks."""
         for node, column in zip(self._nodes, table.columns, strict=True):
             if column.nbytes >= MOST_UNIT_BYTES:
                 return False
@@ -269,7 +270,7 @@ class Writer:
         return True
 
     def _close_scope(self) -> None:
-        """Make the dictionaries of the scope and write the columns that waited for them."""
+        """Make the dictionaries of the scope, and write the columns that were kept until its end."""
         waiting = [column for column in self._columns if column.waiting]
         shared: list[tuple[_Column, dictionaries.Dictionary]] = []
         for column in waiting:
@@ -333,7 +334,7 @@ class Writer:
         return chunks
 
     def _write_modules(self) -> Section:
-        """Write the modules and their directory; return where the directory is."""
+        """Write the modules and their directory. Return the directory's byte range."""
         placed = [self._out.write(code) for code in self._encoder.used_modules()]
         return self._out.write(metadata.packed_modules(placed))
 
@@ -355,7 +356,9 @@ class _Column:
         self._rows = 0
 
     def add(self, piece: Piece, scope: Scope) -> None:
-        """Append the values of a unit, or keep them for their dictionary. Raises F3Error if a row exceeds a unit."""
+        """Append the values of a unit, or keep them until their dictionary is made. Raises F3Error if one row exceeds a
+        unit.
+        """
         if len(piece.values) > MOST_UNIT_ROWS:
             many = f"a row has {len(piece.values)} items; an EncUnit may have {MOST_UNIT_ROWS}"
             raise F3Error(f"column {self._node.what}: {many}")
@@ -368,8 +371,10 @@ class _Column:
             self._write(piece)
 
     def dictionary(self, *, always: bool) -> dictionaries.Dictionary | None:
-        """Return a dictionary of the waiting values; None if it would be larger than a unit may be or, unless `always`,
-        would not make the column smaller."""
+        """Return a dictionary of the kept values.
+
+        Return None if it would be larger than a unit may be. Unless `always`, also return None if it would not make the
+        column smaller."""
         with self._named():
             try:
                 build = dictionaries.build
@@ -381,17 +386,17 @@ class _Column:
         return built
 
     def _size_of(self, array: pa.Array) -> int:
-        """Return the size of an array as a separate unit, without the codec."""
+        """Return the size of an array encoded as a separate unit, without compression."""
         return len(self._encoder.encoded(array).payload)
 
     def write_plain(self) -> None:
-        """Write the waiting values without a dictionary."""
+        """Write the kept values without a dictionary."""
         self._switch(metadata.NO_DICTIONARY, None)
         for values in self._took_waiting():
             self._write(Piece(self._node, values))
 
     def write_indices(self, indices: Sequence[pa.Array], dictionary: int) -> None:
-        """Write the waiting values as indices into a shared dictionary."""
+        """Write the kept values as indices into a shared dictionary."""
         self._switch(metadata.SHARED_DICTIONARY, dictionary)
         self._took_waiting()
         for each in indices:
@@ -417,7 +422,7 @@ class _Column:
         return waiting
 
     def _switch(self, scope: int, dictionary: int | None) -> None:
-        """Start a new IOUnit if the scope changes: all units of an IOUnit have one scope."""
+        """Start a new IOUnit if the scope changes, because all units of an IOUnit have the same scope."""
         if (scope, dictionary) != (self._scope, self._dictionary):
             self.flush()
             self._open(scope, dictionary)
@@ -461,7 +466,7 @@ def _contiguous(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _message(schema: pa.Schema) -> bytes:
-    """Return the schema as files store it: an IPC message without its 8 bytes of length."""
+    """Return the schema as files store it: an IPC message without the usual 8-byte prefix."""
     return bytes(schema.serialize()[8:].to_pybytes())
 
 
@@ -471,7 +476,7 @@ def _names_of(schema: pa.Schema) -> str:
 
 
 def _checked(name: str, value: int, most: int) -> int:
-    """Return a parameter as a Python int: numpy's integers overflow when rows are counted with them."""
+    """Return a parameter as a Python int, because counting rows with numpy's integers could overflow."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise F3Error(f"{name} must be a whole number (got {value!r:.60})")
     if not 1 <= value <= most:

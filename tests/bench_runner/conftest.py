@@ -27,7 +27,10 @@ from tests.bench_runner.run.invented import chain
 HERE = Path(__file__).parent
 PLUGINS = HERE.parent / "plugins"
 WORKER_TIMEOUT_S, TEST_TIMEOUT_S = 300, 900
-"""Limit for tests that hang, not for slow ones: a worker may wait up to 90 s for writes of other processes."""
+"""These limits are for tests that hang, not for slow tests.
+
+A worker may wait up to 90 s for writes of other processes.
+"""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -44,7 +47,7 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def dataset(cache_folder: Path) -> StoredDataset:
-    """20,000 rows of `eq` with missing values, so that None and '' differ."""
+    """20,000 rows of `eq` with missing values, so that the comparison distinguishes None from ''."""
     return prepare(
         resolve("synthetic", {"int": "1", "float": "2", "str": "1", "nulls": "0.1"}, rows=20_000), cache_folder
     )
@@ -52,14 +55,14 @@ def dataset(cache_folder: Path) -> StoredDataset:
 
 @pytest.fixture(scope="module")
 def faulty() -> Iterator[None]:
-    """Register the format `faulty`, here and in workers."""
+    """Register the format `faulty`, in this process and in workers."""
     with plugins_in(PLUGINS):
         yield
 
 
 @contextmanager
 def plugins_in(folder: Path) -> Iterator[None]:
-    """Register the adapters whose distributions are in a folder, here and in workers."""
+    """Register the adapters whose distributions are in a folder, in this process and in workers."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(folder)
         patch.setenv("PYTHONPATH", os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]))
@@ -67,7 +70,7 @@ def plugins_in(folder: Path) -> Iterator[None]:
         for registry in REGISTRIES.values():
             registry.__dict__.pop("entries", None)
         yield
-    # Clear all caches, because lookups made in between saw this folder.
+    # Clear all caches, because lookups made meanwhile found the adapters of this folder.
     for registry in REGISTRIES.values():
         registry.__dict__.pop("entries", None)
 
@@ -82,12 +85,12 @@ def one_forkserver() -> Iterator[Launcher]:
 
 @pytest.fixture(scope="module")
 def launcher(faulty: None, one_forkserver: Launcher) -> Launcher:
-    """Return a launcher that all modules share, for tests that do not break it."""
+    """Return a launcher that all modules share. Tests that break their launcher use another one."""
     return one_forkserver
 
 
 class Spawning:
-    """A launcher that spawns workers of one operation and forks the others."""
+    """A launcher that spawns the workers of one operation and forks all other workers."""
 
     def __init__(self, launcher: Launcher, operation: str) -> None:
         self._launcher, self._operation = launcher, operation
@@ -123,7 +126,7 @@ def chain_of(
 
 @pytest.fixture
 def at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Treat the machine as at rest for every sample, whatever else runs."""
+    """Treat the machine as idle for every sample, whatever else runs."""
     answer = Outcome.answer
 
     def settled(outcome: Outcome, kind: type[Any]) -> Any:

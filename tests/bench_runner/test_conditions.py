@@ -1,4 +1,4 @@
-"""Conditions are declared once: all lists of them read the same rows."""
+"""Conditions are declared once, and all lists of conditions use this declaration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The questions about documents: they match their titles, and a new one is one entry."""
+"""The questions about documents match their titles, and a new question needs only one entry."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ print(result.rows)
 
 
 def test_a_new_question_is_one_entry(tmp_path: Path) -> None:
-    """The suite lists it, the operation accepts it, and its answer is verified, without other changes."""
+    """The suite then lists the question, the operation accepts it, and its answer is verified."""
     env = {**os.environ, "PYTHONPATH": str(Path(document_questions.__file__).parents[2])}
     command = [sys.executable, "-c", PLANTED]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""Texts of errors of libraries."""
+"""How errors of libraries are shown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bench_runner.errors import in_one_line
         ("panicked at /root/.cargo/src/lib.rs:5:1: index out of bounds", "panicked: index out of bounds"),
         ("overflow occurred at ../pandas/src/np_datetime.c:511", "overflow occurred"),
         ("panicked at src/lib.rs:5:1: no rows", "panicked: no rows"),
-        # Places that a user can look up stay.
+        # Positions that a user can look up are kept in the text.
         ("not found: /data/core.parquet", "not found: /data/core.parquet"),
         ("3:4 is no ratio, see docs/results.md:12", "3:4 is no ratio, see docs/results.md:12"),
     ],

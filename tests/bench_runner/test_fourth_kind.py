@@ -1,4 +1,6 @@
-"""Another kind of data is one class and its registrations: it runs, resumes and is reported, without `recommend`."""
+"""A new kind of data needs one class and its registrations. It runs, resumes and is reported; `recommend` is not
+supported.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ REGISTRATIONS = (
 
 @pytest.fixture
 def graphs() -> Iterator[None]:
-    """Register graphs as a kind of data, here and in workers."""
+    """Register graphs as a kind of data, in this process and in workers."""
     with plugins_in(PLUGINS / "fourth_kind"), pytest.MonkeyPatch.context() as patch:
         for registered in REGISTRATIONS:
             for name, value in registered.items():

@@ -1,4 +1,4 @@
-"""An error of a library about data that it cannot hold is a refusal; a broken disk and our own code stay faults."""
+"""If a library cannot store the data, its error is a refusal. Errors of a broken disk or of our code are faults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from formats.csv import CsvPandas
 
 
 def _raised(call: Callable[[], object]) -> Exception:
-    """Return the result of an error of `call`, as a save handles it."""
+    """Return the exception to which a save converts an error of `call`."""
     try:
         call()
     except REFUSING as error:

@@ -1,4 +1,4 @@
-"""The three registries as read by people: rows are in alphabetical order."""
+"""The three registries are in alphabetical order, for their human readers."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Variants and operations as values: parsed, equal to their text, and copied, pickled and stored as text."""
+"""Variants and operations are values: they are parsed from text, equal their text, and are copied, pickled and stored
+as text.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Tests that every adapter must pass, ours and those of third parties: inherit a contract and set `variant`.
+"""Tests that every adapter must pass, in this project and in third-party packages. To use a contract, inherit it and
+set `variant`.
 
-pytest explains failed assertions in test files only, so the contracts' modules are registered for it here.
+pytest explains failed assertions only in test files, so the modules of the contracts are registered for it here.
 """
 
 import pytest

@@ -53,7 +53,7 @@ class AdapterContract:
 
     @classmethod
     def built(cls) -> Any:
-        """Return the adapter without loading its library."""
+        """Return the adapter. Its library is not loaded."""
         return cls.registry.build(cls.variant)
 
     @pytest.fixture
@@ -109,7 +109,7 @@ def left_mapped(folder: Path) -> list[str]:
 
 
 def _lasting(look: Callable[[], list[str]]) -> list[str]:
-    """Return what `look` still finds after up to a second: a library's threads may close files a few ms late."""
+    """Return what `look` still finds after up to a second. The threads of a library may close files a few ms late."""
     deadline = time.monotonic() + 1.0
     while (found := look()) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -117,11 +117,11 @@ def _lasting(look: Callable[[], list[str]]) -> list[str]:
 
 
 def open_below(folder: Path) -> Iterator[str]:
-    """Yield the files below `folder` that are open now. When a save returns there must be none."""
+    """Yield the files below `folder` that are open now. When a save returns, no file may be open."""
     for entry in Path("/proc/self/fd").iterdir():
         try:
             path = os.readlink(entry)
         except FileNotFoundError:
-            continue  # the handle of this listing
+            continue  # skip the handle of this listing itself
         if path.startswith(str(folder)):
             yield path

@@ -1,7 +1,8 @@
-"""Attach DuckDB files to a reused database, for tests of hundreds of small stores that each open a file.
+"""Attach DuckDB files to a reused database. Tests of hundreds of small stores that each open a file are faster this
+way.
 
-Opening a file creates a database, which takes 20 ms of CPU time (DuckDB 2.0); attaching takes 1 ms. Tests of files left
-open, of imports, or of two handles on one file do not use this module.
+Opening a file creates a database, which takes 20 ms of CPU time (DuckDB 2.0). Attaching a file takes 1 ms. Tests of
+files left open, of imports, or of two handles on one file do not use this module.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Candidates for declarations: every ready-made loss, helper and relation, spelled as a format would write it.
+"""Candidates for declarations: all ready-made losses, helpers and relations, spelled as a format's module would write
+them.
 
-`declarations` finds out which of them fit a format.
+`declarations` determines which candidates fit a format.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _OF_WRITTEN_AS_TEXT = ("date", "time", "duration", "binary", "list", "struct", "
 
 
 class Trip(NamedTuple):
-    """One round trip that changed its column."""
+    """A round trip whose column came back changed."""
 
     kind: str
     target: str
@@ -53,19 +54,21 @@ class Trip(NamedTuple):
 
 @dataclass
 class Candidate:
-    """A declaration to try: the loss, its spelling, and the trips that it changes and explains."""
+    """A declaration to try: the loss, its spelling, and the round trips that it changes and explains."""
 
     loss: Loss
     spelled: str
-    """The name of a ready-made loss or of a helper that makes one, or a relation to write a loss around."""
+    """The name of a ready-made loss, a call of a helper that makes a loss, or a relation around which a loss is
+    written.
+    """
     is_ready: bool = False
     is_helper: bool = False
     types: tuple[str, ...] = ()
-    """Prefixes of the type names that the relation lists, if it lists any."""
+    """Prefixes of the type names that the relation lists. It is empty for relations that list no types."""
     touched: set[Trip] = field(default_factory=set)
-    """The trips whose column the loss changes."""
+    """The round trips whose column the loss changes."""
     explained: set[Trip] = field(default_factory=set)
-    """The trips whose column came back as the loss predicts."""
+    """The round trips whose column came back as the loss predicts."""
 
     def kinds_on(self, targets: Collection[str]) -> list[str]:
         """Return the kinds that the loss explains on each of these targets."""
@@ -73,7 +76,8 @@ class Candidate:
         return sorted(set.intersection(*on)) if on else []
 
     def occurs_for_all_its_kinds(self, targets: Collection[str]) -> bool:
-        """Return whether the loss occurred for every kind that its declaration would name, on the tried targets.
+        """Return whether the loss occurred for every kind that its declaration would name, on the targets that were
+        tried.
 
         Otherwise the contract would reject the declaration as stale.
         """
@@ -117,7 +121,7 @@ class Candidate:
 
 
 def merged(parts: list[Candidate]) -> Candidate:
-    """Merge relations that list types into one, with the parser of the first."""
+    """Merge relations that list types into one relation, with the parser of the first."""
     parse = parts[0].loss.relation.parse
     assert parse is not None
     types = tuple(sorted(name for part in parts for name in part.types))
@@ -129,7 +133,7 @@ def merged(parts: list[Candidate]) -> Candidate:
 
 
 def candidates(changed: Iterable[Trip]) -> Iterator[Candidate]:
-    """Yield every candidate for these trips."""
+    """Yield every candidate for these round trips."""
     yield from _ready()
     yield from _helpers()
     yield from _relations()
@@ -177,7 +181,7 @@ def _ready() -> Iterator[Candidate]:
 
 
 def _helpers() -> Iterator[Candidate]:
-    """Yield functions that make a loss from the kinds alone."""
+    """Yield the functions that make a loss from nothing but the kinds."""
     for module, content in LOSSES.items():
         for name, function in _functions(content):
             parameters = inspect.signature(function).parameters.values()
@@ -187,7 +191,9 @@ def _helpers() -> Iterator[Candidate]:
 
 
 def _relations() -> Iterator[Candidate]:
-    """Yield every ready-made relation whose only parameter is the column, in each way to compare, and units of time."""
+    """Yield the ready-made relations whose only parameter is the column, with each way to compare and each unit of
+    time.
+    """
     for module, content in RELATIONS.items():
         for name, function in _functions(content):
             if [*inspect.signature(function).parameters] != ["column"]:
@@ -207,7 +213,7 @@ def _relations() -> Iterator[Candidate]:
 
 
 def _unchanged(expect: Expect) -> Expect:
-    """Restrict a relation to results of the same type: other ways to compare apply to the stored type only."""
+    """Restrict a relation to results of the stored type, because the other ways to compare apply only to this type."""
 
     def same(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
         changed = expect(column)
@@ -224,7 +230,7 @@ def _of_types(types: tuple[str, ...], parse: Parse) -> Candidate:
 
 
 def _beginnings(arrow_type: pa.DataType) -> Iterator[str]:
-    """Yield prefixes of the type's name, from its whole family to the single type."""
+    """Yield prefixes of the type's name, from the whole family of types to the single type."""
     name = str(arrow_type)
     if pa.types.is_dictionary(arrow_type) or name == "string":
         return
@@ -241,7 +247,7 @@ def _tried(spelled: str, relation: Relation) -> Candidate:
 
 
 def _functions(content: ModuleType) -> Iterator[tuple[str, Any]]:
-    """Yield the public functions that the module defines itself."""
+    """Yield the public functions that the module itself defines."""
     for name, value in vars(content).items():
         if inspect.isfunction(value) and value.__module__ == content.__name__ and not name.startswith("_"):
             yield name, value
@@ -251,11 +257,11 @@ def _functions(content: ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def _call(name: str, *arguments: str) -> str:
-    """Return a call as an item of a tuple, on one line if it fits, otherwise with one line for each argument."""
+    """Return a call as an item of a tuple. It is on one line if it fits, else each argument is on a separate line."""
     short = f"    {name}({', '.join(arguments)}),"
     if len(short) <= _WIDTH:
         return short
-    # Safe to wrap at blanks, because no name contains one.
+    # Wrapping at blanks is safe, because no name contains a blank.
     lines = (_wrapped(f"{argument},", " " * 8, " " * 12) for argument in arguments)
     return "\n".join([f"    {name}(", *lines, "    ),"])
 

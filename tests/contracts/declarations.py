@@ -1,4 +1,4 @@
-"""Suggest declarations for a format that changes some kind of column: the ready-made losses and relations that fit.
+"""Suggest declarations for a format that changes values: the ready-made losses and relations that describe the changes.
 
 When the contract fails, its message shows lines to paste into the format's module. They are found by trying all
 ready-made declarations on the columns that came back.
@@ -25,15 +25,15 @@ from data_generator.generated.kinds import KINDS, ROWS, ColumnKind
 from tests.contracts.candidates import Candidate, Trip, candidates, imports, merged
 
 Trips = dict[str, dict[bool, fidelity.Trip]]
-"""Name of a kind -> with nulls or without -> outcome of the round trip."""
+"""Name of a kind -> whether the column has nulls -> outcome of the round trip."""
 
 _MISSED = "declared, but did not occur"
-"""Start of the message for a stale declaration, for which there is nothing to add."""
+"""Start of the message for a stale declaration. For such a message there is no line to add."""
 
 
 @dataclass
 class _Returned:
-    """The result of one round trip, to be compared with the column that losses predict."""
+    """The result of one round trip. It is compared with the column that losses predict."""
 
     table: pa.Table
     got: Any
@@ -44,7 +44,7 @@ class _Returned:
     """Losses that change the column -> whether they explain the result."""
 
     def touching(self, losses: Sequence[Loss]) -> tuple[Loss, ...]:
-        """Return the losses that change the column, in order of application, declared ones first."""
+        """Return the losses that change the column, in the order of their application. Declared losses come first."""
         column, touching = self.table["value"], ()
         for loss in (*self.declared, *losses):
             if not loss.holds_for(self.target.kind, self.target.strings, self.target.nulls):
@@ -52,7 +52,8 @@ class _Returned:
             try:
                 changed = loss.relation.expect(column)
             except Exception:
-                return *touching, loss  # a relation must not fail, so this one cannot be compared either
+                # A relation must not fail, so count the loss as touching the column: it cannot be compared either
+                return *touching, loss
             if changed is not None:
                 column = changed
                 touching = (*touching, loss)
@@ -74,11 +75,11 @@ class _Returned:
 def records(
     variant: str, adapter: TabularFormat, target: Target, folder: Path, alone: Iterable[str] = ()
 ) -> list[Fidelity]:
-    """Return what the variant does to each kind of column, as a run stores it.
+    """Return what the variant does to each kind of column, in the form that a run stores.
 
-    All kinds go into one table, except those in `alone` and those that the adapter refuses. Columns that come back with
-    undeclared changes are tried again one by one. If the table is refused, it is halved until the kinds that cause the
-    refusal are tried one by one.
+    All kinds are saved in one table, except the kinds in `alone` and those that the adapter refuses. Columns that come
+    back with undeclared changes are tried again one by one. If the table is refused, it is halved repeatedly, until the
+    kinds that cause the refusal are tried alone.
     """
     alone = {*adapter.known_faults, *alone}
     together = [kind for kind in KINDS.values() if kind.name not in alone and not _refused(adapter, kind)]
@@ -99,7 +100,7 @@ def _refused(adapter: TabularFormat, kind: ColumnKind) -> bool:
 
 
 def _trips(adapter: TabularFormat, target: Target, folder: Path, kinds: Sequence[ColumnKind]) -> Trips:
-    """Return the outcomes of the kinds that came back from one common table or from a part of it."""
+    """Return the outcomes of the kinds that came back from one common table, or from a part of this table."""
     if len(kinds) < 2:
         return {}
     found = _together(adapter, target, folder, kinds)
@@ -111,7 +112,7 @@ def _trips(adapter: TabularFormat, target: Target, folder: Path, kinds: Sequence
 
 
 def _together(adapter: TabularFormat, target: Target, folder: Path, kinds: Sequence[ColumnKind]) -> Trips | None:
-    """Return the outcomes of the kinds without errors; None if the table of all kinds is refused."""
+    """Return the outcomes of the kinds without errors, or None if the table of all kinds is refused."""
     columns = {f"{kind.name}-{nulls}": kind.table(nulls)["value"] for kind in kinds for nulls in kind.nulls}
     table = pa.table({"key": pa.array(range(ROWS), pa.int64()), **columns})
     if adapter.refusal(table.schema, table.num_rows):
@@ -138,7 +139,7 @@ def _together(adapter: TabularFormat, target: Target, folder: Path, kinds: Seque
 
 
 def report(adapter: TabularFormat, undeclared: Sequence[Fidelity], folder: Path) -> str:
-    """Return a message with one line for each kind that changed, and the declarations to add."""
+    """Return a message with one line for each kind that changed, followed by the declarations to add."""
     changes = {record.kind: f"{record.kind} (target {record.target}): {record.how}" for record in reversed(undeclared)}
     changed = [record for record in undeclared if not record.how.startswith(_MISSED)]
     lines = ["changes that are not declared, and declared ones that did not occur:", *reversed(changes.values())]
@@ -174,10 +175,10 @@ def _returned(adapter: TabularFormat, trip: Trip, folder: Path) -> _Returned:
 
 
 def _chosen(pool: list[Candidate], returned: Mapping[Trip, _Returned]) -> list[Candidate]:
-    """Return candidates that together explain as much as possible, in the order in which to declare them.
+    """Return candidates that together explain as many round trips as possible, in the order in which to declare them.
 
-    Candidates that explain a kind both with and without nulls are tried first. Otherwise one could be chosen that fits
-    only because the test data have nulls.
+    Candidates that explain a kind both with and without nulls are tried first. Other candidates may fit only because
+    the test data have nulls.
     """
     for candidate in pool:
         _try(candidate, returned)
@@ -186,7 +187,7 @@ def _chosen(pool: list[Candidate], returned: Mapping[Trip, _Returned]) -> list[C
     chosen: list[Candidate] = []
     left = set(returned)
     while usable := [each for each in usable if each.explained & left]:
-        # A candidate that changes other unexplained trips may prevent their explanation.
+        # A candidate that changes other unexplained round trips may make it impossible to explain these.
         careful = [each for each in usable if not (each.touched - each.explained) & left]
         best = max(careful or usable, key=lambda each: _worth(each, left))
         usable.remove(best)
@@ -195,21 +196,22 @@ def _chosen(pool: list[Candidate], returned: Mapping[Trip, _Returned]) -> list[C
             chosen = with_best
             left = {trip for trip in left if not returned[trip].fits(_losses(chosen))}
     for candidate in list(chosen):
-        # A later candidate may explain everything that this one does. With both declared, one would never occur.
+        # A later candidate may explain all round trips that this one explains. If both were declared, one would never
+        # occur.
         if _fitting(rest := _without(candidate, chosen), returned) == _fitting(chosen, returned):
             chosen = rest
     for candidate in list(chosen):
         chosen = max(chosen, [candidate, *_without(candidate, chosen)], key=lambda order: _fitting(order, returned))
     fitting = [trip for trip in returned if returned[trip].fits(_losses(chosen))]
     for candidate in chosen:
-        # Trips that an earlier candidate explains completely are listed with that one only.
+        # Round trips that an earlier candidate explains completely are listed only with that candidate.
         seen = {trip for trip in fitting if candidate.loss in returned[trip].touching(_losses(chosen))}
         candidate.explained = seen & candidate.touched or seen
     return [candidate for candidate in chosen if candidate.explained]
 
 
 def _try(candidate: Candidate, returned: Mapping[Trip, _Returned]) -> None:
-    """Record which trips the candidate changes, and which it explains together with the declared losses."""
+    """Record which round trips the candidate changes, and which it explains together with the declared losses."""
     for trip, came_back in returned.items():
         if candidate.loss in came_back.touching([candidate.loss]):
             candidate.touched.add(trip)
@@ -220,9 +222,9 @@ def _try(candidate: Candidate, returned: Mapping[Trip, _Returned]) -> None:
 def _with(
     best: Candidate, chosen: list[Candidate], returned: Mapping[Trip, _Returned], left: set[Trip]
 ) -> list[Candidate] | None:
-    """Insert `best` as late as possible so that everything explained so far still is, and what it explains as well.
+    """Insert `best` as late as possible, so that it explains its round trips and all others stay explained.
 
-    Relations that name types are merged into one. Returns None if no place fits.
+    Relations that name types are merged into one. Returns None if no position fits.
     """
     wanted = (returned.keys() - left) | best.explained
     trials = [[*chosen[:place], best, *chosen[place:]] for place in range(len(chosen), -1, -1)]
@@ -245,15 +247,18 @@ def _fitting(chosen: Sequence[Candidate], returned: Mapping[Trip, _Returned]) ->
 
 
 def _worth(candidate: Candidate, left: set[Trip]) -> tuple[float, ...]:
-    """Return the sort key of a candidate: first whether it explains all trips of some kind, then ready-made, helper,
-    number of kinds and trips explained, fewest other trips changed, shortest spelling."""
+    """Return the sort key of a candidate.
+
+    The criteria are, in this order: whether it explains all round trips of some kind, whether it is ready-made, whether
+    it is a helper, the number of kinds and round trips explained, few other round trips changed, and a short spelling.
+    """
     whole, explained = _whole(candidate, left), len(candidate.explained & left)
     rank = (candidate.is_ready, candidate.is_helper, len(whole), explained)
     return bool(whole), *rank, -len(candidate.touched - candidate.explained), -len(candidate.spelled)
 
 
 def _whole(candidate: Candidate, left: set[Trip]) -> set[tuple[str, str]]:
-    """Return the kinds and targets whose remaining trips the candidate explains completely."""
+    """Return the kinds and targets whose remaining round trips the candidate explains completely."""
     explained = candidate.explained & left
     return {(trip.kind, trip.target) for trip in explained} - {
         (trip.kind, trip.target) for trip in left - candidate.explained

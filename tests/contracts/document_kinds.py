@@ -1,4 +1,4 @@
-"""Kinds of documents: each has one property that a store may lose. The losses of a store name kinds."""
+"""Kinds of documents. Each has one property that a store may lose, and the declared losses of a store name kinds."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ HOSTILE_NAMES = (
         "\\u0041",
     ),
 )
-"""Field names that are syntax or reserved in SQL, paths, formats, Python or our own stores."""
+"""Field names that are syntax or reserved words in SQL, paths, formats, Python or this project's stores."""
 
 TEXTS = (
     *(

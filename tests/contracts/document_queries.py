@@ -1,4 +1,4 @@
-"""Contract of queries: a store gives the answer of the reference implementation over the same documents, or refuses
+"""Contract of queries: a store returns the answer of the reference implementation over the same documents, or refuses
 the query. `DocumentStoreContract` inherits it."""
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ Documents = list[dict[str, Any]]
 
 
 def events() -> Documents:
-    """Return similar documents, as a service writes them: some fields are missing, none changes its type."""
+    """Return similar documents, as a service writes them. Some fields are missing, but no field changes its type."""
     generator = random.Random(7)
     made = []
     for number in range(300):
@@ -100,7 +100,7 @@ VALUES = (
 
 
 def mixed(values: Sequence[Any] = VALUES) -> Documents:
-    """Return documents whose fields change type, are null or missing, and have hostile names."""
+    """Return documents whose fields change their type, are null or missing, and have names that are hard to quote."""
     generator = random.Random(11)
     made = []
     for number in range(250):
@@ -123,7 +123,7 @@ _CREATED = And((_equal("kind", "commit"), _equal("commit.operation", "create")))
 _TAGS = Unnest(("tags",), "tag")
 _MANY = 1_600_000_000_000_000 + 1_200
 _FEW = Filter(Compare(field("id"), "<", Constant(50)))
-"""Few documents, because the reference compares each one with each of many values."""
+"""Filter for few documents, because the reference implementation compares each document with many values."""
 _HOUR = Call("modulo", (Call("floor_divide", (field("time_us"), Constant(3_600_000_000))), Constant(24)))
 
 ON_EVENTS: dict[str, Plan] = {
@@ -234,7 +234,7 @@ AFTER_WRITES = (
     *("count", "distinct users", "first", "figures", "tags", "tagged", "pairs", "projected", "not", "many texts"),
     "below zero",
 )
-"""One plan of each kind of step."""
+"""Plans that together contain each kind of step."""
 
 
 def _counted(condition: Any) -> Plan:
@@ -321,18 +321,21 @@ ON_MIXED: dict[str, Plan] = {
 OF_CONTAINERS = {name for name in ON_MIXED if "anything" in name} | {
     *("groups of wholes", "distinct items", "distinct fields of items", "groups of items"),
 }
-"""Queries that a store may refuse: arrays, objects and doubles in groups and sums."""
+"""Queries that a store may refuse: groups by arrays or objects, and groups and sums of doubles."""
 
 
 NAMES_AT_A_TIME = 11
 
 LITTLE_BYTES = 4_096
-"""Upper limit of bytes read where nothing but the counter itself is read."""
+"""Upper limit of the bytes that are read if nothing but the I/O counter itself is read."""
 
 
 @cache
 def _answer(plan: str, documents: bytes) -> list[dict[str, Any]]:
-    """Return the reference's answer over documents in MessagePack, cached because all stores share these queries."""
+    """Return the reference answer over documents in MessagePack.
+
+    It is cached, because all stores get the same queries.
+    """
     return run_over_documents(msgspec.msgpack.decode(documents), from_json(plan))
 
 
@@ -345,12 +348,12 @@ def _or_error(made: Callable[[], Any]) -> Any:
 
 
 def _stores(adapter: DocumentStoreAdapter, *kinds: str) -> bool:
-    """Return whether documents of these kinds can be stored, with or without a loss."""
+    """Return whether documents of these kinds can be stored, possibly with a loss."""
     return not any(loss.view is None for loss in adapter.losses if loss.kinds & set(kinds))
 
 
 def _keeps(adapter: DocumentStoreAdapter, *kinds: str) -> bool:
-    """Return whether documents of these kinds are stored without a loss."""
+    """Return whether documents of these kinds can be stored without a loss."""
     return not any(loss.kinds & set(kinds) for loss in adapter.losses)
 
 
@@ -369,7 +372,7 @@ class DocumentQueries:
         location: Path,
         losses: Sequence[DocumentLoss] = (),
     ) -> tuple[dict[str, str], dict[str, str]]:
-        """Return wrong answers and refusals, each by the plan's name."""
+        """Return the wrong answers and the refusals, each by the plan's name."""
         adapter.begin(location)
         adapter.ingest([documents], location)
         handle = adapter.open(location)
@@ -404,7 +407,8 @@ class DocumentQueries:
         documents = mixed()
         allowed = set(OF_CONTAINERS)
         if losses:
-            # Such a store refuses queries that distinguish null from missing; the others get documents without nulls.
+            # A store with such a loss gets documents without nulls, and may refuse queries that distinguish null from
+            # missing.
             documents = [without_nulls(document) for document in documents]
             allowed |= {
                 *("exists", "missing", "null", "is null", "number's name", "within", "items' fields", "null items"),
@@ -420,7 +424,9 @@ class DocumentQueries:
     def test_prepare_reads_nothing_that_another_handle_has_learned(
         self, adapter: DocumentStoreAdapter, location: Path
     ) -> None:
-        """Cold calls use such a handle, so `prepare` must not read the queried data beforehand (rule 14)."""
+        """A cold call uses a handle that learned from another one, so `prepare` must not read the queried data (rule
+        14).
+        """
         documents = [{"id": number, "kind": "k", "time_us": number % 50, "text": "x" * 99} for number in range(3_000)]
         adapter.ingest([documents], location)
         plan = to_json(Plan((Filter(Compare(field("time_us"), "<", Constant(3))), Count())))
@@ -468,7 +474,7 @@ class DocumentQueries:
     def test_hostile_names_are_field_names_in_queries(
         self, of_arrays: bool, adapter: DocumentStoreAdapter, location: Path
     ) -> None:
-        """Use a few names at a time: engines take longer for each field, the more fields there are."""
+        """Only a few names are used at a time, because engines take longer per field if there are many fields."""
         for first in range(0, len(HOSTILE_NAMES), NAMES_AT_A_TIME):
             names = HOSTILE_NAMES[first : first + NAMES_AT_A_TIME]
             documents: Documents = [
@@ -515,7 +521,7 @@ class DocumentQueries:
     def test_an_index_is_reported_by_every_handle_and_used_for_its_path_only(
         self, adapter: DocumentStoreAdapter, location: Path
     ) -> None:
-        """The store reports whether a query uses an index; figures of index scans rely on that."""
+        """The store reports whether a query uses an index. Figures of index scans rely on this report."""
         documents = [{"id": number, "at": {"n": number, "m": number}} for number in range(2_000)]
         adapter.ingest([documents], location)
         handle = adapter.open(location)
@@ -543,7 +549,7 @@ class DocumentQueries:
             handle.index(path)
             handle.index(path)
         held = {document["id"]: document for document in events()}
-        # The store must not cache that no document has this field.
+        # The store must not remember that no document had this field.
         of_new = to_json(Plan((Filter(_equal("new", 6)), Count())))
         assert handle.query(of_new) == [{"count": 0}]
         changed = [

@@ -59,7 +59,7 @@ PATHS: dict[str, list[FieldPath]] = {
 }
 
 SOME = 4
-"""Every fourth kind is also tested as lines."""
+"""Every fourth kind is also tested as JSON lines."""
 SHARED = "from document_stores.registry import DOCUMENT_STORES"
 
 LOADS_NOTHING = """
@@ -115,7 +115,7 @@ def found(handle: DocumentHandle, paths: list[FieldPath] | None = None) -> Docum
 
 
 def needs_dicts(kind: str) -> bool:
-    """Return whether JSON has no notation for the values of this kind."""
+    """Return whether values of this kind have no JSON notation."""
     return kind in ("not finite", "binary")
 
 
@@ -133,7 +133,9 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
     def stored(
         self, adapter: DocumentStoreAdapter, documents: Documents | Iterable[Batch], location: Path
     ) -> Iterator[DocumentHandle]:
-        """Store documents, or batches of documents, and give an open handle; a store's server is started once."""
+        """Store documents, or batches of documents, and yield an open handle. A server is started if the store needs
+        one.
+        """
         batches = list(documents)
         adapter.begin(location)
         try:
@@ -158,14 +160,15 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
         self, way: str, adapter: DocumentStoreAdapter, location: Path, subtests: pytest.Subtests
     ) -> None:
         for number, kind in enumerate(KINDS):
-            # Dicts can hold every kind. Stores convert lines to dicts or dicts to lines, so some kinds suffice.
+            # Every kind can be given as dicts. Stores convert lines to dicts or dicts to lines, so a few kinds suffice
+            # for lines.
             if way == "lines" and (needs_dicts(kind) or number % SOME):
                 continue
             with subtests.test(kind):
                 self.comes_back(kind, way, adapter, location.with_name(f"{number}{adapter.suffix}"))
 
     def comes_back(self, kind: str, way: str, adapter: DocumentStoreAdapter, location: Path) -> None:
-        """Check one kind of documents, given as "dicts" or "lines"."""
+        """Check that one kind of documents, given as "dicts" or "lines", comes back."""
         documents = KINDS[kind]
         losses = self.losses_of(adapter, kind)
         batches: list[Batch] = [lines_of(documents)] if way == "lines" else [documents]
@@ -397,7 +400,7 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
             place = location.with_name(f"{number}{adapter.suffix}")
             with subtests.test(name):
                 if adapter.checks_lines:
-                    # Among millions of lines the user needs the number of the malformed one.
+                    # The user needs the number of the malformed line, because a file may have millions of lines.
                     named = "document 1" if name == "not UTF-8" else ""
                     with pytest.raises(RefusedData, match=named):
                         adapter.ingest([text], place)
@@ -436,13 +439,17 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
     def test_reads_unseen_is_declared_if_and_only_if_read_calls_miss_bytes(
         self, adapter: DocumentStoreAdapter, location: Path
     ) -> None:
-        """Read everything: otherwise a mapped store would look like one that answers from its own memory."""
+        """Read all documents.
+
+        Otherwise a memory-mapped store would look like a store that answers from its own memory.
+        """
         numbers = random.Random(5)
         adapter.ingest([[{"id": n, "text": numbers.randbytes(60).hex()} for n in range(3_000)]], location)
         before = rchar()
         handle = adapter.open(location)
         found(handle)
-        # Before `close`: the bytes that a server reads reach the counters of this process only when the server ends.
+        # Read the counter before `close`. When a server ends, the bytes that it read are added to this process's
+        # counters.
         asked = rchar() - before
         handle.close()
         least = 3_000 * 60 / 2
@@ -506,7 +513,7 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
 
 
 def _text(value: Any) -> str:
-    """Return the same text for identical values, whatever the order of their fields."""
+    """Return a text that is the same for identical values, whatever the order of their fields."""
     if isinstance(value, dict):
         return repr(sorted((name, _text(inner)) for name, inner in value.items()))
     return repr([_text(item) for item in value]) if isinstance(value, list) else repr(value)

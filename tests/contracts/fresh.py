@@ -1,7 +1,7 @@
-"""Fresh interpreters, forked from one that has executed given imports and nothing else.
+"""Fresh interpreters, forked from a process that has executed the given imports and nothing else.
 
-What a library imports during a timed call shows only in a process that has not imported it before. Starting such a
-process takes most of a second, nearly all of it for modules that all adapters share.
+To see what a library imports during a timed call, a test needs a process that has not imported it before. Starting such
+a process takes most of a second, nearly all of it to import modules that all adapters share. Forking avoids this.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ for line in sys.stdin:
 
 @cache
 def _forking(imports: str, path: str) -> subprocess.Popen[str]:
-    """Start one process for each search path: only tests of a third party's package have it on their path."""
+    """Return the process to fork from. Each search path needs another process, because some tests add
+    packages to the path.
+    """
     started = subprocess.Popen(
         [sys.executable, "-c", _FORKING, imports],
         stdin=subprocess.PIPE,
@@ -58,7 +60,7 @@ def _forking(imports: str, path: str) -> subprocess.Popen[str]:
 
 
 def run_fresh(imports: str, code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run Python code in a process that has executed `imports` and none of our other modules."""
+    """Run Python code in a process that has executed `imports` and no other import of this project."""
     forking = _forking(imports, os.pathsep.join([str(ROOT), *(entry for entry in sys.path if entry)]))
     assert forking.stdin is not None
     assert forking.stdout is not None

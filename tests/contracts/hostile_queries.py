@@ -1,5 +1,7 @@
-"""Plans and documents that break translations to other query languages: NULs in texts, nulls and missing fields, names
-that are keywords, and nested expressions. Used by tests/contracts/document_queries.py."""
+"""Plans and documents that break careless translations to other query languages.
+
+They contain NULs in texts, nulls and missing fields, names that are keywords, and nested expressions.
+tests/contracts/document_queries.py uses them."""
 
 from __future__ import annotations
 
@@ -135,7 +137,7 @@ def texts_with_nul() -> Documents:
 
 
 def without_what_json_lacks(value: Any) -> Any:
-    """Replace values that JSON has no notation for."""
+    """Replace values that have no JSON notation."""
     if isinstance(value, dict):
         return {name: without_what_json_lacks(inner) for name, inner in value.items()}
     if isinstance(value, list):
@@ -162,11 +164,11 @@ def _deep(depth: int) -> dict[str, Plan]:
 
 
 DEEP = _deep(2) | _deep(10) | _deep(30) | _deep(60)
-"""Nested plans: their SQL is many times as long as the plan, or not possible."""
+"""Nested plans. Their SQL is many times as long as the plan, or cannot be written at all."""
 
 
 def named_by(names: Iterable[str], of_arrays: bool) -> dict[str, Plan]:
-    """Return plans with these names as fields and items; the fields are arrays of objects, or numbers."""
+    """Return plans that use these names for fields and items. The fields are arrays of objects, or numbers."""
     plans = {}
     for name in names:
         here, within, item = Field((name,)), Field(("in", name)), Field(("x",), name)

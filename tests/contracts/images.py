@@ -30,10 +30,10 @@ from tests.contracts.fresh import run_fresh
 from tests.contracts.projection import rchar
 
 EACH_LOWER_DB = 10.0
-"""How far a single image may be below `least_psnr_db`, which is declared for all images together."""
+"""How far the PSNR of a single image may be below `least_psnr_db`, which is declared for all images together."""
 
 LABELS = (7, -1, 3, 3, 2**31 + 5, 0, 2**63 - 1, -(2**63), 9)
-"""Neither sorted nor distinct, and beyond 32 bits."""
+"""Labels that are neither sorted nor distinct, and exceed 32 bits."""
 
 NUMBERS = {
     "one": [7],
@@ -121,12 +121,12 @@ def with_labels(arrays: list[np.ndarray]) -> Images:
 
 
 def colour() -> Images:
-    """Return RGB images of one shape."""
+    """Return RGB images that all have the same shape."""
     return with_labels([photograph((32, 32, 3), seed) for seed in range(40)])
 
 
 def grey() -> Images:
-    """Return grey images of one shape with odd sides."""
+    """Return grey images that all have the same shape, with odd sides."""
     return with_labels([photograph((17, 23), seed) for seed in range(40)])
 
 
@@ -135,7 +135,7 @@ SHAPES: tuple[tuple[int, ...], ...] = (
     (1, 1),
     (1, 1, 3),
     (7, 11),
-    # As many bytes as the one before it, but another shape.
+    # This shape has as many bytes as the one before it.
     (11, 7),
     (13, 5, 3),
     (1, 97, 3),
@@ -146,12 +146,14 @@ SHAPES: tuple[tuple[int, ...], ...] = (
 
 
 def mixed() -> Images:
-    """Return grey and RGB images, from one pixel to more than a buffer of 64 KiB."""
+    """Return grey and RGB images. The smallest has one pixel, the largest exceeds a buffer of 64 KiB."""
     return with_labels([photograph(shape, seed) for seed, shape in enumerate(SHAPES * 3)])
 
 
 def many() -> Images:
-    """Return enough images to reveal numbers ordered as text or by their lowest byte. Neighbours differ in value."""
+    """Return so many images that numbers ordered as text, or by their lowest byte, are noticed. Neighbours differ in
+    value.
+    """
     return Images(
         [np.full((2, 3), place * 97 % 251, np.uint8) for place in range(334)],
         [place * 31 % 1_009 - 500 for place in range(334)],
@@ -176,7 +178,7 @@ def psnr_db(stored: list[np.ndarray], found: list[np.ndarray]) -> float:
 
 
 def same(stored: Images, found: Images, least_psnr_db: float | None) -> None:
-    """Assert that labels, shapes and dtypes are equal, and pixels as well or within the declared bound of the loss."""
+    """Assert that labels, shapes and dtypes are equal, and that pixels are equal or within the declared loss."""
     assert found.labels == stored.labels
     assert {type(label) for label in found.labels} <= {int}
     assert [array.shape for array in found.arrays] == [array.shape for array in stored.arrays]
@@ -338,7 +340,7 @@ class ImageStorageContract(AdapterContract):
             sizes = [len(batch.arrays) for batch in found]
             assert sizes[:-1] == [count] * (len(found) - 1)
             assert 0 not in sizes
-            # Compared at the end, because later batches must not change earlier ones.
+            # Compare at the end, because later batches must not change earlier ones.
             all_of_them = Images([], [])
             for batch in found:
                 all_of_them.arrays.extend(batch.arrays)
@@ -393,7 +395,7 @@ class ImageStorageContract(AdapterContract):
         files = [path.stat() for path in found if path.is_file()]
         os.sync()
         assert sum(file.st_size for file in files) > 0
-        # In a file with holes far fewer bytes are allocated than its size.
+        # A sparse file has far fewer allocated bytes than its size.
         assert all(file.st_blocks * 512 >= file.st_size * 0.9 - 4096 for file in files)
 
     def test_saves_again_at_another_place(self, adapter: ImageStorage, place: Path) -> None:

@@ -1,6 +1,8 @@
-"""Contract of tabular formats that offer `project`: some columns, in the requested order, equal to those of `read`.
+"""Contract of tabular formats that offer `project`: the requested columns, in the requested order, equal those of
+`read`.
 
-`TabularFormatContract` inherits it and brings the fixtures. Tests of calls that the format does not offer are removed.
+`TabularFormatContract` inherits it and provides the fixtures. Tests of calls that the format does not offer are
+removed.
 """
 
 from __future__ import annotations
@@ -27,10 +29,10 @@ from data_generator.generated.kinds import KINDS
 from tests.contracts.adapters import AdapterContract, left_open, only_for
 
 ODD_NAMES = ("with blank", 'quo"ted', "apo'strophe", "com,ma", "[bracket]", "Größe", "列", "SELECT")
-"""Column names that are keywords or syntax of some language, or not in Latin letters."""
+"""Column names that are keywords or syntax of some language, or that use non-Latin letters."""
 
 ROW_BY_ROW = frozenset({"avro", "csv", "excel", "hdf5-pytables", "hdf5-table", "json", "sqlite-table"})
-"""Formats stored by rows: reading one column reads the whole file."""
+"""Formats that store tables by rows. Reading one column reads the whole file."""
 
 LARGE_COLUMNS, LARGE_ROWS = 20, 50_000
 
@@ -48,7 +50,7 @@ def mixed_table() -> pa.Table:
 
 
 def of_names(adapter: TabularFormat, names: Sequence[str]) -> pa.Table:
-    """Return two rows of integers in columns of these names, without the names that the format refuses."""
+    """Return two rows of integers in columns of these names. Names that the format refuses are left out."""
     table = pa.table({"plain": [0, 1]})
     for number, name in enumerate(names, start=1):
         wider = table.append_column(name, [[number, number + 1]])
@@ -68,7 +70,7 @@ def opened(adapter: TabularFormat, location: Path) -> Iterator[Any]:
 
 
 def assert_same(read: Any, projected: Any, columns: Sequence[str]) -> None:
-    """Assert that these columns of `read` and the result of `project` agree in names, types, values and order."""
+    """Assert that these columns of `read` equal the result of `project` in names, types, values and order."""
     if isinstance(read, pd.DataFrame):
         pd.testing.assert_frame_equal(read[list(columns)], projected, check_exact=True)
         return
@@ -78,7 +80,7 @@ def assert_same(read: Any, projected: Any, columns: Sequence[str]) -> None:
 
 
 def rchar() -> int:
-    """Return the bytes that this process has requested from the system in read calls so far."""
+    """Return the number of bytes that this process has requested in read calls so far."""
     return int(Path("/proc/self/io").read_text().split()[1])
 
 
@@ -140,7 +142,7 @@ class ProjectionContract(AdapterContract):
         table = of_names(adapter, ODD_NAMES)
         self.stored_table(adapter, target, table, location)
         read = self.given(adapter, target, adapter.read(location))
-        # A reader may return another name than the stored one; that name is then requested.
+        # A reader may return a different name than the stored one. The test then requests the returned name.
         names = list(read.columns) if isinstance(read, pd.DataFrame) else read.column_names
         assert len(names) == table.num_columns
         with opened(adapter, location) as project:
@@ -174,7 +176,7 @@ class ProjectionContract(AdapterContract):
             for start in range(3):
                 few = table.column_names[start::3]
                 assert_same(read, self.given(adapter, target, project(few)), few)
-            # Some readers keep the file's order when the requested names are in alphabetical order.
+            # Some readers ignore the requested order and keep the file's order if the requested names are alphabetical.
             for columns in (sorted(table.column_names), sorted(table.column_names)[::-2]):
                 assert_same(read, self.given(adapter, target, project(columns)), columns)
 

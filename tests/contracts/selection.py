@@ -1,7 +1,8 @@
 """Contract of tabular formats that take rows by number, scan with a predicate, or append.
 
-`TabularFormatContract` inherits it and brings the fixtures. Tests of calls that the format does not offer are removed.
-Results of `take` and `scan` are compared with the result of `read`, so all must change values in the same way.
+`TabularFormatContract` inherits it and provides the fixtures. Tests of calls that the format does not offer are
+removed. Results of `take` and `scan` are compared with the result of `read`, so all three must change values in the
+same way.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ PREDICATES = {
 
 @contextmanager
 def opened_rows(adapter: TabularFormat, location: Path) -> Iterator[Any]:
-    """Open the stored copy for rows, give its `take`, and close it afterwards."""
+    """Open the stored copy for taking rows, yield its `take`, and close it afterwards."""
     handle = adapter.open_rows(location)
     try:
         yield handle.take
@@ -232,7 +233,7 @@ class SelectionContract(AdapterContract):
 
     @only_for(lambda adapter: adapter.offers.sharing is not None)
     def test_streams_each_get_their_own_rows(self, adapter: TabularFormat, place: Path) -> None:
-        """The streams share one handle or have one each, as the adapter declares."""
+        """The streams share one handle or have one handle each, as the adapter declares."""
         location = self.stored_copy(adapter, mixed_table(), place)
         read = as_arrow(adapter, adapter.read(location))
         shared = adapter.open_rows(location) if adapter.offers.sharing is Sharing.ONE else None
@@ -257,7 +258,7 @@ class SelectionContract(AdapterContract):
     def test_reads_unseen_is_declared_if_and_only_if_read_calls_miss_bytes(
         self, adapter: TabularFormat, place: Path
     ) -> None:
-        """Use calls that need every byte: otherwise a mapped file would look like a call that reads little."""
+        """The calls need every byte. Otherwise a memory-mapped file would look like a call that reads little."""
         numbers = np.random.default_rng(5)
         table = pa.table({f"c{column}": numbers.random(6_000) for column in range(2)})
         location = self.stored_copy(adapter, table, place)
@@ -272,8 +273,8 @@ class SelectionContract(AdapterContract):
             before = rchar()
             call()
             seen.append(rchar() - before)
-        # The size of the values, if smaller than the files: an index need not be read. Half of it, because the library
-        # may keep some bytes of the first call.
+        # The call reads at least the values, or the files if these are smaller. An index need not be read. Half of this
+        # is accepted, because the library may keep some bytes of the first call.
         least = min(table.nbytes, sum(path.stat().st_size for path in files_below(location))) / 2
         assert all(asked > least for asked in seen) != adapter.reads_unseen, (seen, least)
 

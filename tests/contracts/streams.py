@@ -1,7 +1,7 @@
 """Contract of tabular formats that read or save batch by batch.
 
-`TabularFormatContract` inherits it and brings the fixtures. Tests of calls that the format does not offer are removed.
-Batches are compared with the result of `read`, so both must change values in the same way.
+`TabularFormatContract` inherits it and provides the fixtures. Tests of calls that the format does not offer are
+removed. Batches are compared with the result of `read`, so both must change values in the same way.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOSES_NO_ROWS = {
     ("hdf5-table", "pandas"): "nothing is written, and read_hdf finds no table",
     ("json", "polars"): "read_ndjson finds no columns in a file without lines",
 }
-"""Format and engine -> why a table without rows does not come back as one."""
+"""Format and engine -> the reason why a table without rows is not read back as such a table."""
 
 
 class PlantedFault(Exception):
@@ -39,7 +39,7 @@ class PlantedFault(Exception):
 
 
 def nulls_table(rows: int = 700) -> pa.Table:
-    """Return a table whose first nulls come late: a reader must not infer nullability from the first batch."""
+    """Return a table whose first nulls occur late, so that a reader must not infer nullability from the first batch."""
     some = range(rows)
     return pa.table(
         {
@@ -104,7 +104,7 @@ class StreamContract(AdapterContract):
         return location, as_arrow(adapter, adapter.read(location))
 
     def taken(self, adapter: TabularFormat, place: Path) -> dict[str, tuple[pa.Table, Path, pa.Table]]:
-        """Return, for each of TABLES that the format accepts: the table, its location and what `read` returns."""
+        """Return each table of TABLES that the format accepts, with its location and the result of `read`."""
         found = {}
         for name, table in TABLES.items():
             if adapter.refusal(table.schema, table.num_rows) or (name == "nulls" and not adapter.takes_masked):

@@ -39,11 +39,14 @@ HOSTILE_NAMES = (
     *("a\0b", 'a"b', "a'b", "a`b", "[a]", "{a}", "null", "select", "index", "__index_level_0__", "rowid", "filename"),
     *("é", "e\u0301", "日本", "𝄞", "x" * 300),
 )
-"""Column names: empty, padded, equal but for case, reserved, or with characters that are syntax somewhere."""
+"""Column names that are empty, padded, equal except for case, reserved, or contain characters with a special
+meaning.
+"""
 
 _SPOILING: dict[str, set[str]] = {}
-"""Format, or family of formats such as hdf5 -> kinds of columns that an earlier variant refused or changed without
-declaring it. Later variants try these alone, which saves the search for them."""
+"""Format, or family of formats such as hdf5 -> kinds of columns that an earlier variant refused or changed undeclared.
+
+Later variants try these kinds in separate tables, which saves the search for them."""
 
 SHARED = """
 import pyarrow as pa
@@ -92,7 +95,7 @@ def ordinary_table(rows: int = 2_000) -> pa.Table:
 
 
 def _is_mapped_from(result: Any, folder: Path) -> bool:
-    """Return whether some buffer of the result is mapped from a file below the folder."""
+    """Return whether at least one buffer of the result is mapped from a file below the folder."""
     stored = [(start, end) for start, end, path in file_mappings() if path.startswith(str(folder))]
     return any(
         address < end and start < address + size_bytes
@@ -103,8 +106,9 @@ def _is_mapped_from(result: Any, folder: Path) -> bool:
 
 @pytest.mark.filterwarnings("ignore")
 class SettingContract(AdapterContract):
-    """Contract of a variant that differs from a tested one only in a setting that changes no values, such as a codec.
-    Inherit it and set `variant`."""
+    """Contract of a variant that differs from a tested variant only in a setting that does not change values.
+
+    An example is a codec. Inherit it and set `variant`."""
 
     registry: ClassVar[Registry] = FORMATS
 
@@ -129,7 +133,7 @@ class SettingContract(AdapterContract):
     def test_an_ordinary_table_comes_back_and_leaves_nothing(
         self, adapter: TabularFormat, target: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        # Some readers treat a folder called name=value as a column, or replace stored values by it.
+        # Some readers treat a folder called name=value as a column, or overwrite stored values with it.
         place, working, temporary = (tmp_path / name for name in ("i=7/new=3", "working", "temporary"))
         for folder in (place, working, temporary):
             folder.mkdir(parents=True)
@@ -140,7 +144,7 @@ class SettingContract(AdapterContract):
         assert list(open_below(place)) == []
         result = self.read(adapter, target, location)
         assert _is_mapped_from(result, place) == (
-            # Text and booleans of a DataFrame are always copies, so some buffers of a mapped variant are private.
+            # Text and booleans of a DataFrame are always copies, so a mapped variant has some private buffers too.
             adapter.values.get("mapped") == "true" and adapter.values["codec"] == "none"
         )
         assert verify.compare(ordinary_table(), result, target, adapter.losses).problems == ()
@@ -185,8 +189,9 @@ class SettingContract(AdapterContract):
 
 
 class WholeTableContract(SettingContract):
-    """Contract of saving and reading all kinds of columns. It suffices for a variant that shares its calls for parts of
-    a table with a tested one. Inherit it and set `variant`."""
+    """Contract of saving and reading all kinds of columns. Inherit it and set `variant`.
+
+    It suffices for a variant whose calls for parts of a table are those of a variant with the full contract."""
 
     @pytest.fixture(scope="class")
     def outcomes(self, request: pytest.FixtureRequest, tmp_path_factory: Any) -> dict[str, list[Fidelity]]:
@@ -197,7 +202,8 @@ class WholeTableContract(SettingContract):
         for target in TARGETS:
             targets.apply_strings(target)
             folder = tmp_path_factory.mktemp("kinds")
-            # Kinds that are refused with one target or variant are likely to be refused with the other.
+            # Kinds that are refused with one target or variant are likely to be refused with other targets and
+            # variants.
             alone = _SPOILING.setdefault(adapter.format.partition("-")[0], set())
             found[target.kind] = declarations.records(request.cls.variant, adapter, target, folder, alone)
             spoiling = (fidelity.REFUSED, fidelity.ERROR)

@@ -1,4 +1,4 @@
-"""The lines that the contract suggests for undeclared changes can be pasted, and then the contract passes."""
+"""The lines that the contract suggests for undeclared changes can be pasted, and the contract then passes."""
 
 import ast
 from pathlib import Path
@@ -21,13 +21,13 @@ ARROW, PANDAS = Target("arrow"), Target("pandas")
 
 
 class Undeclared(CsvPyarrow):
-    """CSV by pyarrow without declared losses."""
+    """CSV by pyarrow, without its declared losses."""
 
     losses: ClassVar = ()
 
 
 class RowsReversed(Undeclared):
-    """A format whose fault, reversed rows, no relation describes."""
+    """A format that reverses the rows. No relation describes this fault."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,8 +38,10 @@ class RowsReversed(Undeclared):
 
 
 class WritesTimes(TabularFormat):
-    """A format that keeps tables in memory. It returns dates and times as text, timestamps with a zone in microseconds
-    and UTC, and categories as plain values."""
+    """A format that keeps tables in memory and changes some types.
+
+    It returns dates and times as text, timestamps with a zone in microseconds and UTC, and categories as plain values.
+    """
 
     format = "writes-times"
     engine = "dict"
@@ -89,7 +91,7 @@ def undeclared(adapter: TabularFormat, folder: Path, *also: Target) -> list[Fide
 
 
 def paste(said: str, adapter: TabularFormat) -> str:
-    """Execute the suggested lines, set the adapter's losses by them, and return the lines."""
+    """Execute the suggested lines, set the adapter's losses from them, and return the lines."""
     start = said.index("from ", said.index("Paste those"))
     lines = said[start : said.index("\n)", start) + 2]
     names: dict[str, Any] = {}
@@ -108,7 +110,7 @@ def adapter() -> Undeclared:
 def test_pasted_lines_declare_every_change_and_are_found_with_few_comparisons(
     adapter: Undeclared, of_csv: list[Fidelity], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Few comparisons, because a developer waits for the failing test."""
+    """Few comparisons matter, because a developer waits for the message of the failing test."""
     compared = []
     compare = verify.compare
     with monkeypatch.context() as counting:
@@ -133,7 +135,7 @@ def test_pasted_lines_run_unchanged_and_use_helpers_and_the_types_that_occurred(
     assert imported == {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - {"losses", "frozenset"}
     assert "    shared.written_as_text(" in lines
     assert 'expect=written.of_types("date32", "time64")' in lines
-    # It would fit the columns with nulls, but leave dates without nulls undeclared.
+    # This candidate would fit the columns with nulls, but leave dates without nulls undeclared.
     assert "anything_with_nulls" not in lines
     assert "    text.timestamps(" in lines
     assert "Loss(" not in lines

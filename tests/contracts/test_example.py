@@ -1,4 +1,4 @@
-"""A third party's format, found through an entry point, passes the contract; docs/adding.md shows it."""
+"""A third-party format, found through an entry point, passes the contract. docs/adding.md shows the format."""
 
 import os
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ class _Installed(TabularFormatContract):
 
     @pytest.fixture(autouse=True, scope="class")
     def _installed(self, request: pytest.FixtureRequest) -> Iterator[None]:
-        """Simulate `pip install example-format` for this process and its children."""
+        """Simulate `pip install example-format`, for this process and its children."""
         before = os.environ.get("PYTHONPATH")
         with pytest.MonkeyPatch.context() as patch:
             patch.syspath_prepend(str(EXAMPLE))

@@ -1,6 +1,6 @@
-"""A third party's document store, found through an entry point, passes the contract; docs/adding.md links it.
+"""A third-party document store, found through an entry point, passes the contract. docs/adding.md links to the store.
 
-Also tests the functions by which the contract compares documents.
+This module also tests the functions with which the contract compares documents.
 """
 
 import os
@@ -32,7 +32,7 @@ class TestExampleStore(DocumentStoreContract):
 
     @pytest.fixture(autouse=True, scope="class")
     def _installed(self, request: pytest.FixtureRequest) -> Iterator[None]:
-        """Simulate `pip install example-store` for this process and its children."""
+        """Simulate `pip install example-store`, for this process and its children."""
         before = os.environ.get("PYTHONPATH")
         with pytest.MonkeyPatch.context() as patch:
             patch.syspath_prepend(str(EXAMPLE))

@@ -1,6 +1,6 @@
-"""A document store that misbehaves on request: one JSON file, and a dict in memory while it is open.
+"""A document store that misbehaves on request. It stores one JSON file, and keeps a dict in memory while it is open.
 
-The setting `fault` selects what goes wrong.
+The setting `fault` selects the fault.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ FAULTS = (
 
 
 class FaultyDocuments(DocumentStoreAdapter):
-    """A folder with one file of all documents."""
+    """A folder with one file that contains all documents."""
 
     format = "faulty-documents"
     engine = None
@@ -136,7 +136,7 @@ class Handle(DocumentHandle):
         yield found
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """Look the keys up in the dict."""
+        """Look up the keys in the dict."""
         found = [self._there.get(key) for key in keys]
         if self._fault == "get_in_other_order":
             found.reverse()
@@ -147,19 +147,19 @@ class Handle(DocumentHandle):
         return found
 
     def prepare(self, plan: str) -> None:
-        """Remember the plan; with `reads_the_file_to_prepare` read the whole file as well."""
+        """Remember the plan. With `reads_the_file_to_prepare`, also read the whole file."""
         if self._fault == "reads_the_file_to_prepare" and plan not in self._prepared:
             self._path.read_bytes()
         self._prepared.add(plan)
 
     def learn_from(self, other: DocumentHandle) -> None:
-        """Copy the plans that `other` was prepared for."""
+        """Copy the plans for which `other` was prepared."""
         assert isinstance(other, Handle)
         self._prepared = set(other._prepared)
 
     def query(self, plan: str) -> list[dict[str, Any]]:
-        """Return the reference's answer, or a wrong one with some faults."""
-        # Not in the priming calls, which have fewer documents and other plans than the measured ones.
+        """Return the reference answer, or a wrong answer if the fault says so."""
+        # Priming calls are exempt. They have fewer documents and other plans than the measured calls.
         strict = self._fault == "answers_what_it_was_prepared_for_alone" and len(self._there) > DOCUMENTS.primer_rows
         if strict and plan not in self._prepared:
             raise ValueError("a query without prepare")
@@ -170,7 +170,7 @@ class Handle(DocumentHandle):
             return self._answers[plan]
         documents: list[Document] = list(self._there.values())
         if self._fault == "drops_nulls":
-            # Like a table that leaves missing and null fields out of its groups.
+            # This imitates a table that leaves missing and null fields out of its groups.
             documents = [document for document in documents if "commit" in document]
         if self._fault == "counts_one_less" or (self._fault == "changes_when_asked_again" and self._asked > 3):
             documents = documents[:-1]
@@ -182,7 +182,7 @@ class Handle(DocumentHandle):
         return self._answers[plan]
 
     def upsert(self, batch: Batch) -> None:
-        """Insert or replace documents; with `lost_upsert` existing ones stay unchanged."""
+        """Insert or replace documents. With `lost_upsert`, existing documents stay unchanged."""
         assert isinstance(batch, bytes)
         self._changed = True
         for line in batch.splitlines():
@@ -195,14 +195,14 @@ class Handle(DocumentHandle):
             self._there[key] = document
 
     def delete(self, keys: Sequence[Key]) -> None:
-        """Delete documents; with `lost_delete` do nothing."""
+        """Delete documents. With `lost_delete`, do nothing."""
         self._changed = True
         for key in keys:
             if self._fault != "lost_delete":
                 self._there.pop(key, None)
 
     def index(self, path: FieldPath) -> None:
-        """Map each value to the keys of documents that have or had it; queries check these documents only."""
+        """Map each value to the keys of documents that have or had it. Queries check these documents only."""
         if path not in self._indexes and self._fault != "index_does_nothing":
             self._changed = True
             self._indexes[path] = {}
@@ -222,7 +222,7 @@ class Handle(DocumentHandle):
         return self._by_index(plan) is not None
 
     def _by_index(self, plan: str) -> set[Key] | None:
-        """Return the keys of documents in the plan's range by the index, or None without an index."""
+        """Return the keys that the index has for the plan's range, or None without an index."""
         first = json.loads(plan)[0]
         if first["is"] != "filter" or first["condition"]["is"] != "and" or self._fault == "scans_in_spite_of_its_index":
             return None

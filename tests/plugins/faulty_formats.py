@@ -1,6 +1,6 @@
-"""A format that misbehaves on request, found through an entry point like a third party's.
+"""A format that misbehaves on request. It is found through an entry point, like a third-party format.
 
-It stores Arrow IPC. The setting `fault` selects what goes wrong; its default is FAULTY_FORMAT in the environment, else
+It stores Arrow IPC. The setting `fault` selects the fault. Its default is FAULTY_FORMAT of the environment, else
 `none`. With `spy` the phases sleep for known times; with `notes` each call prints its conditions.
 """
 
@@ -26,14 +26,14 @@ from adapters.predicate import Kind, Predicate
 from bench_runner.operations.tables import predicates
 
 try:
-    import known_children  # in a worker this folder is on the path
+    import known_children  # workers have this folder on their path
     import streaming_faults
     import training_faults
 except ImportError:
     from tests.plugins import known_children, streaming_faults, training_faults
 
 SAVE_SLEEP_S, READ_SLEEP_S, STORED_SLEEP_S, LOAD_SLEEP_S = 0.20, 0.30, 0.50, 0.40
-"""Untimed phases sleep longer than a noisy machine delays timed ones."""
+"""Sleeps in untimed phases are longer than the delays that a noisy machine may add to timed phases."""
 FAULTS = (
     "none",
     "spy",
@@ -342,7 +342,7 @@ class Faulty(TabularFormat):
             if fault in STREAMING:
                 return self._take_by_streams(numbers, list(columns), location, kept)
             if fault == "take_holds":
-                # Filled, because untouched memory does not count.
+                # The memory is filled, because untouched memory does not count.
                 kept.setdefault("block", bytearray(b"x" * 20_000_000))
             table = kept.get("table")
             if table is None:
@@ -354,7 +354,7 @@ class Faulty(TabularFormat):
             if fault == "take_sorted":
                 numbers = sorted(numbers)
             if fault == "takes_in_stored_order":
-                # Like a loader that does not shuffle.
+                # This imitates a loader that does not shuffle.
                 first = kept.get("next", 0)
                 kept["next"] = (first + len(numbers)) % table.num_rows
                 numbers = [(first + place) % table.num_rows for place in range(len(numbers))]
@@ -389,7 +389,7 @@ class Faulty(TabularFormat):
         if fault == "take_by_streams_each" and len(kept["threads"]) > 2:
             raise RuntimeError("two streams use one handle, in addition to the thread that opened it")
         kept["asked"] = numbers
-        # Long enough for calls of other streams to arrive.
+        # Wait long enough that calls of other streams arrive.
         time.sleep(0.002)
         if fault == "take_streams_one_fails" and len(kept["threads"]) > 3:
             raise ValueError("one of many")

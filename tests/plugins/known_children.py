@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 MB = 10**6
 TAKEN_BYTES = 400 * MB
 HELD_BYTES = 200 * MB
-"""Memory that the worker itself holds, in tests where it could wrongly be counted for a child too."""
+"""Memory that the worker itself holds, in tests in which it could wrongly be counted for a child as well."""
 BURNT_S = 0.2
 
 STAYS_S = 0.4
-"""How long a child holds its memory: several polls of shared memory (INHERITED_MS), even on a busy machine."""
+"""How long a child holds its memory. This is several polls of shared memory (INHERITED_MS), even on a busy machine."""
 
 BURN = f"""
 import sys, time
@@ -45,7 +45,7 @@ def _run(code: str) -> None:
 
 
 def _ask(child: subprocess.Popen[bytes]) -> None:
-    """Let the child do its next step, and wait for the end of that step."""
+    """Let the child do its next step, and wait until the step is done."""
     assert child.stdin is not None
     assert child.stdout is not None
     child.stdin.write(b"\n")
@@ -77,7 +77,10 @@ def burns_and_stays() -> None:
 
 
 def _was_there(first: str, then: str) -> bool:
-    """Start a child and its first step in the priming call; run the next step later. Return whether it existed."""
+    """In the priming call, start a child that runs its first step. In the next call, let it run the second step.
+
+    Return whether the child existed already.
+    """
     if not _waiting:
         _waiting.append(_start(f"{first}; say(); sys.stdin.readline(); {then}; say(); time.sleep(3600)"))
         assert _waiting[0].stdout is not None
@@ -88,24 +91,24 @@ def _was_there(first: str, then: str) -> bool:
 
 
 def was_there_and_takes() -> None:
-    """Allocate more memory in a child that already held 100 MB."""
+    """Let a child that already held 100 MB allocate more memory."""
     _was_there(f"take({100 * MB})", f"take({TAKEN_BYTES})")
 
 
 def was_there_and_burns() -> None:
-    """Burn CPU time in a child that had already burnt twice as much."""
+    """Let a child burn CPU time. It had already burnt twice as much before the call."""
     _was_there(f"burn({2 * BURNT_S})", f"burn({BURNT_S})")
 
 
 def was_there_and_ends() -> None:
-    """End a child within the call, which adds all its earlier CPU time to the worker's."""
+    """End a child within the call. The kernel then adds all CPU time that it ever used to the worker's."""
     if _was_there(f"burn({2 * BURNT_S})", f"burn({BURNT_S})"):
         _waiting[0].kill()
         _waiting[0].wait()
 
 
 def grandchild(code: str = f"take({TAKEN_BYTES})") -> None:
-    # Use `os` only, because the memory of further imports would be counted as well.
+    # Use only `os`, because the memory of further imports would be counted as well.
     words = f"[sys.executable, '-S', '-c', {BURN + code!r}]"
     _run(f"import os; os.waitpid(os.posix_spawn(sys.executable, {words}, os.environ), 0)")
 
@@ -115,7 +118,7 @@ def grandchild_burns() -> None:
 
 
 def daemon() -> None:
-    """Start a process in a separate session whose parent ends at once, so that the worker is not its ancestor."""
+    """Start a process in a separate session. Its parent ends at once, so the worker is not its ancestor."""
     reading, writing = os.pipe()
     if os.fork() == 0:
         os.setsid()
@@ -146,7 +149,7 @@ def fork() -> None:
 def vforks() -> None:
     """Start children that share the worker's memory until they execute their program, which does nothing.
 
-    They search 40,000 folders for the program, so that this state lasts for several polls.
+    To find the program they search 40,000 folders, so they share the memory for several polls.
     """
     held = b"x" * HELD_BYTES
     path = ["/-"] * 40_000

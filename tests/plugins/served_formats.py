@@ -1,7 +1,8 @@
-"""A format whose stored copy is served by a separate process, found through an entry point like a third party's.
+"""A format whose stored copy is served by a separate process. It is found through an entry point, like a third-party
+format.
 
-The service reads the copy, filters it and sends Arrow IPC. `fault` selects what goes wrong. Each query uses known CPU
-time and memory, with which tests compare the measured figures of the service.
+The service reads the copy, filters it and sends Arrow IPC. `fault` selects the fault. Each query uses known CPU time
+and memory, with which tests compare the measured figures of the service.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _LENGTH = struct.Struct("<Q")
 
 
 class ServedTable(TabularFormat):
-    """An Arrow file in a folder, with a service that reads it."""
+    """An Arrow file in a folder, and a service that reads the file."""
 
     format = "served"
     engine = None
@@ -107,7 +108,7 @@ def _words(asked: Predicate) -> dict[str, Any]:
 
 
 def _filtered(table: pa.Table, words: dict[str, Any], columns: Sequence[str]) -> pa.Table:
-    # Not with the harness's own mask: every start of the service would import its module.
+    # The harness's own filter is not used, because every start of the service would have to import its module.
     column = table.column(words["column"])
     low, high = (pa.scalar(words[end], column.type) for end in ("low", "high"))
     return table.filter(pc.and_(pc.greater_equal(column, low), pc.less(column, high))).select(list(columns))
@@ -147,7 +148,7 @@ def main() -> None:
     location, fault = Path(sys.argv[1]), sys.argv[2]
     if fault == "never_starts":
         sys.exit("no such stored copy")
-    # A file of the service in the folder of the copy, which holds no values.
+    # The service writes a file into the folder of the copy. The file contains no values of the table.
     (location / "notes").write_text(f"served as {sys.argv[3]}")
     with socket.create_server(("127.0.0.1", 0)) as listener:
         print(json.dumps({"port": listener.getsockname()[1]}), flush=True)

@@ -1,4 +1,4 @@
-"""Faults of reading and saving by batches, for the format `faulty`."""
+"""Faults of reading and saving in batches, for the format `faulty`."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ FAULTS = (
     "stream_save_by_another_codec",
     "stream_save_breaks",
 )
-"""Each offers both calls and has only the fault in its name. `once`: only in the timed call, which follows the priming
-call and precedes the one that is verified."""
+"""With each fault, the format offers both calls, and only the named call is faulty.
+
+`once` means that only the timed call is faulty. It follows the priming call and precedes the call that is verified."""
 _TIMED = 2
 _calls = itertools.count(1)
 
 
 def batches(fault: str, location: Path, columns: list[str], rows: int) -> Iterator[Any]:
-    """Yield Arrow tables of a file of Arrow IPC."""
+    """Yield the batches of an Arrow IPC file as Arrow tables."""
     import pyarrow.feather
 
     timed = next(_calls) == _TIMED
@@ -59,7 +60,7 @@ def batches(fault: str, location: Path, columns: list[str], rows: int) -> Iterat
 
 
 def save_stream(fault: str, schema: Any, batches: Iterator[Any], location: Path) -> None:
-    """Write the batches into a file of Arrow IPC."""
+    """Write the batches into an Arrow IPC file."""
     import pyarrow as pa
 
     pieces = list(batches)

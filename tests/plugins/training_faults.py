@@ -49,7 +49,7 @@ def batches(fault: str, location: Path, columns: list[str], rows: int) -> Iterat
 
 
 def _over(memory: Any, column: Any) -> Any:
-    """Return the column in memory that all batches share."""
+    """Return the column in a memory buffer that all batches share."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,7 +1,7 @@
-"""Invent runs that look real, for tests of reports and for looking at reports without measuring.
+"""Invent realistic runs, for tests of reports and for looking at reports without measuring.
 
-Times, sizes and memory follow the thesis's tables for `eq`, with seeded noise, and every kind of failure that reports
-must show occurs. `python -m tests.reports.factory FOLDER` writes a run as a result folder.
+Times, sizes and memory follow the thesis's tables for `eq`, with seeded noise. Every kind of failure that reports must
+show occurs. `python -m tests.reports.factory FOLDER` writes a run as a result folder.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from bench_runner.variants import variant_of
 DATASETS = ("eq", "int", "float", "bool", "str", "core")
 MACHINE = "lab-1"
 
-# variant: save s, read s, size MB, save peak MB, read peak MB, cores
+# variant: seconds of save and read, size in MB, peak MB of save and read, cores
 PLAIN: dict[str, tuple[float, float, float, float, float, float]] = {
     "avro[engine=fastavro,codec=none]": (4.0, 2.99, 43, 429, 619, 1.0),
     "csv[engine=pandas]": (2.65, 1.26, 75, 5, 175, 1.0),
@@ -61,14 +61,14 @@ DEFAULT: dict[str, tuple[float, float, float, float, float, float]] = {
     "pickle[engine=pandas]": (0.47, 0.041, 60, 68, 125, 1.0),
 }
 YOUNG = ("hdf5-fixed", "hdf5-table", "lance", "pickle", "vortex")
-"""Young formats in an invented run; all others are established."""
+"""Formats that count as young in an invented run. All other formats are established."""
 PROJECT_10 = "project[columns=10]"
 OPERATIONS: dict[str, dict[str, Any]] = {
     "save": {"title": "save", "writes": True, "meaning": "the whole table from memory to disk"},
     "read": {"title": "read", "meaning": "the whole table from disk to memory"},
     PROJECT_10: {"title": "project 10 columns", "meaning": "ten of the columns, all rows"},
 }
-# format: share of its read, and the fallback if its engine has no such call
+# format: time of a projection as a share of its read, and the fallback if its engine has no such call
 PROJECT: dict[str, tuple[float, str]] = {
     "parquet": (0.25, ""),
     "feather": (0.2, ""),
@@ -82,7 +82,7 @@ _SCALE = {"eq": 1.0, "int": 0.7, "float": 0.85, "bool": 0.75, "str": 1.4, "core"
 
 
 def make_sample(**told: Any) -> Sample:
-    """Return one plausible read of `eq` with Parquet; any field can be changed."""
+    """Return one plausible sample of reading `eq` with Parquet. Every field can be overridden."""
     fields: dict[str, Any] = {
         "suite": "tabular",
         "operation": "read",
@@ -117,8 +117,8 @@ def make_run(
 ) -> Run:
     """Return a complete run.
 
-    `drift` is the slowdown of the machine from the first to the last round. With `project` some formats also read ten
-    columns. `info` has fields of the run's information as JSON values.
+    `drift` is how much the machine slows down from the first to the last round. With `project`, some formats also read
+    ten columns. `info` overrides fields of the run's information with JSON values.
     """
     source = random.Random(seed)
     samples: list[Sample] = []
@@ -141,14 +141,14 @@ def make_run(
 
 
 def of_few(run: Run) -> Run:
-    """Return a run with five of its variants, which renders faster."""
+    """Return a run with only five of its variants, which renders faster."""
     few = ("raw-io", "parquet", "feather", "pickle", "csv")
     fidelity = tuple(each for each in run.fidelity if each.variant.startswith(few))
     return replace(run, samples=tuple(each for each in run.samples if each.variant.startswith(few)), fidelity=fidelity)
 
 
 def with_info(run: Run, **fields: Any) -> Run:
-    """Return a run with other information; fields are JSON values."""
+    """Return a run with other information. The fields are JSON values."""
     return replace(run, info=information({**run.info.shape(), **fields}))
 
 

@@ -1,4 +1,4 @@
-"""Invent runs over one parameter: straight lines on logarithmic scales with known crossings."""
+"""Invent runs that vary one parameter. Their lines are straight on logarithmic scales, with known crossings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.reports.factory import MACHINE, make_sample
 
 VALUES = (1, 10, 100, 1_000, 10_000)
 Time = Callable[[float], float]
-"""Return the true time in ms at a value."""
+"""Return the true time in ms for a value of the parameter."""
 
 STEEP, FLAT = "feather[engine=pyarrow,codec=none]", "lance[engine=pylance]"
 CROSSING: Mapping[str, Time] = {
@@ -23,7 +23,7 @@ CROSSING: Mapping[str, Time] = {
     "parquet[engine=pyarrow,codec=none]": lambda value: 8 * value**0.3,
     "raw-io[engine=readinto]": lambda value: 0.001 * value,
 }
-"""STEEP is better below 100, FLAT above."""
+"""Variant -> true time. STEEP is faster below 100, FLAT above."""
 EQUAL: Mapping[str, Time] = {
     name: lambda value: value**0.5
     for name in (STEEP, FLAT, "vortex[engine=vortex-data]", "parquet[engine=pyarrow,codec=none]")
@@ -39,7 +39,7 @@ def over_operations(
     change: Callable[[Sample], Sample] = lambda sample: sample,
     **info: Any,
 ) -> Run:
-    """Return a run of `access` on `events` with an operation at each value, with a spread of 3 %."""
+    """Return a run of the suite `access` on `events` with one operation per value, and a spread of 3 %."""
     source = random.Random(1)
     operations = {spelled.format(value): value for value in values}
     samples = [
@@ -61,9 +61,9 @@ def over_data(
     told: bool = True,
     **info: Any,
 ) -> Run:
-    """Return a run of `sweep` with save and read on a data set for each value, the first of them the default.
+    """Return a run of the suite `sweep` with save and read on one data set per value. The first value is the default.
 
-    `told`: whether the run records all parameters of its data sets.
+    `told` states whether the run records all parameters of its data sets.
     """
     source = random.Random(2)
     datasets = {(f"{name}[{parameter}={value}]" if place else name): value for place, value in enumerate(values)}

@@ -1,6 +1,6 @@
-"""Invent a run of the suite `near-storage` with known figures, so that tests of reports need no measuring.
+"""Invent a run of the suite `near-storage` with known figures, so that tests of reports need no measurements.
 
-`python -m tests.reports.invented_near_storage FOLDER` writes it as a result folder, to look at its pages.
+`python -m tests.reports.invented_near_storage FOLDER` writes the run as a result folder, to look at its pages.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ LINES = {"": float("inf"), "loopback": 1e9, "100mbit": 12.5e6}
 
 
 def wire_bytes(variant: str, share: float) -> int:
-    """Return the bytes sent for an answer: everything if it is fetched, else the requested part plus a little more."""
+    """Return the bytes sent for an answer: all bytes if everything is fetched, else slightly more than the requested
+    part.
+    """
     return STORED_BYTES if variant == FETCH else int(share * STORED_BYTES * 1.2) + 10_000
 
 
@@ -52,7 +54,7 @@ def wall_ns(variant: str, share: float, network: str) -> int:
 
 
 def near_storage_run(*, rounds: int = 5, networks: tuple[str, ...] = tuple(LINES), seed: int = 3) -> Run:
-    """Return samples of all ways, networks and operations; each round is a little slower than the one before."""
+    """Return samples of all variants, networks and operations. Each round is a little slower than the one before."""
     noise = random.Random(seed)
     samples = [
         each

@@ -13,7 +13,7 @@ from reports.pdf.report import pages_of_run, pages_of_table
 
 
 def section_pages(run: Run, name: str) -> list[Figure]:
-    """Return the pages of one section, for all tables of a run or for the run."""
+    """Return the pages of one section, either for each table of a run or for the whole run."""
     contents = Contents(run)
     tables = [(section, table) for table in contents.tables for section in sections_of(table) if section.name == name]
     of_run = [section for section in sections_of_run(contents) if section.name == name]
@@ -22,12 +22,12 @@ def section_pages(run: Run, name: str) -> list[Figure]:
 
 
 def written_on(figures: Iterable[Figure]) -> str:
-    """Return all texts of some pages, one on a line."""
+    """Return all texts of some pages, one text per line."""
     return "\n".join(text.get_text() for figure in figures for text in figure.findobj(Text))
 
 
 def drawn(figures: Iterable[Figure]) -> str:
-    """Return all texts of some pages after drawing them, because some faults only appear then."""
+    """Return all texts of some pages after drawing them, because some faults appear only then."""
     pages = list(figures)
     for figure in pages:
         figure.draw_without_rendering()

@@ -28,7 +28,9 @@ TITLE = "documents: ingestion, merges, indexes"
 
 
 def of_documents(sample: Sample) -> list[Sample]:
-    """Return a table's sample as that of a store: merges take a fifth of the save, an index a tenth of a scan."""
+    """Turn a table's sample into a store's sample. Merges take a fifth of the save's time, an index a tenth of a
+    scan's.
+    """
     sample = changed(sample, conditions=msgspec.structs.replace(sample.conditions, target="documents"))
     figures = sample.figures
     if not figures:
@@ -73,7 +75,7 @@ def test_rates_are_of_documents_and_json_over_the_time_with_its_merges(run: Run)
         assert with_sync < rate * 1.001
     rates = [numbers(texts)[1] for _, texts in save.lines]
     assert rates == sorted(rates, reverse=True)
-    # Twice the bytes in twice the time; half of the time before merges.
+    # The ingest writes twice the bytes in twice the time. Merges take half of this time.
     assert numbers(ingest.lines[0][1])[1] == pytest.approx(rates[0], rel=0.02)
     assert numbers(ingest.lines[0][1])[2] == pytest.approx(2 * rates[0], rel=0.02)
 

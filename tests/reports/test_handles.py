@@ -1,4 +1,4 @@
-"""Every output shows opening, first call, calls and rate of kept handles, without mixing latency and rate."""
+"""Every output shows opening, first call, later calls and rate of kept handles. Latency and rate are not mixed up."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_latency_and_rate_of_streams_are_two_figures() -> None:
     (table,) = tables(run)
     streams, projections = handles_of(run, table)
     assert streams.headers == ("open\nms", "first\nms", "latency\nms", "90 % under\nms", "rows/s")
-    # 10 rows in 2 ms of all streams' time are 5,000 per second, although each call takes 31 ms.
+    # All streams together take 2 ms for 10 rows, which are 5,000 rows per second, although each call takes 31 ms.
     told = {tuple(text.rstrip("†") for text in texts) for _, texts in streams.lines}
     assert told == {("5.30", "8.90", "31.0", "47.0", "5,000")}
     assert projections.headers[2:] == ("call\nms", "90 % under\nms", "calls/s")

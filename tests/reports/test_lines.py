@@ -1,4 +1,4 @@
-"""Lines over a parameter: which exist, what they leave out, and that every report shows them."""
+"""Lines over a parameter: which lines exist, what they leave out, and that every report shows them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_two_values_of_the_data_are_a_line_only_where_they_were_asked_for() -> N
 
 @pytest.mark.parametrize("told", [True, False])
 def test_data_sets_that_differ_in_one_parameter_are_the_values(told: bool) -> None:
-    """Names omit default values, so only a run that records all parameters has a point for them."""
+    """Names omit default values, so only a run that records all parameters has a point for the default."""
     found = charts(over_data(told=told))
     assert [chart.title for chart in found] == [
         *("save time", "read time", "size", "save peak memory", "read peak memory"),

@@ -1,4 +1,6 @@
-"""Training loops in reports: each order ranked separately, with the quality of the shuffle next to the speed."""
+"""Training loops in reports: each row order is ranked separately, and the quality of the shuffle is next to
+the speed.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ TITLE = TITLES["loaders"]
 
 
 def loop(sample: Sample, operation: str) -> Sample:
-    """Return the projection as a loop through all rows in batches of 64; the stored order is ten times as fast."""
+    """Turn the projection into a loop over all rows in batches of 64. The stored order is ten times as fast."""
     if not sample.figures:
         return changed(sample, operation=operation)
     wall_ns = sample.figures["wall_ns"] // (10_000 if operation == SHUFFLED else 100_000)
@@ -50,7 +52,7 @@ def loop(sample: Sample, operation: str) -> Sample:
 
 def run_of() -> Run:
     made = make_run(datasets=("eq",), tracks=("plain",), rounds=5, rows=ROWS, seed=1, project=True)
-    # Few variants, so that a site of them is made quickly.
+    # The run has few variants, so that its site is made quickly.
     kept = [sample for sample in made.samples if sample.variant.startswith(("raw-io", "parquet", "lance", "pickle"))]
     made = replace(made, samples=tuple(kept))
     projections = [sample for sample in made.samples if sample.operation == PROJECT_10]

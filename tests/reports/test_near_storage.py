@@ -1,4 +1,6 @@
-"""Near-storage reading: known figures of an invented run in every output, and what is left out."""
+"""Near-storage reading: every output shows the known figures of an invented run, and leaves out what does not
+belong.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,8 @@ def test_a_chart_for_each_network_and_place_has_what_was_measured_of_each_way(co
     assert lines["V2 (byte ranges)"].points[10.0].median == pytest.approx(expected, rel=0.04)
     assert lines["fetch all"].points[0.0].median == pytest.approx(lines["fetch all"].points[100.0].median, rel=0.04)
     assert lines["V2 (byte ranges)"].marks[10.0] == "*"
-    # Over a narrow line fetching wins if nearly everything is requested, because answers are larger than files here.
+    # In this run answers are larger than files. If nearly everything is requested over a slow line, fetching the file
+    # wins.
     assert "fetch all" in slow.label(slow.crossovers.found[-1].after)  # type: ignore[union-attr]
     assert all(" %" in text for text in crossover_texts(slow))
 
@@ -95,7 +98,7 @@ def test_raw_io_is_not_an_access_path(run: Run) -> None:
 
 
 def test_queries_are_charted_once(contents: Contents) -> None:
-    """Queries are shown as throughput, and not also as times over a parameter."""
+    """Queries are shown as throughput, not additionally as times over a parameter."""
     assert {chart.axis.title for chart in contents.lines} == {"files"}
 
 

@@ -1,4 +1,4 @@
-"""A projection is in every report, marked and unranked where it reads everything."""
+"""Every report shows a projection. It is marked and unranked if the variant reads everything."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def run_of(seed: int = 1, change: Callable[[Sample], Sample] = lambda sample: sa
 
 
 def without_save(kind: str = "") -> Run:
-    """Return a run of `read` and `project` alone. With a `kind` the save exists but failed, and there is one table."""
+    """Return a run of only `read` and `project`. With a `kind`, the save exists but failed, and there is only one
+    table.
+    """
     run = replace(of_few(run_of()), fidelity=())
     if kind:
         run = replace(run, samples=tuple(sample for sample in run.samples if sample.dataset == "eq"))

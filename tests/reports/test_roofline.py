@@ -1,5 +1,4 @@
-"""Shares of the device's limits, and bytes read for each byte returned: known texts for known figures, in all
-outputs."""
+"""Shares of the device's limits, and bytes read per byte returned. All outputs show known texts for known figures."""
 
 from __future__ import annotations
 
@@ -73,7 +72,7 @@ def probe(when: str, factor: float = 1.0, **told: Any) -> dict[str, Any]:
 
 
 def run_of(cache: str = "cold (guest)", *probes: dict[str, Any], **figures: int) -> Run:
-    """Return a run with takes and scans of one table; by default with a probe before the rounds."""
+    """Return a run with takes and scans of one table. By default the device was probed before the rounds."""
     made = make_run(datasets=("eq",), tracks=("plain",), rounds=5, seed=1, project=True)
     samples: list[Sample] = []
     for sample in made.samples:
@@ -112,7 +111,7 @@ SHARE, READ, DEVICE = "share of the roofline", "bytes read for each byte of the 
 
 @pytest.mark.rule(16)
 def test_a_cold_take_is_a_share_of_single_reads_at_its_depth_and_at_best() -> None:
-    """1,000 rows per second compared with 10,000 and 40,000 reads per second."""
+    """The take gets 1,000 rows per second. The device gives 10,000 single reads at this depth, and 40,000 at best."""
     shares = found(run_of())[SHARE]
     assert text_of(shares, TAKE, "parquet") == "10%/2.5%"
     assert text_of(shares, STREAMS, "parquet") == "2.5%/2.5%"
@@ -120,19 +119,21 @@ def test_a_cold_take_is_a_share_of_single_reads_at_its_depth_and_at_best() -> No
 
 
 def test_large_rows_are_limited_by_bytes() -> None:
-    """Rows of 200 bytes are limited by reads; rows of 1 MB, one at a time, by 1,048 MB/s in order."""
+    """Rows of 200 bytes are limited by single reads. Rows of 1 MB, read one at a time, are limited by 1,048 MB/s in
+    order.
+    """
     run = run_of()
     large = [
         changed(each, figures={**each.figures, "result_bytes": 100 << 20}) if each.operation == TAKE else each
         for each in run.samples
     ]
     shares = found(replace(run, samples=tuple(large)))[SHARE]
-    # 1,000 rows of 1 MiB per second, relative to 1,000 and 2,000 MiB.
+    # 1,000 rows of 1 MiB per second are compared with 1,000 and 2,000 MiB.
     assert text_of(shares, TAKE, "parquet") == "100%/50%"
 
 
 def test_a_cold_scan_is_a_share_of_reads_in_order_by_what_came_from_the_device() -> None:
-    """A gigabyte per second compared with 1.049 and 2.097."""
+    """The scan gets a gigabyte per second. The limits are 1.049 and 2.097."""
     assert text_of(found(run_of())[SHARE], SCAN, "parquet") == "95%/48%"
 
 
@@ -163,7 +164,10 @@ def test_the_highest_rate_is_the_limit_and_a_change_is_reported() -> None:
 
 
 def test_bytes_are_counted_for_each_byte_of_raw_io_s_result() -> None:
-    """Logical bytes, bytes from the device, distinct pages; no logical bytes if the counters miss the reads."""
+    """The three figures are requested bytes, bytes from the device, and distinct pages.
+
+    Requested bytes are not shown if the counters do not see the reads.
+    """
     read = found(run_of())[READ]
     assert text_of(read, TAKE, "parquet") == "2.50/5,000/4.00"
     assert text_of(read, TAKE, "csv") == "-/5,000/4.00"

@@ -1,4 +1,4 @@
-"""Every output shows every section, or states where it is shown."""
+"""Every output shows every section, or names the output that shows the section."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run of many uses: the fastest format of each, short times as '<', and unranked figures."""
+"""A run of many uses: the fastest format for each use, short times as '<', and unranked figures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ def same(sample: Sample) -> Sample:
 
 
 def run_of(change: Callable[[Sample], Sample] = same, rounds: int = 5) -> Run:
-    """Return save, read, and five further operations on one table, each like the projection."""
+    """Return a run of save, read, and five further operations on one table. These have the same times as the
+    projection.
+    """
     made = make_run(datasets=("eq",), tracks=("plain",), rounds=rounds, seed=1, project=True)
     more = [
         changed(sample, operation=operation)
@@ -83,8 +85,9 @@ def test_whole_reads_are_named_where_they_are_faster_than_every_call_for_the_use
 
 
 def whole_in(*wall_ms: float, fallback: str = "read-all") -> Callable[[Sample], Sample]:
-    """Return a run in which Feather's call of TAKE takes 10 ms, pickle's fallback these times by round, and others
-    longer."""
+    """Return a change of samples that sets the times of TAKE.
+
+    Feather's call takes 10 ms, pickle's fallback takes these times by round, and all others take longer."""
 
     def taking(sample: Sample) -> Sample:
         if sample.operation != TAKE or not sample.figures:
@@ -99,7 +102,7 @@ def whole_in(*wall_ms: float, fallback: str = "read-all") -> Callable[[Sample], 
 
 def test_where_most_have_no_figure_none_is_the_fastest() -> None:
     def busy(counted: int, operation: str = TAKE) -> Run:
-        """Return a run from a machine on which the takes of only this many variants count."""
+        """Return a run from a machine on which the takes of only this number of variants count."""
         run = run_of()
         (table,) = tables(run)
         own = [row.variant for row in table.rows if not row.fallback(TAKE) and row.variant in _ranked(table)]
@@ -140,7 +143,7 @@ def test_faster_whole_reads_need_a_verdict() -> None:
         return use_of(run_of(whole_in(*wall_ms), len(wall_ms)), TAKE).others
 
     assert told(9, 9, 9, 9, 9).startswith("reading everything with pickle 9.00 ms is faster, ")
-    # A hundredth less, in times that differ by a tenth.
+    # The median is only a hundredth less, and the times differ by a tenth.
     assert "reading everything" not in told(9.9, 9, 11, 9.8, 10.5)
     assert told(9, 9, 9).startswith("reading everything with pickle 9.00 ms is faster?, ")
     assert "reading everything" not in told(11, 11, 11)
@@ -210,7 +213,7 @@ def test_a_time_of_which_the_clock_takes_a_tenth_is_shown_as_less() -> None:
         if sample.operation != TAKE or not sample.figures:
             return sample
         is_short = sample.variant.startswith(("feather", "parquet"))
-        # For long calls the clock may take more without hiding other figures.
+        # For long calls, the clock may take more time without making other figures invalid.
         wall_ns, empty_ns = (50_000, 20_000) if is_short else (2_000_000, 150_000)
         return changed(sample, figures={**sample.figures, "wall_ns": wall_ns, "empty_ns": empty_ns})
 

@@ -52,20 +52,20 @@ values = st.recursive(
 
 
 def documents(most=12):
-    """Return lists of documents with ascending keys in `id`, in which one field has many types."""
+    """Return lists of documents with ascending keys in `id`. One field has values of many types."""
     fields = st.dictionaries(names, values, max_size=4)
     return st.lists(fields, max_size=most).map(lambda found: [{"id": i} | fields for i, fields in enumerate(found)])
 
 
 @st.composite
 def plans(draw):
-    """Draw plans of all steps over the names in `documents`."""
+    """Draw plans with all kinds of steps, over the field names that `documents` uses."""
     scopes, items = [""], []
     paths = st.lists(names, min_size=1, max_size=2).map(tuple)
 
     def field(within):
         of = draw(st.sampled_from(within))
-        # The whole document is a value too, but plans seldom use it.
+        # Plans seldom read the whole document, but it is a value too and has to be tested.
         is_whole = draw(st.booleans()) if of else draw(st.integers(0, 7)) == 0
         return Field(() if is_whole else draw(paths), of)
 

@@ -1,4 +1,4 @@
-"""Plans are checked when they are made, name their paths, and survive JSON."""
+"""Plans are checked on construction, report the paths they read, and survive a round trip through JSON."""
 
 import json
 
@@ -118,7 +118,7 @@ def test_hostile_json_is_refused(text):
 
 
 def test_a_path_beyond_what_documents_hold_is_refused():
-    """Otherwise code that walks along paths could overflow the stack."""
+    """Otherwise recursive code that walks along paths could overflow the stack."""
     plan = Plan((Filter(IsMissing(Field(("a",) * MAX_DEPTH))), Count()))
     assert from_json(to_json(plan)) == plan
     with pytest.raises(QueryError, match=r"a path of 65 names .* at most 64 deep"):

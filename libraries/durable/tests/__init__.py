@@ -1,1 +1,1 @@
-"""A simulated disk that distinguishes written from synced data, for the tests of every library that stores files."""
+"""A simulated disk that distinguishes written from synced data. The tests of every library that stores files use it."""

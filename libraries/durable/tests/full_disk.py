@@ -10,7 +10,9 @@ ROOT = Path(__file__).parents[3]
 
 
 def run_on_small_disk(program: str, folder: Path, size: str) -> None:
-    """Run Python with a tmpfs of `size` mounted at `folder`, its first argument. It has to succeed."""
+    """Run Python with a tmpfs of `size` mounted at `folder`, and pass `folder` as the first argument. Fail if Python
+    fails.
+    """
     mount = f'mount -t tmpfs -o size={size} none "$0" && exec "$@"'
     mounted = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount, str(folder)]
     if subprocess.run([*mounted, "true"], capture_output=True).returncode != 0:

@@ -1,7 +1,7 @@
-"""Kill a real writing process with `kill -9` at any moment, on files of the operating system.
+"""Kill a process with `kill -9` at a random moment while it writes files of the operating system.
 
-The simulated disk tests fsync. This tests that real locks, renames and logs are left in a state that can be opened,
-with all acknowledged data.
+The simulated disk tests fsync. This module tests that real locks, renames and logs can be opened afterwards, and that
+no acknowledged data is lost.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ def kill(
     waited_for: int,
     pause_s: float,
 ) -> int:
-    """Start `work(*arguments, told)`, kill it after some operations and a pause; return how many it acknowledged.
+    """Start `work(*arguments, told)` and kill it after some operations and a pause. Return how many it acknowledged.
 
-    It sends a message when it begins, and before and after each operation. `take_in` returns whether a message
+    The process sends a message when it begins, and before and after each operation. `take_in` returns whether a message
     acknowledges an operation.
     """
     context = multiprocessing.get_context("forkserver")
-    # Imports of writers are done once, in the server that they are forked from.
+    # The fork server imports the writers' modules once; processes forked from it need no further imports.
     context.set_forkserver_preload([work.__module__])
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=work, args=(*arguments, theirs))

@@ -1,10 +1,10 @@
-"""A disk in memory that distinguishes written from synced data, and loses or tears the difference at a power cut.
+"""A disk in memory that distinguishes written from synced data. A power cut loses or tears the unsynced data.
 
-It replaces `FileCalls` and follows POSIX. Bytes are durable after fsync of their file, names after fsync of their
-folder. Until then any part of them may survive, in blocks of 512 bytes and in any order. A rename is seen whole or not
-at all. After a failed fsync, the next one guarantees nothing about earlier bytes.
+The disk implements `FileCalls` and follows POSIX. Bytes are durable after fsync of their file, names after fsync of
+their folder. Until then any part of them may survive, in blocks of 512 bytes and in any order. A rename is atomic.
+After a failed fsync, a later fsync guarantees nothing about the bytes written before the failure.
 
-SQLite's files are on it too, through the VFS in simulated_sqlite.py.
+SQLite's files are also on this disk, through the VFS in simulated_sqlite.py.
 """
 
 from __future__ import annotations
@@ -31,14 +31,17 @@ NAMES = count(1)
 
 @dataclass
 class Power:
-    """Counts the calls that change something, on all disks that share it, and fails instead of call number `cut_at`."""
+    """Counts the calls that change something, on all disks that share this object.
+
+    Call number `cut_at` fails instead.
+    """
 
     cut_at: int | None = None
     calls: int = 0
     out: bool = False
 
     def step(self) -> None:
-        """Count a call; raise `PowerLoss` from the cut on."""
+        """Count a call. Raise `PowerLoss` from call number `cut_at` on."""
         self.calls += 1
         self.out = self.out or self.calls == self.cut_at
         self.check()
@@ -55,7 +58,7 @@ class Power:
 
 @dataclass
 class File:
-    """A file: its content for readers, its durable content, and the changes between the two.
+    """A file: the content that readers see, the durable content, and the changes between the two.
 
     A change is (offset, data) for a write, or the new size for a truncation.
     """
@@ -71,13 +74,13 @@ class File:
         self.pending.append(change)
 
     def sync(self) -> None:
-        """Make all changes durable. After a failed sync, do nothing, because the state is unknown."""
+        """Make all changes durable, unless an earlier sync failed: then their state is unknown and nothing happens."""
         if not self.sync_failed:
             self.durable = bytes(self.content)
             self.pending.clear()
 
     def surviving(self, chance: random.Random) -> File:
-        """Return the file after a cut: each block, and the size, as of some moment since the last sync."""
+        """Return the file after a power cut. Each block, and the size, is as of some moment since the last sync."""
         moments = len(self.pending)
         if moments == 0:
             return File(bytearray(self.durable), self.durable)
@@ -101,7 +104,7 @@ class File:
             if common is None and chance.random() < 0.1:
                 block = torn(block, state()[start : start + BLOCK_BYTES], chance)
             if len(block) < BLOCK_BYTES and start >= len(self.durable) and chance.random() < 0.1:
-                # The end of a file that grew without its data may show old content of the disk.
+                # The end of a file that grew, but whose new data was lost, may show old content of the disk.
                 block += chance.randbytes(BLOCK_BYTES - len(block))
             content += block.ljust(BLOCK_BYTES, b"\0")
         del content[size:]
@@ -120,7 +123,7 @@ def apply(content: bytearray, change: tuple[int, bytes] | int) -> None:
 
 
 def torn(first: bytes, second: bytes, chance: random.Random) -> bytes:
-    """Return the beginning of one state of a block, and the rest of another."""
+    """Return the beginning of one state of a block, followed by the rest of another state."""
     at = chance.randint(0, min(len(first), len(second)))
     return first[:at] + second[at:]
 
@@ -129,7 +132,7 @@ def torn(first: bytes, second: bytes, chance: random.Random) -> bytes:
 class Folder:
     """A folder: its current names, its durable names, and the changes between the two.
 
-    A change maps names to new nodes (None: removed) and is seen whole or not at all.
+    A change maps names to new nodes, or to None for a removed name, and is atomic.
     """
 
     entries: dict[str, Node] = field(default_factory=dict)
@@ -137,7 +140,7 @@ class Folder:
     pending: list[dict[str, Node | None]] = field(default_factory=list)
 
     def change(self, change: dict[str, Node | None]) -> None:
-        """Add and remove names, unsynced."""
+        """Add and remove names without syncing them."""
         rename(self.entries, change)
         self.pending.append(change)
 
@@ -147,7 +150,7 @@ class Folder:
         self.pending.clear()
 
     def surviving(self, chance: random.Random, done: dict[int, Node]) -> Folder:
-        """Return the folder after a cut: the durable names, and any selection of the later changes."""
+        """Return the folder after a power cut: the durable names, and any selection of the later changes."""
         some = chance.randint(0, len(self.pending))
         kept = chance.choice(
             [
@@ -183,10 +186,10 @@ def rename(entries: dict[str, Node], change: dict[str, Node | None]) -> None:
 
 
 class SimulatedDisk:
-    """`FileCalls` on a separate disk, whose paths begin with `root`; each cut gives another disk.
+    """`FileCalls` on a separate simulated disk, whose paths begin with `root`. Each power cut returns another disk.
 
-    `fail(...)` makes later calls raise an error of the operating system. `lost(...)` is the disk after a power cut,
-    `restarted(...)` the disk after only its process died.
+    `fail(...)` makes later calls raise an error of the operating system. `lost(...)` returns the disk after a power
+    cut, `restarted(...)` the disk after only its process was killed.
     """
 
     def __init__(self, power: Power | None = None, top: Folder | None = None) -> None:
@@ -203,8 +206,9 @@ class SimulatedDisk:
     # --- events ------------------------------------------------------------------------------------------
 
     def fail(self, after_calls: int, number: int, most: int = sys.maxsize) -> None:
-        """Make calls raise error `number` after `after_calls` more calls, at most `most` times. For a full disk, only
-        calls that need space fail."""
+        """Make calls raise error `number`, after `after_calls` more calls and at most `most` times.
+
+        If the error is a full disk, only calls that need space fail."""
         self._failing = (self.power.calls + after_calls, number)
         self._failures_left = most
 
@@ -213,7 +217,7 @@ class SimulatedDisk:
         return type(self)(power, deepcopy(self._top))
 
     def rot(self, path: Path, chance: random.Random) -> None:
-        """Change a byte of the file, as a decaying disk would."""
+        """Change a byte of the file, as a failing disk would."""
         file = self.file(path)
         file.content[chance.randrange(len(file.content))] ^= 1 << chance.randrange(8)
         file.durable = bytes(file.content)
@@ -223,11 +227,11 @@ class SimulatedDisk:
         self._failing = None
 
     def lost(self, chance: random.Random, power: Power | None = None) -> SimulatedDisk:
-        """Return the disk after the power is back."""
+        """Return the disk after a power cut."""
         return type(self)(power, self._top.surviving(chance, {}))
 
     def restarted(self, power: Power | None = None) -> SimulatedDisk:
-        """Return the disk after its process was killed: the operating system keeps what it was given."""
+        """Return the disk after its process was killed. The operating system keeps everything that was written."""
         return type(self)(power, self._top)
 
     # --- FileCalls ---------------------------------------------------------------------------------------
@@ -294,7 +298,7 @@ class SimulatedDisk:
 
     def fsync_folder(self, folder: Path) -> None:
         if folder == self.root.parent:
-            # The root was not created by a call and is always durable.
+            # The root folder was not created by a call, so it is always durable.
             return
         self._step(may_fail=self._failing is not None and self._failing[1] == errno.EIO)
         self._folder(folder).sync()
@@ -305,7 +309,7 @@ class SimulatedDisk:
     # --- for the VFS and for tests -----------------------------------------------------------------------
 
     def file(self, path: Path, create: bool = False) -> File:
-        """Return the file at `path`, created if `create`."""
+        """Return the file at `path`. Create it if `create` is true and it does not exist."""
         above, name = self._place(path)
         if name not in above.entries and create:
             self._step(may_fail=True)
@@ -316,7 +320,7 @@ class SimulatedDisk:
         return found
 
     def write_at(self, file: File, data: bytes, offset: int) -> None:
-        """Write; on a full disk, only half of the data."""
+        """Write the data. On a full disk, write only half of it."""
         try:
             self._step(may_fail=True)
         except OSError:
@@ -330,7 +334,7 @@ class SimulatedDisk:
         file.change(size)
 
     def sync_file(self, file: File) -> None:
-        """Sync. After a failure it stays unknown which bytes reached the disk."""
+        """Sync the file. If that fails, it is unknown which bytes reached the disk."""
         try:
             self._step(may_fail=True)
         except OSError:

@@ -1,8 +1,8 @@
-"""SQLite on simulated disks: a VFS whose calls come back to Python.
+"""Run SQLite on simulated disks, through a VFS that is implemented in Python.
 
-The standard library's module cannot report SQLite's calls, but SQLite accepts a VFS from any code in the process
+The sqlite3 module cannot intercept SQLite's file calls, but SQLite accepts a VFS from any code in the process
 (sqlite.org/c3ref/vfs.html). At a sync, an open and a delete this VFS does what os_unix.c does: the first sync of a new
-journal also syncs the folder, and so does a delete that asks for it.
+journal also syncs the folder, and so does a delete that requests it.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ OK, ERROR, FULL, IOERR, NOT_FOUND, CANTOPEN = 0, 1, 13, 10, 12, 14
 SHORT_READ, NO_SUCH_FILE = IOERR | (2 << 8), IOERR | (23 << 8)
 OPEN_CREATE, OPEN_DELETE_ON_CLOSE, OPEN_MAIN_JOURNAL, OPEN_WAL = 0x4, 0x8, 0x800, 0x80000
 POWERSAFE_OVERWRITE = 0x1000
-"""Claimed by os_unix.c too: a write leaves neighbouring bytes unchanged."""
+"""A write leaves neighbouring bytes unchanged. os_unix.c claims this property too."""
 
 CHANCE = random.Random(1)
 DISKS: WeakValueDictionary[str, Any] = WeakValueDictionary()
-"""First part of a path -> the disk (simulated_disk.py) that holds SQLite's files."""
+"""First component of a path -> the simulated disk that holds SQLite's files."""
 
 HANDLES = count(1)
 
 
 class PowerLoss(BaseException):
-    """The machines are off. A BaseException, so that no `except Exception` of the tested code continues."""
+    """The power is off. This is a BaseException, so that no `except Exception` of the tested code catches it."""
 
 
 class OpenFile:
@@ -102,7 +102,7 @@ class VFS(Structure):
 
 
 def coded(function: Callable[..., int]) -> Callable[..., int]:
-    """Convert exceptions to SQLite's codes, because they cannot pass through C."""
+    """Convert exceptions to SQLite's error codes, because exceptions cannot pass through C."""
 
     def call(*arguments: Any) -> int:
         try:
@@ -174,7 +174,7 @@ def file_reserved(handle: Any, answer: Any) -> int:
 def vfs_open(vfs: int, name: bytes | None, handle: Any, flags: int, flags_out: Any) -> int:
     handle.contents.methods = None
     if name is None:
-        # Temporary files: the catalog keeps them in memory (PRAGMA temp_store).
+        # SQLite opens temporary files without a name. The catalog keeps them in memory instead (PRAGMA temp_store).
         return CANTOPEN
     disk, path = place(name)
     new = path.name not in disk.listdir(path.parent)
@@ -264,7 +264,9 @@ OURS = VFS(
 
 
 def library() -> ctypes.CDLL:
-    """Return the SQLite of Python's module; skip the test if it is built into Python and cannot be reached."""
+    """Return the SQLite library that Python uses. Skip the test if it is linked into Python statically and cannot be
+    reached.
+    """
     import _sqlite3
 
     maps = Path("/proc/self/maps").read_text().splitlines()
@@ -301,6 +303,6 @@ CONNECTIONS: WeakSet[Connection] = WeakSet()
 
 @atexit.register
 def close_all() -> None:
-    """Close all connections, so that SQLite does not call Python after its end."""
+    """Close all connections, so that SQLite does not call back into Python when the interpreter has ended."""
     for connection in list(CONNECTIONS):
         connection.close()

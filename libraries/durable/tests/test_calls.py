@@ -1,4 +1,4 @@
-"""The operating system's calls, and folders that one process owns."""
+"""The calls of the operating system, and folders that one process locks."""
 
 import errno
 import os
@@ -74,7 +74,7 @@ def test_a_folder_that_was_made_and_not_synced_is_synced_by_the_next_call(after)
 
 def test_a_folder_below_one_that_nobody_may_read_is_of_use():
     class Closed(SimulatedDisk):
-        """The parent folder belongs to others."""
+        """A disk on which the parent folder belongs to another user."""
 
         def fsync_folder(self, folder):
             raise PermissionError(errno.EACCES, "closed")

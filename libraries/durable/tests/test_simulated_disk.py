@@ -1,4 +1,6 @@
-"""The simulated disk behaves like the operating system; after a cut, all that POSIX allows can happen, and no more."""
+"""The simulated disk behaves like the operating system. After a power cut, everything that POSIX allows can happen, and
+nothing else.
+"""
 
 import errno
 import os
@@ -99,7 +101,7 @@ def test_sqlite_works(place):
 
 
 def outcomes(work, lives: int = LIVES) -> list[SimulatedDisk]:
-    """Return the disks that may be left after `work(disk, folder)`, whose folder was synced before."""
+    """Return disks as power cuts after `work(disk)` may leave them, one disk per random seed."""
     found = []
     for seed in range(lives):
         disk = SimulatedDisk()

@@ -1,7 +1,8 @@
 """Compare F3 files with Parquet and Vortex: `make selfbench-f3` prints each figure next to its target.
 
-The runner measures whole tables, verified, on one thread, into Arrow. Everything else is measured in turns within this
-process. Ratios are taken within a round, so that drifting machine speed affects both sides alike.
+The project's benchmark runner measures whole tables. It verifies what it reads, uses one thread, and reads into Arrow.
+This module measures everything else in its own process, and takes turns between the formats. Ratios compare times of
+the same round, because the machine's speed drifts.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ Calls = Mapping[str, Callable[[], object]]
 
 
 def compared(what: str, ours: Mapping[int, float], theirs: Mapping[int, float], most: float | None) -> Check:
-    """Return one line: F3's times over the other's, by round."""
+    """Return one line of text with the ratios of F3's times to the other format's, computed round by round."""
     ratio = ratio_interval(ours, theirs)
     target = "-" if most is None else f"at most {most:.3g}"
     if ratio is None:
@@ -64,7 +65,9 @@ def compared(what: str, ours: Mapping[int, float], theirs: Mapping[int, float], 
 
 
 def in_turns(calls: Calls, rounds: int) -> dict[str, dict[int, float]]:
-    """Return wall nanoseconds of each call by round. Calls warm up once; results are freed before the next call."""
+    """Return the wall-clock nanoseconds of each call by round. Each call is warmed up once. Its result is freed before
+    the next call.
+    """
     for call in calls.values():
         call()
     found: dict[str, dict[int, float]] = {name: {} for name in calls}
@@ -78,7 +81,7 @@ def in_turns(calls: Calls, rounds: int) -> dict[str, dict[int, float]]:
 
 
 def apart(call: Callable[..., Any], *arguments: object) -> Any:
-    """Return the result of a call in a fresh process, where nothing was loaded, compiled or allocated before."""
+    """Return the result of a call in a new process, in which nothing has been loaded, compiled or allocated yet."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(call, *arguments).result()
 
@@ -87,7 +90,7 @@ def apart(call: Callable[..., Any], *arguments: object) -> Any:
 
 
 def whole_tables(folder: Path, rows: int, rounds: int) -> Iterator[Check]:
-    """Yield times of reading and writing, and sizes, of eq and core."""
+    """Yield the times to read and write the tables eq and core, and the file sizes."""
     request = Request(
         datasets=("^eq$", "^core$"),
         formats=(NATIVE, WASM, PARQUET, VORTEX),
@@ -149,9 +152,9 @@ def _sizes(what: str, cells: Mapping[tuple[str, str], CellSummary], theirs: str,
 
 
 def projection(folder: Path, rounds: int) -> Iterator[Check]:
-    """Yield the time to read ten of ten thousand columns, including opening."""
+    """Yield the time to open a file and read 10 of its 10,000 columns."""
     random = np.random.default_rng(1)
-    # 100 different columns, each under 100 names: neither format detects equal columns.
+    # There are 100 different columns, each stored under 100 names. Neither format detects equal columns.
     some = [pa.array(random.random(WIDE_ROWS, np.float32)) for _ in range(100)]
     table = pa.table(
         [some[place % 100] for place in range(WIDE_COLUMNS)], [f"f{place}" for place in range(WIDE_COLUMNS)]
@@ -172,7 +175,7 @@ def projection(folder: Path, rounds: int) -> Iterator[Check]:
 
 
 def one_row(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
-    """Yield the time to read one random row of core, including opening, against Parquet's row group that holds it."""
+    """Yield the time to open core and read one random row, compared with reading its row group from Parquet."""
     row = int(np.random.default_rng(2).integers(len(table)))
     f3.write(table, folder / "row.f3")
     pq.write_table(table, folder / "row.parquet", compression="none")
@@ -189,7 +192,10 @@ def one_row(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
 
 
 def some_rows(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
-    """Yield the time to read 20 random rows from open, cached files, against Lance; and the sizes of both files."""
+    """Yield the time to read 20 random rows from open, cached files, compared with Lance.
+
+    Also yield both file sizes.
+    """
     random = np.random.default_rng(3)
     f3.write(table, folder / "rows.f3", rows_per_unit=TAKEN_UNIT_ROWS)
     lance.write_dataset(table, folder / "rows.lance")
@@ -210,7 +216,7 @@ def some_rows(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
 
 
 def two_threads(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
-    """Yield the time to read all of eq with two threads, against one."""
+    """Yield the time to read all of eq with two threads, compared with one thread."""
     f3.write(table, folder / "threads.f3")
 
     def read(threads: int) -> pa.Table:
@@ -223,7 +229,9 @@ def two_threads(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
 
 
 def _what_two_threads_give(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
-    """Yield the machine's own speed-up by two threads: virtual machines may share a physical core and memory."""
+    """Yield the speed-up by two threads that the machine itself allows. Virtual CPUs may share a physical core and
+    memory.
+    """
     pq.write_table(table, folder / "threads.parquet", compression="none")
     halves = [np.zeros(table.nbytes // 2, np.uint8) for _ in range(2)]
     with ThreadPoolExecutor(2) as pool:
@@ -260,7 +268,7 @@ def _read_f3(path: Path, **chosen: Any) -> pa.Table:
 
 
 def checksums(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
-    """Yield the time to read core with verified IOUnit checksums, against reading without verification."""
+    """Yield the time to read core with verified IOUnit checksums, compared with reading without verification."""
     f3.write(table, folder / "checksums.f3", checksums=True)
     calls = {verify: partial(_read_f3, folder / "checksums.f3", verify=verify) for verify in ("units", "none")}
     found = in_turns(calls, 3 * rounds)
@@ -271,7 +279,7 @@ def checksums(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
 
 
 def memory_of_writing(folder: Path, rows: int) -> Iterator[Check]:
-    """Yield the peak memory of writing ten row groups, against that of one, each in a separate process."""
+    """Yield the peak memory of writing ten row groups, compared with one row group, each in a separate process."""
     peaks = {groups: apart(_write_groups, folder / f"{groups}.f3", rows // 10, groups) for groups in (1, 10)}
     ratio = peaks[10] / peaks[1]
     yield Check("  one row group, peak", f"{peaks[1] / 1e6:.0f} MB", "-", None)
@@ -295,7 +303,10 @@ def _write_groups(path: Path, rows: int, groups: int) -> int:
 
 
 def dictionary_scopes(rows: int) -> Iterator[Check]:
-    """Yield the choice by sampling against each scope, for each column of core, bi and log (paper, table 3)."""
+    """Compare the scope chosen by sampling with each fixed dictionary scope, for each column of core, bi and log.
+
+    The paper reports this comparison in table 3.
+    """
     sizes: dict[str, list[int]] = {scope: [] for scope in SCOPES}
     seconds: dict[str, list[float]] = {scope: [] for scope in SCOPES}
     names = []
@@ -325,7 +336,7 @@ def dictionary_scopes(rows: int) -> Iterator[Check]:
 
 
 def modules(folder: Path, table: pa.Table) -> Iterator[Check]:
-    """Yield the size of embedded modules, and the time to compile and to load them."""
+    """Yield the size of embedded modules, and the time to compile and to load a module."""
     f3.write(table.slice(0, 1000), folder / "modules.f3")
     with f3.open(folder / "modules.f3") as file:
         size_bytes = sum(module.size_bytes for module in file.modules)

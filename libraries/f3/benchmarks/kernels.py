@@ -1,13 +1,13 @@
 """Compare F3's encodings with uncompressed Parquet: `python -m libraries.f3.benchmarks.kernels`.
 
-For every column of the tables, alone and in memory, it measures the processor time to decode the EncUnits with the
-native library and with the Wasm module, as ratios to `pq.read_table` of the same column on one thread. It also
-measures size and the time to encode. Each figure is the best of several, taken in turns, so that a busy machine affects
-all alike.
+Each column of the tables is measured alone and in memory. The figures are the processor time to decode its EncUnits
+with the native library and with the Wasm module, the size, and the time to encode. Decoding times are ratios to
+`pq.read_table` of the same column on one thread. Each figure is the best of several runs. The runs take turns, so that
+a busy machine affects all of them alike.
 
-Results are freed at once, so memory is reused. Without the cost of fresh pages, which is the same for all, ratios are
-less favourable than those of files. Only Wasm still has that cost, because results of 2 MiB and more leave the sandbox
-with their pages. `libraries.f3.benchmarks.files` measures files.
+Results are freed at once, so the next run reuses their memory and mostly avoids the cost of fresh pages. That cost is
+the same for all formats, so ratios without it are less favourable to F3 than ratios for files. Only Wasm still pays it:
+results of 2 MiB and more leave the sandbox together with their pages. `libraries.f3.benchmarks.files` measures files.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def measure_column(column: pa.Array, times: int) -> tuple[dict[str, int], dict[s
 @click.option("--rows", default=1_000_000, show_default=True)
 @click.option("--times", default=5, show_default=True)
 def main(datasets: tuple[str, ...], rows: int, times: int) -> None:
-    """Print a line for each column of the DATASETS (eq and core), and one for all columns of each."""
+    """Print a line for each column of the DATASETS (eq and core), and one line for all columns of each data set."""
     for name in datasets or ("eq", "core"):
         table = pa.Table.from_batches(resolve(name, {}, rows=rows).batches())
         click.echo(

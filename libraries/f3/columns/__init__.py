@@ -1,1 +1,1 @@
-"""Columns: nested to flat and back, selection of rows and units, dictionaries, values."""
+"""Columns: convert nested columns to flat ones and back, select rows and units, and handle dictionaries and values."""

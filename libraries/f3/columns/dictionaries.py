@@ -1,8 +1,8 @@
-"""Dictionaries at the level of the container (specification 4.2 to 4.4 and 9.4).
+"""Dictionaries that a column or several columns share (specification 4.2 to 4.4 and 9.4).
 
-This module decides the width of indices, builds and looks up dictionaries, finds columns that can share one, and
-estimates whether a dictionary pays. It works on arrays; the size of a payload comes from a function. Dictionaries that
-encodings use inside a unit are not visible here.
+This module chooses the width of indices, builds dictionaries, looks up values, finds columns that can share a
+dictionary, and estimates whether a dictionary saves space. The functions take arrays. To learn the size of a payload
+they call a function that the caller passes. Dictionaries that an encoding uses inside one unit are separate from these.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SAMPLED_UNITS = 4
 _SAMPLED_VALUES = 16_384
 _MOST_COMPARED = 64
 _MOST_COMPARED_BYTES = 2**31 - 1
-"""Range of 32-bit offsets: comparison puts all values into one array."""
+"""Maximum of 32-bit offsets. Comparing values puts all of them into one array, which has this limit."""
 _SAMPLE_ENTRIES = 4096
 _LEAST_COMMON = 1024
 _LEAST_SIMILARITY = 0.99
@@ -43,7 +43,7 @@ _DICTIONARY_TYPES = (
 def has_dictionaries(arrow_type: pa.DataType) -> bool:
     """Return whether columns of a type can have dictionary scopes.
 
-    These are the types of specification 4.4 without booleans, which no dictionary makes smaller.
+    Specification 4.4 lists the types. Booleans are excluded here, because a dictionary never makes them smaller.
     """
     return any(check(arrow_type) for check in _DICTIONARY_TYPES)
 
@@ -59,23 +59,24 @@ def index_type(entries: int) -> pa.DataType:
 
 @dataclass(frozen=True)
 class Dictionary:
-    """The distinct values of some arrays in order of first appearance, and each array as `places` in them.
+    """The distinct values of some arrays, in order of first appearance. `places` has one array of indices per input
+    array.
 
-    `places` are 32-bit, with nulls where the arrays have nulls.
+    The indices are 32-bit, and null where the input is null.
     """
 
     values: pa.Array
     places: tuple[pa.Array, ...]
 
     def indices(self) -> list[pa.Array]:
-        """Return the places in the type in which they are stored."""
+        """Return the indices in the type in which they are stored."""
         width = index_type(len(self.values))
         return [each.cast(width) for each in self.places]
 
 
 def build(arrays: Sequence[pa.Array]) -> Dictionary:
     """Return the dictionary of arrays of one type. Floats are compared by their bits, so every NaN is preserved."""
-    # Arrow omits empty chunks; they are restored below.
+    # Arrow omits empty chunks. They are restored below.
     filled = [_as_bits(array) for array in arrays if len(array)]
     nothing = pa.array([], pa.int32())
     if not filled:
@@ -92,9 +93,9 @@ def _as_bits(array: pa.Array) -> pa.Array:
 
 
 def looked_up(values: pa.Array, indices: pa.Array) -> pa.Array:
-    """Return the values at unsigned indices; null where the index is null.
+    """Return the values at unsigned indices, and null where the index is null.
 
-    Values at null indices may be out of range. Raises F3Error for any other index out of range.
+    Arrow may hold any number in the slot of a null index. Raises F3Error for any other index out of range.
     """
     if len(values) == 0:
         raise F3Error("values are needed from an empty dictionary")
@@ -105,9 +106,10 @@ def looked_up(values: pa.Array, indices: pa.Array) -> pa.Array:
 
 
 def in_first_appearance_order(indices: pa.Array, entries: int) -> bool:
-    """Return whether indices are of the kind that `build` makes for this number of entries.
+    """Return whether indices look like those that `build` makes for a dictionary with this number of entries.
 
-    Every index is at most one above all before it, and all occur. Other arrays of small numbers hardly ever are.
+    Then every index is at most one above the maximum of the indices before it, and each entry occurs. Other arrays of
+    small numbers hardly ever have this property.
     """
     highest = np.maximum.accumulate(indices.drop_null().to_numpy().astype(np.int64))
     if len(highest) == 0:
@@ -121,12 +123,13 @@ def in_first_appearance_order(indices: pa.Array, entries: int) -> bool:
 def worthwhile(units: Sequence[pa.Array], size_of: Callable[[pa.Array], int]) -> Dictionary | None:
     """Return a shared dictionary of a column if it makes the column smaller than separate units, else None.
 
-    Building a dictionary of a million values takes longer than everything else. It is skipped if a sample shows that
+    Building a dictionary of a million values takes longer than all other steps, so it is skipped if a sample shows that
     hardly any value repeats.
     """
     rows = sum(map(len, units))
     entries = _entries_expected(units, rows)
-    # With more repetition indices may take far less than their width, so only the full comparison can decide.
+    # If values repeat more often, the encoded indices may be far smaller than their width suggests. Then only encoding
+    # both can decide.
     if entries > rows / 2 and not _could_pay(entries, rows, sum(each.nbytes for each in units)):
         return None
     built = build(units)
@@ -136,8 +139,8 @@ def worthwhile(units: Sequence[pa.Array], size_of: Callable[[pa.Array], int]) ->
 def pays(units: Sequence[pa.Array], dictionary: Dictionary, size_of: Callable[[pa.Array], int]) -> bool:
     """Return whether a shared dictionary makes a column smaller than separate units.
 
-    Estimates both from four units and four stretches of the dictionary; for 16 units this costs a quarter of trying
-    both. Ties go to the separate units, as in the original.
+    Both sizes are estimated from four units and four parts of the dictionary. For 16 units this takes a quarter of the
+    time of encoding everything. Ties go to the separate units, as in the original.
     """
     sample = _spread(len(units), _SAMPLED_UNITS)
     alone = _scaled(size_of, [units[place] for place in sample], sum(map(len, units)))
@@ -151,13 +154,13 @@ def pays(units: Sequence[pa.Array], dictionary: Dictionary, size_of: Callable[[p
 
 
 def _could_pay(entries: float, rows: int, plain_bytes: float) -> bool:
-    """Return whether one copy of each value and an index per row could be smaller than the plain values."""
+    """Return whether one copy of each value and one index per row could be smaller than the plain values."""
     by_index = rows * math.log2(max(entries, 1)) / 8
     return by_index + entries * plain_bytes / max(rows, 1) < plain_bytes
 
 
 def _entries_expected(units: Sequence[pa.Array], rows: int) -> float:
-    """Estimate the number of distinct values from a sample; rather too low than too high."""
+    """Estimate the number of distinct values from a sample. The estimate is more often too low than too high."""
     sample = pa.concat_arrays([unit.take(pa.array(places)) for unit, places in _sampled(units, rows)]).drop_null()
     drawn = len(sample)
     distinct = len(_as_bits(sample).unique())
@@ -165,8 +168,9 @@ def _entries_expected(units: Sequence[pa.Array], rows: int) -> float:
         return distinct
     if distinct == drawn:
         return rows
-    # Find the number of equally frequent values from which a sample has this many distinct ones; if some are rarer,
-    # there are more. Values that each occur twice look like twice as many that repeat by chance.
+    # Find the number of equally frequent values for which a sample this large is expected to have this many distinct
+    # values. If some values are rarer, the true number is higher. If each value occurs exactly twice, the found number
+    # is twice the true one. The final formula corrects this.
     least, most = float(distinct), float(drawn) ** 2
     while most - least > 1:
         middle = (least + most) / 2
@@ -178,7 +182,7 @@ def _entries_expected(units: Sequence[pa.Array], rows: int) -> float:
 
 
 def _sampled(units: Sequence[pa.Array], rows: int) -> Iterator[tuple[pa.Array, np.ndarray]]:
-    """Yield places of values across all units; the same for the same number of rows."""
+    """Yield sampled positions across all units. They are the same for the same number of rows."""
     if rows <= _SAMPLED_VALUES:
         places = np.arange(rows)
     else:
@@ -190,7 +194,7 @@ def _sampled(units: Sequence[pa.Array], rows: int) -> Iterator[tuple[pa.Array, n
 
 
 def _spread(count: int, wanted: int) -> list[int]:
-    """Return evenly spread places, including the first and the last."""
+    """Return evenly spread positions, including the first and the last."""
     return sorted({round(place) for place in np.linspace(0, count - 1, min(count, wanted))}) if count else []
 
 
@@ -204,7 +208,9 @@ def _scaled(size_of: Callable[[pa.Array], int], sample: Sequence[pa.Array], rows
 
 @dataclass(frozen=True)
 class Shared:
-    """Dictionaries and the parts that they consist of: each refers to one part, or to a common part and its own."""
+    """Dictionaries, and the parts that they consist of. A dictionary is one part, or a common part followed by its own
+    part.
+    """
 
     parts: tuple[pa.Array, ...]
     dictionaries: tuple[Dictionary, ...]
@@ -212,10 +218,10 @@ class Shared:
 
 
 def share(dictionaries: Sequence[Dictionary]) -> Shared:
-    """Store entries that two dictionaries have in common once, if they are at least 1,024 or almost all entries.
+    """Store the entries that two dictionaries have in common once, if they are at least 1,024 or almost all entries.
 
-    Each dictionary is merged with at most one other, most similar pairs first. Merging reorders entries: common ones
-    come first, in the order of the second dictionary.
+    Each dictionary is merged with at most one other, starting with the most similar pairs. Merging reorders entries:
+    the common ones come first, in the order of the second dictionary.
     """
     done: list[Dictionary] = list(dictionaries)
     parts: list[pa.Array] = []
@@ -239,14 +245,17 @@ def share(dictionaries: Sequence[Dictionary]) -> Shared:
 
 
 def _pairs(dictionaries: Sequence[Dictionary]) -> list[tuple[int, int]]:
-    """Return the pairs to merge, by samples of entries that a hash of the value selects in the same way in all."""
+    """Return the pairs to merge. Similarity is estimated from samples: a hash of the value selects the same values in
+    each dictionary.
+    """
     by_type: dict[pa.DataType, list[int]] = {}
     for place, dictionary in enumerate(dictionaries):
         if len(dictionary.values):
             by_type.setdefault(dictionary.values.type, []).append(place)
     found: list[tuple[float, int, int]] = []
     for places in by_type.values():
-        # The number of pairs grows with the square. The largest dictionaries have the most to share.
+        # The number of pairs grows with the square of the number of dictionaries, so only the largest dictionaries are
+        # compared.
         compared = sorted(sorted(places, key=lambda place: -len(dictionaries[place].values))[:_MOST_COMPARED])
         samples = _samples([dictionaries[place].values for place in compared])
         for index, first in enumerate(compared):
@@ -266,14 +275,14 @@ def _pairs(dictionaries: Sequence[Dictionary]) -> list[tuple[int, int]]:
 def _samples(values: Sequence[pa.Array]) -> list[np.ndarray]:
     if len(values) < 2 or sum(each.nbytes for each in values) > _MOST_COMPARED_BYTES:
         return [np.empty(0, np.uint64)] * len(values)
-    # Places in a dictionary of all dictionaries: equal numbers mean equal values.
+    # Number the values across all dictionaries, so that equal numbers mean equal values.
     numbers = [each.to_numpy().astype(np.uint64) for each in build(values).places]
     most = np.uint64(min(1.0, _SAMPLE_ENTRIES / max(map(len, numbers))) * (2**64 - 2**11))
     return [each[each * _SCATTER <= most] for each in numbers]
 
 
 def _similarity(first: np.ndarray, second: np.ndarray) -> float:
-    """Return the Jaccard similarity: the entries of both over the entries of either."""
+    """Return the Jaccard similarity: the number of common entries divided by the number of entries of the union."""
     both = len(np.intersect1d(first, second, assume_unique=True))
     either = len(first) + len(second) - both
     return both / either if either else 0.0

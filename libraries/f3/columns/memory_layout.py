@@ -1,4 +1,4 @@
-"""Memory layout of flat Arrow types as the kernels need it: one of three kinds, and the width of a value."""
+"""Memory layout of flat Arrow types for the kernels: the kind of layout, and the width of a value."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ import pyarrow as pa
 from libraries.f3.errors import F3Error
 
 FIXED, BITS, TEXT = 0, 1, 2
-"""Kinds: values of a fixed width, booleans as a bitmap, strings and binaries."""
+"""Kinds of layout: values of a fixed width; booleans as a bitmap; strings and binaries."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Kind, bytes per value (per offset for strings, 0 for booleans), and whether strings must be UTF-8."""
+    """Kind of layout, bytes per value, and whether strings must be UTF-8.
+
+    For strings and binaries, the bytes are those of an offset; for booleans 0.
+    """
 
     kind: int
     width_bytes: int

@@ -1,7 +1,7 @@
-"""Plan and execute a read: the units of each column that hold its rows, the bytes to read, and the assembly of arrays.
+"""Plan and execute a read: find the units that hold the rows, read their bytes, and assemble arrays.
 
-Top-level columns and fields of structs are selected by rows. Content of lists is selected by units, because the items
-of a list unit are in the unit with the same ordinal.
+Top-level columns and fields of structs are selected by rows. The content of lists is selected by whole units, because
+the items of a list unit are in the item column's unit with the same ordinal.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from libraries.f3.container.units import MOST_UNIT_ROWS, Key, StoredColumn, Unit
 from libraries.f3.errors import F3Error, Placed
 
 _GROUP_BYTES = 256 * 1024
-"""Smallest read in each row group, if it has that much."""
+"""Smallest read in a row group, unless the row group has fewer bytes."""
 _PARALLEL_VALUES = 250_000
 """Below this number of values, starting threads takes longer than they save."""
 
@@ -50,8 +50,8 @@ class ReadPlan:
     def arrays(self, picked: Picked, threads: int) -> Iterator[list[pa.Array]]:
         """Yield the rows of each node, as one array if possible.
 
-        Uses up to `threads` threads if there are enough values. Columns are read in parts: small ones share a read, and
-        at most as many large ones as there are threads are in memory.
+        Uses up to `threads` threads if there are enough values. Columns are read in parts. Small columns share a part.
+        At most as many large columns as there are threads are in memory at a time.
         """
         if threads == 1 or picked.count * len(self._nodes) < _PARALLEL_VALUES:
             buffer = io.ReadBuffer()
@@ -73,7 +73,7 @@ class ReadPlan:
                 yield from arrays
 
     def _parts(self, picked: Picked, at_once_bytes: int) -> Iterator[tuple[list[Node], dict[Key, Span], int]]:
-        """Yield columns to read together, the spans that they need, and their size in bytes."""
+        """Yield columns to read together, the byte spans that they need, and their size in bytes."""
         at_once_bytes = max(at_once_bytes, _GROUP_BYTES * len(picked.groups))
         first = 0
         while first < len(self._nodes):
@@ -95,9 +95,10 @@ class ReadPlan:
         return [self._chunks(node, picked, held) for node in nodes]
 
     def hold(self, picked: Picked, before: Held) -> Held:
-        """Read the EncUnits of the rows, except those in `before`.
+        """Read the EncUnits that hold the rows, except those in `before`.
 
-        Reads whole IOUnits if their checksums are verified or the file is not local, where each read is a request.
+        Reads whole IOUnits if their checksums are verified, or if the file is not local, because every remote read is a
+        request.
         """
         needed: dict[Key, Span] = {}
         for node in self._nodes:
@@ -110,7 +111,7 @@ class ReadPlan:
         return kept | self._contents.fetched({key: span for key, span in needed.items() if key not in kept})
 
     def payloads(self, picked: Picked) -> Iterator[tuple[EncUnit, memoryview]]:
-        """Yield all EncUnits that hold rows, with their payloads; lists have two payloads per EncUnit."""
+        """Yield all EncUnits that hold rows, with their payloads. An EncUnit of a list has two payloads."""
         values = Values(self._contents, self.hold(picked, {}))
         for node in self._nodes:
             lists = {each.column for each in node.walk() if each.is_list}
@@ -126,14 +127,17 @@ class ReadPlan:
         return self._rows(node, picked, held)
 
     def edges(self) -> list[int]:
-        """Return the first rows of the units, and the end, for the column with the fewest units."""
+        """Return the first row of each unit and the end of the last, for the column with the fewest units."""
         starts = min((self._columns[node.numbers[0]].starts for node in self._nodes), key=len)
         return [int(edge) for edge in np.unique(starts)]
 
     # --- checks ----------------------------------------------------------------------------------------------------
 
     def _check_rows(self, node: Node, groups: Sequence[int]) -> None:
-        """Check that columns have the rows of their row groups. Items of lists are counted when they are read."""
+        """Check that columns have the rows that their row groups state.
+
+        Items of lists are counted when they are read.
+        """
         columns = node.numbers if node.pushed_down else node.numbers[:1]
         for group in groups:
             rows = self._contents.footer.row_counts[group]
@@ -146,7 +150,7 @@ class ReadPlan:
                 self._check_rows(child, groups)
 
     def _check_apart(self) -> None:
-        """Check that no IOUnits overlap; otherwise a few bytes could serve as any number of columns."""
+        """Check that no IOUnits overlap. Otherwise a file of a few bytes could claim any number of columns."""
         places = sorted(
             (chunk.offset, chunk.size_bytes, number)
             for number, column in self._columns.items()
@@ -158,7 +162,7 @@ class ReadPlan:
                 raise F3Error(f"physical column {number}: has an IOUnit at {following}, inside another IOUnit")
 
     def _check_items(self, node: Node, ordinals: Sequence[int], counts: Sequence[int]) -> None:
-        """Check that the unit with the same ordinal has the rows to which lists or structs in lists refer."""
+        """Check that a child's unit has as many rows as the parent's unit with the same ordinal refers to."""
         column = self._columns[node.numbers[0]]
         for ordinal, count in zip(ordinals, counts, strict=True):
             rows = _unit(column, ordinal).rows
@@ -168,7 +172,7 @@ class ReadPlan:
     # --- bytes -----------------------------------------------------------------------------------------------------
 
     def _spans(self, node: Node, picked: Picked) -> dict[Key, Span]:
-        """Return the units that hold a node's rows, as whole IOUnits if their checksums are verified."""
+        """Return the units that hold a node's rows. If checksums are verified, return whole IOUnits."""
         spans: dict[Key, Span] = {}
         for number, ordinals in self._ordinals(node, picked):
             column = self._columns[number]
@@ -181,12 +185,12 @@ class ReadPlan:
         return spans
 
     def _located(self, picked: Picked, number: int) -> tuple[list[int], Places]:
-        """Return the units of a physical column that hold the rows, and the places of the rows in them.
+        """Return the units of a physical column that hold the rows, and the positions of the rows within these units.
 
-        Most columns have units of the same rows, so the result is kept for the next column.
+        Most columns have the same unit boundaries, so the result is kept for the next column.
         """
         starts = self._columns[number].starts
-        # Read once, because another thread may replace it.
+        # Read the attribute once, because another thread may replace it.
         found = self._found
         if found is None or found[0] is not picked or not np.array_equal(found[1], starts):
             found = self._found = (picked, starts, picked.located(starts))
@@ -259,7 +263,9 @@ class ReadPlan:
             return shredding.lists(node.type, present, parts, items)
 
     def _pushed_down(self, node: Node, ordinals: Sequence[int], held: Held) -> pa.Array:
-        """Return pushed-down lists. Each field's units repeat presence and offsets of the lists, which must agree."""
+        """Return pushed-down lists. The units of every field repeat presence and offsets of the lists, so these must
+        agree.
+        """
         fields = []
         lists = []
         for child in node.children:
@@ -302,5 +308,5 @@ def _cut(array: pa.Array, places: Places) -> pa.Array:
     try:
         return pc.take(array, pa.array(places))
     except pa.ArrowInvalid as error:
-        # A few long strings, selected repeatedly, can exceed 32-bit offsets.
+        # A few long strings that are selected repeatedly can exceed 32-bit offsets.
         raise shredding.TooLongError(str(error)) from None

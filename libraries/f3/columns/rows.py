@@ -1,4 +1,4 @@
-"""The rows that a caller asks for, and the units that hold them."""
+"""The rows that a caller requests, and the units that hold them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from libraries.f3.errors import F3Error
 
 Rows = slice | range | Sequence[int] | np.ndarray
 Places = range | np.ndarray
-"""Row numbers: consecutive ascending ones, or any."""
+"""Row numbers: a range if they are consecutive and ascending, else an array."""
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,15 @@ class Picked:
         return len(self.wanted)
 
     def halves(self) -> tuple[Picked, Picked]:
-        """Return the first and the second half."""
+        """Return the first half and the second half of the rows."""
         middle = len(self.wanted) // 2
         return Picked(self.groups, self.wanted[:middle]), Picked(self.groups, self.wanted[middle:])
 
     def located(self, starts: np.ndarray) -> tuple[list[int], Places]:
-        """Return the units that hold the rows, in order, and the places of the rows in the concatenation of these.
+        """Return the units that hold the rows, in order, and the positions of the rows in the concatenation of these
+        units.
 
-        `starts` are the first rows of all units, and the end.
+        `starts` has the first row of each unit, and the end of the last unit.
         """
         if len(self.wanted) == 0:
             return [], range(0)
@@ -70,11 +71,11 @@ def _wanted(rows: Rows | None, count: int) -> Places:
         if not rows:
             return range(0)
         _check_reach(min(rows[0], rows[-1]), max(rows[0], rows[-1]), count)
-        # End and step need not fit into 64 bits.
+        # The slice's end and step may exceed 64 bits.
         return rows if rows.step == 1 else np.fromiter(rows, np.int64, len(rows))
     numbers = _numbers(rows)
     if len(numbers):
-        # Checked before the conversion to int64, which makes numbers from 2^63 on negative.
+        # Check before the conversion to int64, which would make numbers from 2^63 on negative.
         _check_reach(int(numbers.min()), int(numbers.max()), count)
     return numbers.astype(np.int64)
 
@@ -87,7 +88,7 @@ def _numbers(rows: Sequence[int] | np.ndarray) -> np.ndarray:
         raise F3Error(f"rows must be a slice, range or list of row numbers (got {type(rows).__name__})") from None
     if numbers.ndim == 1 and (len(numbers) == 0 or numbers.dtype.kind in "iu"):
         return numbers
-    # numpy turns uint64 mixed with signed numbers into inexact floats, and larger numbers into objects.
+    # numpy converts a mix of uint64 and signed numbers to inexact floats, and larger numbers to objects.
     if numbers.ndim == 1 and numbers.dtype.kind in "fO" and all(map(_is_whole, rows)):
         return np.array(rows, object)
     raise F3Error(f"rows must be a slice, range or list of row numbers (got {type(rows).__name__} of {numbers.dtype})")
@@ -104,13 +105,15 @@ def _check_reach(lowest: int, highest: int, count: int) -> None:
 
 
 def _reach(wanted: range, starts: np.ndarray) -> tuple[int, int]:
-    """Return the first part that a range touches, and the end of the last."""
+    """Return the first part (a unit or row group) that a range touches, and the end of the last part."""
     first = int(np.searchsorted(starts, wanted.start, "right")) - 1
     return first, int(np.searchsorted(starts, wanted.stop, "left"))
 
 
 def _gathered(wanted: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct parts that hold the rows, and the rows' places in the concatenation of these parts."""
+    """Return the distinct parts that hold the rows, and the positions of the rows in the concatenation of
+    these parts.
+    """
     holding = np.searchsorted(starts, wanted, "right") - 1
     parts, order = np.unique(holding, return_inverse=True)
     sizes = starts[parts + 1] - starts[parts]

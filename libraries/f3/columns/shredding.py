@@ -1,8 +1,8 @@
 """Convert nested columns to flat ones and back (specification section 3).
 
-Physical columns are numbered by a walk over the fields, parents before children. A list has a column for the presence
-of its lists and their offsets (from 0), before the columns of its items. A struct has a Boolean column for the presence
-of its structs, before the columns of its fields. Values below a null stay as Arrow has them.
+Physical columns are numbered by a walk over the fields, parents before children. A list has a column that stores which
+lists are present and their offsets (from 0). The columns of its items follow. A struct has a Boolean column that stores
+which structs are present. The columns of its fields follow. Values below a null stay as Arrow has them.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ _FLAT = (
 
 
 class TooLongError(F3Error):
-    """Items of several units do not fit under 32-bit offsets; read them in smaller parts."""
+    """The items of several units exceed 32-bit offsets, so the caller must read them in smaller parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
     """One Arrow node: its type, its name in messages, its physical column and its children.
 
-    `pushed_down` marks a layout for lists of structs that only original files have: the node has no
-    separate column, and the column of each field also holds presence and offsets of the lists.
+    `pushed_down` marks a layout for lists of structs that only files of the original writer have. The node then has no
+    column, and the column of each field also stores presence and offsets of the lists.
     """
 
     what: str
@@ -57,28 +57,28 @@ class Node:
 
     @property
     def numbers(self) -> range:
-        """Its physical columns, including those of its children."""
+        """The numbers of its physical columns, including those of its children."""
         end = self.children[-1].numbers.stop if self.children else self.column + 1
         return range(self.column, end)
 
     @property
     def is_list(self) -> bool:
-        """Whether it is a list, of 32 or 64 bits."""
+        """Whether the node is a list with 32-bit or 64-bit offsets."""
         return is_list(self.type)
 
     @property
     def is_struct(self) -> bool:
-        """Whether it is a struct."""
+        """Whether the node is a struct."""
         return bool(pa.types.is_struct(self.type))
 
     @property
     def tree(self) -> LogicalTree:
-        """Its entry in the footer."""
+        """The node's entry in the footer."""
         kind = LIST if self.is_list else STRUCT if self.is_struct else FLAT
         return LogicalTree(kind, tuple(child.tree for child in self.children))
 
     def walk(self) -> Iterator[Node]:
-        """Yield itself and all nodes below, in the order of their columns."""
+        """Yield this node and all nodes below it, in the order of their columns."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -95,7 +95,7 @@ def is_flat(arrow_type: pa.DataType) -> bool:
 
 
 def may_push_down(arrow_type: pa.DataType) -> bool:
-    """Return whether an original file may store a type as LIST_OF_STRUCT_OF_PRIMITIVE."""
+    """Return whether a file of the original writer may store a type as LIST_OF_STRUCT_OF_PRIMITIVE."""
     if not is_list(arrow_type) or not pa.types.is_struct(arrow_type.value_type):
         return False
     fields = _fields(arrow_type.value_type)
@@ -127,7 +127,9 @@ def node_of(field: pa.Field, column: int, *, name: str | None = None, depth: int
 
 
 def pushed_down(field: pa.Field, column: int) -> Node:
-    """Return a list of structs as LIST_OF_STRUCT_OF_PRIMITIVE: one column per field of the struct."""
+    """Return the node of a list of structs stored as LIST_OF_STRUCT_OF_PRIMITIVE, with one column per field of the
+    struct.
+    """
     parts = _fields(field.type.value_type)
     children = tuple(Node(f"{field.name}[].{part.name}", part.type, column + place) for place, part in enumerate(parts))
     return Node(field.name, field.type, column, children, pushed_down=True)
@@ -142,7 +144,9 @@ def _fields(struct: pa.DataType) -> list[pa.Field]:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The part of an array in one physical column: values, or presence of lists and their `offsets`."""
+    """The part of an array that belongs to one physical column: values, or the presence of lists and their
+    `offsets`.
+    """
 
     node: Node
     values: pa.Array
@@ -165,11 +169,11 @@ def shred(node: Node, array: pa.Array) -> Iterator[Piece]:
 
 
 def _rebased(array: pa.Array) -> tuple[int, pa.Array]:
-    """Return the first item that a list array refers to, and its offsets from there."""
+    """Return the first item that a list array refers to, and the offsets relative to that item."""
     width = np.int64 if pa.types.is_large_list(array.type) else np.int32
     if len(array) == 0:
         return 0, pa.array(np.zeros(1, width))
-    # No copy if they begin at 0.
+    # If the offsets begin at 0, return them without a copy.
     offsets = array.offsets.to_numpy()
     first = int(offsets[0])
     return first, pa.array(offsets - width(first)) if first else array.offsets
@@ -179,13 +183,13 @@ def _rebased(array: pa.Array) -> tuple[int, pa.Array]:
 
 
 def rows_alone(schema: pa.Schema, rows: int) -> pa.Table:
-    """Return a table with rows but without columns. pa.concat_tables and pa.Table.from_arrays would lose the rows."""
+    """Return a table that has rows but no columns. pa.concat_tables and pa.Table.from_arrays would lose the rows."""
     nothing = pa.Array.from_buffers(pa.struct([]), rows, [None])
     return pa.Table.from_batches([pa.RecordBatch.from_struct_array(nothing)], schema=schema)
 
 
 def validity_of(present: pa.Array) -> pa.Buffer | None:
-    """Return the bitmap of a Boolean column; None if all are true. Raises F3Error if it has nulls."""
+    """Return the bitmap of a Boolean column, or None if all values are true. Raises F3Error if the column has nulls."""
     if present.null_count:
         raise F3Error("a column of presence bits has nulls")
     if present.true_count == len(present):
@@ -215,9 +219,9 @@ def item_counts(parts: list[np.ndarray]) -> list[int]:
 
 
 def lists(arrow_type: pa.DataType, present: pa.Array, parts: list[np.ndarray], items: pa.Array) -> pa.Array:
-    """Return lists from their presence, the offsets unit by unit, and all items.
+    """Return lists, given which are present, the offsets of each unit, and all items.
 
-    Raises F3Error if the counts contradict each other, TooLongError if the items need wider offsets.
+    Raises F3Error if the counts contradict each other, and TooLongError if the items need 64-bit offsets.
     """
     counts = item_counts(parts)
     total = sum(counts)

@@ -1,4 +1,4 @@
-"""Reject strings that are not UTF-8 before they are stored, because no reader would return them."""
+"""Reject strings that are not UTF-8 when a file is written, because readers would reject them."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ def check_texts(node: Node, piece: Piece, rows: pa.Array, first_row: int) -> Non
     """Check that the strings of a piece are UTF-8.
 
     Args:
-        node: the top-level column that the piece is of
-        piece: what one of its physical columns holds of `rows`
+        node: the top-level column to which the piece belongs
+        piece: the content of one of the column's physical columns for `rows`
         rows: rows of the top-level column
-        first_row: the number of their first one in the file
+        first_row: the number of the first of these rows in the file
 
-    Raises F3Error with the column and the row. Strings below a null are stored, so they are checked too; the content of
-    a null slot itself is not stored.
+    Raises F3Error with the column and the row. A null slot's own content is not stored, so it is not checked. Strings
+    nested below a null are stored, so they are checked.
     """
     if _is_sound(piece):
         return
-    # Binary search: the rows before `first` are valid, one before `end` is not.
+    # Binary search. All rows before `first` are valid, and at least one row before `end` is not.
     first, end = 0, len(rows)
     while end - first > 1:
         middle = (first + end) // 2

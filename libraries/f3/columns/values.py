@@ -26,7 +26,7 @@ from libraries.f3.errors import F3Error
 _MOST_SHORT_BYTES = 2**31 - 1
 """Range of 32-bit offsets."""
 _MOST_RATIO = 1024
-"""Largest ratio of read to stored bytes for results that are split into several arrays."""
+"""Largest ratio of decoded to stored bytes that is accepted if the result has to be split into several arrays."""
 
 
 class Values:
@@ -36,13 +36,16 @@ class Values:
         self._contents, self._held = contents, held
 
     def payloads(self, unit: Unit) -> Iterator[tuple[EncUnit, memoryview]]:
-        """Yield the parts of a unit: its local dictionary, if any, and its values."""
+        """Yield the payloads of a unit: its local dictionary, if it has one, and its values."""
         if unit.dictionary is not None:
             yield unit.dictionary, self._payload(unit, unit.key[0], unit.dictionary)
         yield unit.values, self._payload(unit, unit.start, unit.values)
 
     def array(self, arrow_type: pa.DataType, units: Sequence[Unit]) -> pa.Array:
-        """Return the values of units of a column as one array. Raises F3Error; TooLongError if one is not enough."""
+        """Return the values of a column's units as one array.
+
+        Raises TooLongError if they do not fit into one array, and F3Error for other faults.
+        """
         arrays: list[pa.Array] = []
         # Payloads of units without rows are ignored.
         for (scope, number, _), run in groupby((unit for unit in units if unit.rows), key=lambda unit: unit.kind):
@@ -63,9 +66,9 @@ class Values:
     def lists(
         self, list_type: pa.DataType, units: Sequence[Unit], count: int
     ) -> tuple[pa.Array, list[np.ndarray], list[memoryview]]:
-        """Return the presence of lists, the offsets of each unit, and the last payload of each.
+        """Return the presence of lists, the offsets of each unit, and the last payload of each unit.
 
-        Units have `count` payloads; with three, the last is the items.
+        Units have `count` payloads. If there are three, the last one holds the items.
         """
         offsets_type = pa.int64() if pa.types.is_large_list(list_type) else pa.int32()
         present: list[pa.Array] = []
@@ -96,7 +99,7 @@ class Values:
         return _checked(self._contents.decoder(stored).decode(payload, arrow_type, rows), arrow_type, rows)
 
     def _run(self, arrow_type: pa.DataType, units: Sequence[Unit]) -> pa.Array:
-        """Return the values of units of one module."""
+        """Return the values of consecutive units that have the same decoder module."""
         payloads = [self._payload(unit, unit.start, unit.values) for unit in units]
         rows = [unit.rows for unit in units]
         try:
@@ -104,7 +107,7 @@ class Values:
         except F3Error:
             if len(units) == 1:
                 raise
-            # Either one unit is broken and raises its own error here, or they are too long together.
+            # Either one unit is invalid and raises its own error below, or the units are too long for one array.
             if self._is_too_long(arrow_type, units, payloads):
                 raise TooLongError(f"{sum(rows)} rows do not fit into one array of {arrow_type}") from None
             raise
@@ -112,14 +115,16 @@ class Values:
     def _together(
         self, unit: Unit, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int]
     ) -> pa.Array:
-        """Decode payloads of units of one module into one array."""
+        """Decode payloads that have the same decoder module into one array."""
         if len(payloads) == 1:
             return self.decoded(payloads[0], unit.values, arrow_type, rows[0])
         array = self._contents.decoder(unit.values).decode_into(payloads, arrow_type, rows)
         return _checked(array, arrow_type, sum(rows))
 
     def _is_too_long(self, arrow_type: pa.DataType, units: Sequence[Unit], payloads: Sequence[memoryview]) -> bool:
-        """Return whether units exceed an array's limit with plausible sizes, rather than by a few forged bytes."""
+        """Return whether units exceed an array's limit with plausible sizes, rather than because of a few
+        forged bytes.
+        """
         shape = shape_of(arrow_type)
         if shape.kind != TEXT:
             values_bytes = sum(unit.rows for unit in units) * shape.width_bytes
@@ -132,7 +137,7 @@ class Values:
 
     def _local(self, arrow_type: pa.DataType, unit: Unit) -> pa.Array:
         dictionary = unit.dictionary
-        assert dictionary is not None  # because the scope is local
+        assert dictionary is not None  # The scope is local, so a unit has a dictionary.
         payload = self._payload(unit, unit.key[0], dictionary) if dictionary.rows else memoryview(b"")
         values = self.decoded(payload, dictionary, arrow_type, dictionary.rows)
         if unit.unmarked:
@@ -140,24 +145,26 @@ class Values:
         return self._looked_up(arrow_type, values, [unit])
 
     def _check_pair(self, unit: Unit, values: pa.Array) -> None:
-        """Check that values are indices into the dictionary: until here only counts suggest a pair."""
+        """Check that values are valid indices into the dictionary. Only the row counts suggest so far that the two
+        belong together.
+        """
         indices = self._run(index_type(len(values)), [unit])
         if values.null_count or not in_first_appearance_order(indices, len(values)):
             raise F3Error(wrong_pair(unit.start))
 
     def _looked_up(self, arrow_type: pa.DataType, values: pa.Array, units: Sequence[Unit]) -> pa.Array:
         if len(values) == 0:
-            # All null: the indices may be anything and are ignored.
+            # If all values are null, their indices are ignored and may be arbitrary.
             return pa.nulls(sum(unit.rows for unit in units), arrow_type)
         indices = self._run(index_type(len(values)), units)
         try:
             return looked_up(values, indices)
         except pa.ArrowInvalid as error:
-            # A few long strings, repeated, can exceed 32-bit offsets.
+            # A few long strings that occur repeatedly can exceed 32-bit offsets.
             raise TooLongError(str(error)) from None
 
     def _dictionary(self, number: int, arrow_type: pa.DataType) -> pa.Array:
-        """Return a shared dictionary, decoded on first use."""
+        """Return a shared dictionary. It is decoded on first use."""
         known = self._contents.known_dictionary(number, arrow_type)
         if known is None:
             parts = [
@@ -169,7 +176,7 @@ class Values:
         return known
 
     def _stored(self, unit: Unit, start: int, stored: EncUnit) -> memoryview:
-        # The whole IOUnit if it is verified or all its rows are needed, else the unit.
+        # Fetch the whole IOUnit if its checksum is verified or all its rows are needed, else only the unit.
         base, data = self._held.get(key_of(unit.chunk)) or self._held[unit.key]
         begin = start - base
         return data[begin : begin + stored.size_bytes]
@@ -179,13 +186,16 @@ class Values:
 
 
 class _DictionaryValues(Values):
-    """Values of a shared dictionary, whose units the original's writer marks as packed but stores raw."""
+    """Values of a shared dictionary. The original's writer marks the dictionary's units as compressed but stores them
+    raw.
+    """
 
     def _payload(self, unit: Unit, start: int, stored: EncUnit) -> memoryview:
         try:
             return super()._payload(unit, start, stored)
         except F3Error as error:
-            # A blob states its rows and its size, and is never a zstd frame or an LZ4 block, so this is unambiguous.
+            # A blob states its number of rows and its size, and is never a zstd frame or an LZ4 block. So a raw unit
+            # can be recognized with certainty.
             data = self._stored(unit, start, stored)
             if framing.is_blob(data, stored.rows):
                 return data

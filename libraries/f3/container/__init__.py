@@ -1,1 +1,1 @@
-"""The bytes of a file: its ends, its metadata, its units, and where they come from and go to."""
+"""The bytes of a file: header and postscript, metadata, units, and the sources and targets of I/O."""

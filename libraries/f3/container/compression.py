@@ -1,7 +1,7 @@
-"""Codecs over whole EncUnits (specification 5.4): a zstd frame, or an LZ4 block after its length.
+"""Compress and decompress whole EncUnits (specification 5.4), as a zstd frame, or as an LZ4 block after its length.
 
-The metadata do not contain the uncompressed size, so a small unit could ask for any amount of memory. `decompress` has
-a limit.
+The metadata do not contain the uncompressed size, so a small unit could expand to any amount of memory. `decompress`
+therefore has a limit.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _STEP_BYTES = 1024 * 1024
 _ALWAYS_ALLOWED_BYTES = 64 * 1024 * 1024
 _MOST_RATIO = 1024
 _MOST_BYTES = 1 << 32
-"""More than any valid EncUnit has: its rows and its strings are limited."""
+"""Larger than any valid EncUnit, because EncUnits have a limited number of rows and of string bytes."""
 
 
 def compress(payload: bytes, codec: str | None) -> tuple[bytes, int]:
-    """Return the bytes to store and their CompressionType: uncompressed if the codec saves nothing."""
+    """Return the bytes to store and their CompressionType. They are stored uncompressed if the codec saves nothing."""
     if codec == "zstd":
         packed = pa.compress(payload, codec="zstd", asbytes=True)
     elif codec == "lz4":
@@ -36,9 +36,10 @@ def compress(payload: bytes, codec: str | None) -> tuple[bytes, int]:
 
 
 def decompress(stored: memoryview, compression: int, what: str) -> memoryview:
-    """Return the payload.
+    """Return the uncompressed payload.
 
-    Raises F3Error if it is broken, larger than both 64 MB and 1,024 times its stored size, or larger than 4 GiB.
+    Raises F3Error if the unit is broken, if the payload is larger than both 64 MB and 1,024 times the stored size, or
+    if it is larger than 4 GiB.
     """
     if compression == UNCOMPRESSED:
         return stored
@@ -55,7 +56,7 @@ def _zstd(stored: memoryview, most: int, what: str) -> memoryview:
         raise _too_much(what, size, len(stored))
     if size >= 0:
         return memoryview(zstandard.ZstdDecompressor().decompress(stored, max_output_size=size))
-    # Not `zstandard.decompress`, which accepts a truncated frame.
+    # Do not use `zstandard.decompress`, which accepts a truncated frame.
     parts: list[bytes] = []
     total = 0
     with pa.CompressedInputStream(pa.BufferReader(stored), "zstd") as reader:
@@ -80,9 +81,9 @@ def _lz4(stored: memoryview, most: int, what: str) -> memoryview:
 
 
 def _unpacks_to(block: memoryview, size: int) -> bool:
-    """Return whether a block unpacks to exactly `size` bytes.
+    """Return whether a block decompresses to exactly `size` bytes.
 
-    The codec accepts a shorter block without an error, and would return old memory as part of the file.
+    If a block yields fewer bytes, the codec raises no error and returns uninitialized memory after them.
     """
     kernels = native.library()
     if kernels is not None:
@@ -92,7 +93,8 @@ def _unpacks_to(block: memoryview, size: int) -> bool:
     try:
         pa.Codec("lz4_raw").decompress(block, decompressed_size=size - 1, asbytes=True)
     except OSError:
-        return True  # It does not fit into one byte less. Decompression finds broken blocks.
+        # The content needs more than size - 1 bytes. If the block is invalid, the later decompression fails.
+        return True
     return False
 
 

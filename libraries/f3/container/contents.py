@@ -1,6 +1,6 @@
-"""The contents of an open file: column metadata, IOUnits, modules and shared dictionaries, each read on first use.
+"""The contents of an open file: column metadata, IOUnits, modules and shared dictionaries. Each is read on first use.
 
-`libraries.f3.columns.plan` assembles rows from them.
+`libraries.f3.columns.plan` assembles rows from these contents.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ from libraries.f3.encodings.coders import Coding, Decoder
 from libraries.f3.errors import F3Error
 
 _END_BYTES = 64 * 1024
-"""Bytes at the end that are always read: in most files they hold the whole footer."""
+"""The number of bytes at the end of a file that are always read. In most files they contain the whole footer."""
 
 _MOST_FRONTS = 64
-"""Units of shared dictionaries to examine: a writer that stores packed-marked units raw does so with all of them."""
+"""How many units of shared dictionaries to examine. A writer that stores units raw but marks them as compressed does so
+for all units, so a few suffice.
+"""
 
 Span = tuple[Chunk, int, int]
-"""An IOUnit or a part of it: first offset in the file, and end."""
+"""An IOUnit, and the byte range of the file to read from it: its start and its end."""
 Held = dict[Key, tuple[int, memoryview]]
-"""Bytes in memory by key, each with its offset in the file."""
+"""Bytes in memory by key. Each entry also has the offset of its bytes in the file."""
 
 
 class Contents:
-    """One open file. `verify` is that of `reader.open_file`."""
+    """One open file. `verify` has the meaning that `reader.open_file` documents."""
 
     def __init__(self, source: io.ByteSource, verify: str, prefer: str, coding: Coding) -> None:
         """Read the end of the file. Raises F3Error."""
@@ -84,7 +86,7 @@ class Contents:
     # --- columns ---------------------------------------------------------------------------------------------------
 
     def load(self, groups: Sequence[int], columns: Sequence[int]) -> None:
-        """Read the metadata of these physical columns if they are not in memory. Raises F3Error."""
+        """Read the metadata of these physical columns, unless they are in memory already. Raises F3Error."""
         spans: dict[tuple[int, int], tuple[int, int]] = {}
         for group in groups:
             for column in columns:
@@ -104,7 +106,9 @@ class Contents:
         return self._columns[group, column]
 
     def _begins_local(self, column: int) -> bool:
-        """Return whether a column has local dictionaries in the first row group, whose marks are always right."""
+        """Return whether a column has local dictionaries in the first row group. The scope is always marked correctly
+        there.
+        """
         self.load([0], [column])
         return any(chunk.scope == metadata.LOCAL_DICTIONARY for chunk in self.column(0, column).chunks)
 
@@ -119,11 +123,14 @@ class Contents:
 
     def verifies(self, chunk: Chunk) -> bool:
         """Return whether an IOUnit has to be read as a whole to verify its checksum."""
-        # Also for "file": a valid file may hold an IOUnit with a wrong checksum.
+        # This also applies to verify="file", because a file with a valid checksum may hold an IOUnit with a wrong one.
         return self._verify != "none" and chunk.checksum is not None
 
     def fetched(self, spans: Mapping[Key, Span], buffer: io.ReadBuffer | None = None) -> Held:
-        """Read IOUnits or parts of them; neighbours share a read. Raises F3Error if a checksum does not match."""
+        """Read IOUnits or parts of them.
+
+        Neighbouring parts share a read. Raises F3Error if a checksum does not match.
+        """
         found = io.read_spans(self.source, ((start, stop) for _, start, stop in spans.values() if stop > start), buffer)
         held: Held = {}
         for key, (chunk, start, stop) in spans.items():
@@ -137,10 +144,11 @@ class Contents:
 
     @property
     def module_sections(self) -> list[Section]:
-        """Where the embedded modules are, by id."""
+        """The sections of the embedded modules, by module id."""
         if self._sections is None:
             place = self.footer.optional_section(metadata.WASM_SECTION)
-            # Assigned only when complete: several threads may ask at the same time.
+            # Assign the attribute only when the result is complete, because several threads may read it at the same
+            # time.
             self._sections = (
                 [] if place is None else metadata.read_modules(self.source.read(place.offset, place.size_bytes))
             )
@@ -164,7 +172,7 @@ class Contents:
     # --- shared dictionaries ---------------------------------------------------------------------------------------
 
     def known_dictionary(self, number: int, arrow_type: pa.DataType) -> pa.Array | None:
-        """Return a shared dictionary decoded earlier, or None."""
+        """Return a shared dictionary that was decoded earlier, or None."""
         return self._dictionaries.get((number, arrow_type))
 
     def keep_dictionary(self, number: int, arrow_type: pa.DataType, values: pa.Array) -> None:
@@ -172,13 +180,13 @@ class Contents:
         self._dictionaries[number, arrow_type] = values
 
     def dictionary_parts(self, number: int, arrow_type: pa.DataType) -> list[tuple[StoredColumn, Held]]:
-        """Return the parts of a shared dictionary. Raises F3Error if there is none of the type."""
+        """Return the parts of a shared dictionary. Raises F3Error if no dictionary has this id and type."""
         if number >= self.footer.dictionaries:
             raise F3Error(f"shared dictionary {number} is needed; the file has {self.footer.dictionaries}")
         if self._dictionary_types is None:
             self._dictionary_types = read_schema(self.footer.dictionary_schema)
         types = self._dictionary_types
-        # The original's writer drops the time zone.
+        # The original's writer drops the time zone of the dictionary's type.
         if number >= len(types) or _without_zone(types.field(number).type) != _without_zone(arrow_type):
             raise F3Error(f"shared dictionary {number} does not hold {arrow_type}")
         parts = []
@@ -193,7 +201,10 @@ class Contents:
 
     @cached_property
     def dictionary_faults(self) -> tuple[str, ...]:
-        """Faults of the shared dictionaries. Reads the first bytes of some units marked as packed."""
+        """Faults of the shared dictionaries.
+
+        To find them, the first bytes of some units marked as compressed are read.
+        """
         try:
             stored = [
                 stored_column([chunk], f"shared dictionary IOUnit {place}", self._metadata_start)
@@ -224,7 +235,7 @@ _NO_CODE = (
 
 
 def read_schema(message: memoryview) -> pa.Schema:
-    """Return the schema of a bare IPC message, without the usual 8 bytes in front. Raises F3Error."""
+    """Return the schema in an IPC message that lacks the usual 8-byte prefix. Raises F3Error."""
     padded = (len(message) + 7) // 8 * 8
     framed = b"".join((b"\xff\xff\xff\xff", padded.to_bytes(4, "little"), message, bytes(padded - len(message))))
     try:
@@ -234,7 +245,7 @@ def read_schema(message: memoryview) -> pa.Schema:
 
 
 def group_starts(counts: Sequence[int]) -> np.ndarray:
-    """Return the first row of each row group, and the end."""
+    """Return the first row of each row group, and the number of rows of the file."""
     return np.concatenate(([0], np.cumsum(np.asarray(counts, np.int64))))
 
 

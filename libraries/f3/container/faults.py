@@ -1,7 +1,8 @@
 """Two faults of the original's writer: how to recognize them in a file, and their messages (specification 12).
 
-With several row groups it marks IOUnits with local dictionaries as having none. With a codec it marks units of shared
-dictionaries as packed but stores them raw. Such files are read where the bytes allow no other meaning.
+In files with several row groups, the writer marks IOUnits with local dictionaries as having no dictionary. With a
+codec, it marks units of shared dictionaries as compressed but stores them raw. Such files are read if the bytes allow
+no other interpretation.
 """
 
 from __future__ import annotations
@@ -15,15 +16,16 @@ from libraries.f3.container.metadata import Chunk, EncUnit
 _CODEC_NAMES = {number: name for name, number in CODECS.items()}
 _ZSTD_FRAME = bytes.fromhex("28b52ffd")
 _ZSTD_SKIPPABLE = bytes.fromhex("2a4d18")
-"""Bytes 2 to 4 of a skippable zstd frame; the upper half of its first byte is 5."""
+"""Bytes 2 to 4 of a skippable zstd frame. In its first byte, the upper four bits are 5."""
 FRONT_BYTES = 4
-"""Bytes at the start of a unit that `is_no_packed_unit` needs."""
+"""Number of bytes at the start of a unit that `is_no_packed_unit` needs."""
 
 
 def may_be_pairs(chunk: Chunk) -> bool:
-    """Return whether an IOUnit marked as having no dictionary has the counts of dictionary/indices pairs.
+    """Return whether an IOUnit marked as having no dictionary has the row counts of dictionary/indices pairs.
 
-    In pairs, the rows of the indices are those of the IOUnit, and no dictionary has more entries than indices.
+    If the units are pairs, the indices add up to the rows of the IOUnit, and no dictionary has more entries than
+    indices.
     """
     if chunk.scope != metadata.NO_DICTIONARY or len(chunk.units) % 2:
         return False
@@ -51,7 +53,7 @@ def wrong_pair(start: int) -> str:
 
 
 def unmarked_pairs(what: str, chunks: Sequence[Chunk]) -> str:
-    """Return the message for a column that is readable although these IOUnits are marked wrongly."""
+    """Return the message for a column that can be read although these IOUnits are marked wrongly."""
     return (
         f"{what}: {len(chunks)} IOUnits, the first at {chunks[0].offset}, are marked as having no dictionary but hold "
         "pairs of a dictionary and its indices; they are read as pairs"
@@ -59,10 +61,10 @@ def unmarked_pairs(what: str, chunks: Sequence[Chunk]) -> str:
 
 
 def is_no_packed_unit(front: bytes, unit: EncUnit) -> bool:
-    """Return whether the first bytes prove that a unit is not packed as marked.
+    """Return whether the first bytes prove that a unit is not compressed, although it is marked so.
 
-    Proofs are a missing zstd magic number, or an LZ4 block larger than any that unpacks to its length. A raw blob of
-    the built-in encoding is always recognized.
+    Proofs are a missing zstd magic number, and an LZ4 block that is longer than its stated length can require. A raw
+    blob of the built-in encoding is always recognized.
     """
     if unit.compression == metadata.ZSTD:
         return front != _ZSTD_FRAME and not (front[1:] == _ZSTD_SKIPPABLE and front[0] >> 4 == 5)
@@ -73,9 +75,9 @@ def is_no_packed_unit(front: bytes, unit: EncUnit) -> bool:
 
 
 def not_unpacked(data: memoryview, unit: EncUnit, why: str) -> str:
-    """Return the message for a shared dictionary's unit that cannot be unpacked, including the reason `why`."""
+    """Return the message for a unit of a shared dictionary that cannot be decompressed. `why` is the reason."""
     front = bytes(data[:FRONT_BYTES])
-    # A broken zstd frame still begins like one. LZ4 blocks have hardly any mark.
+    # A broken zstd frame still begins with the magic number. LZ4 blocks have hardly any such mark.
     if unit.compression == metadata.ZSTD and not is_no_packed_unit(front, unit):
         return why
     begins = f"is marked {_marked(unit)} and begins with {front.hex()}"
@@ -84,7 +86,9 @@ def not_unpacked(data: memoryview, unit: EncUnit, why: str) -> str:
 
 
 def raw_units(units: Sequence[tuple[int, EncUnit]], among: int) -> str:
-    """Return the message for shared dictionaries with raw units, given as (offset, unit); `among` were examined."""
+    """Return the message for shared dictionaries with raw units. `units` has the offset and the unit of each; `among`
+    units were examined.
+    """
     start, first = units[0]
     return (
         f"shared dictionaries: {len(units)} of {among} examined EncUnits, the first at {start}, are marked "

@@ -1,8 +1,8 @@
-"""Read untrusted FlatBuffers: every offset and length is checked against the buffer before it is followed.
+"""Read untrusted FlatBuffers. Every offset and length is checked against the buffer before it is used.
 
 The `flatbuffers` package has no verifier for Python and follows whatever offsets the bytes contain. Here a table is a
-view of a buffer, and fields are looked up on demand, so a footer of 10,000 columns costs only what is read of it. Walks
-over vectors of tables have a budget, because tables that refer to each other would make them endless. The module
+view of a buffer, and its fields are looked up on demand. Reading part of a footer with 10,000 columns therefore does
+not parse the rest. Tables can refer to each other in cycles, so walks over vectors of tables have a budget. This module
 depends on the wire format (https://flatbuffers.dev/internals), not on a schema. Every method raises F3Error if the
 bytes do not hold what is requested.
 """
@@ -18,14 +18,15 @@ _U8, _U16, _U32, _U64, _I32 = (struct.Struct(f"<{code}") for code in "BHIQi")
 
 
 _MOST_SLOTS = 16
-"""More slots than any table of F3 has, and few enough that forged layouts cost nothing."""
+"""More slots than any table of F3 has, and few enough that forged tables cost little time."""
 
 
 class _Walk:
-    """State shared by the tables of a buffer: layouts already read (most tables share a few) and the walk's budget.
+    """State that the tables of a buffer share: the layouts read so far, which several tables may use, and the walk's
+    budget.
 
-    Without shared tables, a buffer has at most one table per eight bytes (the offset to it, and its offset to its
-    layout). The budget is twice that, for shared ones.
+    In a buffer where no two offsets lead to the same table, a table takes at least eight bytes: the offset to the
+    table, and the table's offset to its layout. The budget is twice the number of tables that this allows.
     """
 
     __slots__ = ("layouts", "left")
@@ -36,7 +37,7 @@ class _Walk:
 
 
 class Table:
-    """A table of a buffer. `what` names it in errors: 'footer', 'column metadata 3'."""
+    """A table of a buffer. `what` names it in errors, for example 'footer' or 'column metadata 3'."""
 
     __slots__ = ("_data", "_offsets", "_position", "_walk", "_what")
 
@@ -50,7 +51,7 @@ class Table:
         self._offsets = offsets
 
     def _slot(self, slot: int) -> int:
-        """Return the offset of a field; 0 if it is absent."""
+        """Return the offset of a field, or 0 if the field is absent."""
         if slot >= len(self._offsets):
             return 0
         offset = self._offsets[slot]
@@ -61,19 +62,19 @@ class Table:
         return self._slot(slot) != 0
 
     def u8(self, slot: int) -> int:
-        """Return an unsigned byte; 0 if absent."""
+        """Return an unsigned byte, or 0 if the field is absent."""
         return self._scalar(_U8, slot)
 
     def u16(self, slot: int) -> int:
-        """Return an unsigned 16-bit number; 0 if absent."""
+        """Return an unsigned 16-bit number, or 0 if the field is absent."""
         return self._scalar(_U16, slot)
 
     def u32(self, slot: int) -> int:
-        """Return an unsigned 32-bit number; 0 if absent."""
+        """Return an unsigned 32-bit number, or 0 if the field is absent."""
         return self._scalar(_U32, slot)
 
     def u64(self, slot: int) -> int:
-        """Return an unsigned 64-bit number; 0 if absent."""
+        """Return an unsigned 64-bit number, or 0 if the field is absent."""
         return self._scalar(_U64, slot)
 
     def _scalar(self, kind: struct.Struct, slot: int) -> int:
@@ -81,36 +82,36 @@ class Table:
         return _at(kind, self._data, place, self._what) if place else 0
 
     def table(self, slot: int) -> Table | None:
-        """Return the table that the field points to; None if absent."""
+        """Return the table that the field points to, or None if the field is absent."""
         place = self._slot(slot)
         if not place:
             return None
         return Table(self._data, _followed(self._data, place, self._what), self._what, self._walk)
 
     def needed(self, slot: int, name: str) -> Table:
-        """Return the table that the field points to. Raises F3Error if absent."""
+        """Return the table that the field points to. Raises F3Error if the field is absent."""
         found = self.table(slot)
         if found is None:
             raise F3Error(f"{self._what}: has no {name}")
         return found
 
     def bytes(self, slot: int) -> memoryview | None:
-        """Return a vector of bytes; None if absent."""
+        """Return a vector of bytes, or None if the field is absent."""
         found = self._vector(slot, 1)
         return None if found is None else self._data[found[0] : found[0] + found[1]]
 
     def u32s(self, slot: int) -> memoryview | None:
-        """Return a vector of 32-bit numbers; None if absent."""
+        """Return a vector of 32-bit numbers, or None if the field is absent."""
         found = self._vector(slot, 4)
         return None if found is None else self._data[found[0] : found[0] + found[1] * 4].cast("I")
 
     def u64s(self, slot: int) -> memoryview | None:
-        """Return a vector of 64-bit numbers; None if absent."""
+        """Return a vector of 64-bit numbers, or None if the field is absent."""
         found = self._vector(slot, 8)
         return None if found is None else self._data[found[0] : found[0] + found[1] * 8].cast("Q")
 
     def count(self, slot: int) -> int:
-        """Return the length of a vector of tables; 0 if absent."""
+        """Return the length of a vector of tables, or 0 if the field is absent."""
         found = self._vector(slot, 4)
         return 0 if found is None else found[1]
 
@@ -133,7 +134,7 @@ class Table:
             yield Table(self._data, _followed(self._data, place, self._what), self._what, self._walk)
 
     def texts(self, slot: int) -> list[str]:
-        """Return a vector of strings; empty if absent."""
+        """Return a vector of strings. It is empty if the field is absent."""
         found = self._vector(slot, 4)
         if found is None:
             return []
@@ -164,7 +165,7 @@ def root(data: memoryview, what: str) -> Table:
 
 
 def _layout(data: memoryview, place: int, what: str) -> tuple[int, ...]:
-    """Return the offsets of a table's fields from its start; 0 for absent ones."""
+    """Return the offset of each field from the table's start. It is 0 for absent fields."""
     size_bytes = _at(_U16, data, place, what)
     if size_bytes < 4 or size_bytes % 2 or place + size_bytes > len(data):
         raise F3Error(f"{what}: a table's layout at {place} does not fit into {len(data)} bytes")
@@ -179,7 +180,7 @@ def _checked_vector(data: memoryview, place: int, width: int, what: str) -> tupl
 
 
 def _followed(data: memoryview, place: int, what: str) -> int:
-    """Return the target of the offset at `place`."""
+    """Return the position that the offset stored at `place` leads to."""
     target = place + _at(_U32, data, place, what)
     if target >= len(data):
         raise F3Error(f"{what}: an offset at {place} leads to {target}, outside its {len(data)} bytes")
@@ -198,7 +199,7 @@ def _at(kind: struct.Struct, data: memoryview, place: int, what: str) -> int:
 
 
 def _text(data: memoryview, what: str) -> str:
-    # The name of a section. Without a limit, a vector with many references to one long string would be expensive.
+    # F3 stores only section names as strings. Without a limit, many references to one long string would be expensive.
     if len(data) > 256:
         raise F3Error(f"{what}: a name has {len(data)} bytes; at most 256 are allowed")
     try:

@@ -1,15 +1,16 @@
-"""Several payloads in one EncUnit, as the column of a list needs (specification 3.3 and 5.3).
+"""Store several payloads in one EncUnit, as the column of a list needs (specification 3.3 and 5.3).
 
-The EncUnit of a list holds two payloads: the presence of the lists, and their offsets. It has to be a single EncUnit,
-because units of lists and of items are matched by their ordinals. The specification delimits the two payloads only in
-its built-in encoding, whose blobs contain their lengths. This module writes a frame with all lengths first:
+The EncUnit of a list holds two payloads: which lists are present, and their offsets. Units of lists and of items are
+matched by their ordinals, so both payloads have to be in one EncUnit. The specification delimits them only in its
+built-in encoding, whose blobs contain their lengths. For other encodings, this module writes a frame that begins with
+all lengths:
 
     4 bytes  b"F3P" and the number of payloads
     4 bytes  the length of each payload, unsigned, little endian
-             the payloads, one after the other
+    the payloads, one after the other
 
-A blob of the built-in encoding begins with a multiple of 64, which `F` (70) is not, so the first byte identifies the
-kind.
+The first byte distinguishes frames from blobs of the built-in encoding: a frame begins with `F` (70), a blob with a
+multiple of 64.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _ARRAY_DATA = 1
 
 
 def join(payloads: Sequence[bytes]) -> bytes:
-    """Join payloads to one EncUnit."""
+    """Join payloads into one EncUnit."""
     lengths = b"".join(_U32.pack(len(payload)) for payload in payloads)
     return b"".join((_MARK, bytes((len(payloads),)), lengths, *payloads))
 
@@ -73,10 +74,10 @@ def _blobs(unit: memoryview, count: int) -> list[memoryview]:
 
 
 def _blob(data: memoryview) -> tuple[Table, int]:
-    """Return the array's table of the blob at the start of `data`, and the blob's end.
+    """Return the array's table of the blob at the start of `data`, and the end of the blob.
 
-    A blob is two messages with their lengths, then the buffers that the second message names (specification 5.1 to
-    5.3).
+    A blob consists of two messages, each after its length, and then the buffers that the second message describes
+    (specification 5.1 to 5.3).
     """
     message = _BLOB_ALIGNMENT + _length_at(data, 0)
     length = _length_at(data, message)

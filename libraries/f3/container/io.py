@@ -1,4 +1,4 @@
-"""Read and write bytes of local paths, fsspec URLs and open files. Device faults are OSErrors."""
+"""Read and write local paths, fsspec URLs and open files. I/O faults raise OSError."""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ from libraries.f3.errors import F3Error
 
 _HASHED_AT_ONCE_BYTES = 4 * 1024 * 1024
 _LEAST_BUFFER_BYTES = 16 * 1024 * 1024
-"""Enough for a few columns in most files."""
+"""Smallest buffer. It is enough for a few columns of most files."""
 
 Location = str | os.PathLike[str] | BinaryIO
 
 
 class ReadBuffer:
-    """Memory that is reused for one read after another.
+    """Memory that is reused for successive reads.
 
-    Fresh memory costs more than reading into it: the system clears it page by page, while recently used memory is in
-    the processor's cache. Memory that is still referenced elsewhere is never overwritten; `begin` then takes fresh
-    memory.
+    Fresh memory is slow: the system clears it page by page, while recently used memory is in the processor's cache. A
+    buffer that is still referenced elsewhere is not overwritten; `begin` then allocates another.
     """
 
     def __init__(self) -> None:
@@ -41,17 +40,17 @@ class ReadBuffer:
         self._used = 0
 
     def begin(self, size_bytes: int) -> None:
-        """Prepare for reads of `size_bytes` in total. Results of earlier reads are no longer needed."""
-        # Every view of the memory, and every view of a view, adds a reference.
+        """Prepare for reads of `size_bytes` in total. The caller no longer needs the results of earlier reads."""
+        # Every view of the memory adds a reference, and so does every view of a view.
         if sys.getrefcount(self._memory) > self._references_of_ours or len(self._memory) < size_bytes:
-            # Free the old memory first, so that both are never held together.
+            # Free the old memory first, so that old and new memory do not exist at the same time.
             self._memory = np.empty(0, np.uint8)
             self._memory = _in_large_pages(max(size_bytes, _LEAST_BUFFER_BYTES))
             self._references_of_ours = sys.getrefcount(self._memory)
         self._used = 0
 
     def taken(self, size_bytes: int) -> memoryview:
-        """Return memory for a read."""
+        """Return memory for one read."""
         if size_bytes > len(self._memory) - self._used:
             return np.empty(size_bytes, np.uint8).data
         self._used += size_bytes
@@ -59,7 +58,9 @@ class ReadBuffer:
 
 
 def _in_large_pages(size_bytes: int) -> np.ndarray:
-    """Return memory aligned to large pages where the system has them (numpy asks for them). Unused pages are free."""
+    """Return memory aligned to large pages, if the system has them (numpy requests them). Pages that are never touched
+    take no memory.
+    """
     whole_bytes = -(-size_bytes // LARGE_BYTES) * LARGE_BYTES
     memory = np.empty(whole_bytes + LARGE_BYTES, np.uint8)
     first = -memory.ctypes.data % LARGE_BYTES
@@ -72,17 +73,19 @@ class ByteSource(Protocol):
     name: str
     size_bytes: int
     at_once_bytes: int
-    """Bytes to read together: enough to make a read worthwhile, few enough not to fill the memory."""
+    """How many bytes to read together: enough for efficient reads, and few enough to limit memory."""
     near_bytes: int
-    """Largest gap that is faster to read along than to skip with a second read."""
+    """Largest gap between two spans that is read along, because a second read would take longer."""
     shared_by_threads: bool
     """Whether several threads may read at the same time."""
 
     def read(self, offset: int, size_bytes: int, buffer: ReadBuffer | None = None) -> memoryview:
-        """Return `size_bytes` at `offset`. Raises F3Error if the file lacks them; the caller adds the file's name."""
+        """Return `size_bytes` bytes at `offset`. Raises F3Error if the file is shorter. The caller adds the file's
+        name.
+        """
 
     def close(self) -> None:
-        """Close the file if `open_source` opened it."""
+        """Close the file, if `open_source` opened it."""
 
 
 class ByteTarget(Protocol):
@@ -92,7 +95,7 @@ class ByteTarget(Protocol):
         """Append."""
 
     def commit(self) -> None:
-        """Make the file durable and give it its name."""
+        """Make the file durable and rename it to its final name."""
 
     def abort(self) -> None:
         """Remove everything that was written."""
@@ -101,8 +104,8 @@ class ByteTarget(Protocol):
 def open_source(location: Location) -> ByteSource:
     """Open a file for reading.
 
-    Raises OSError if it does not exist, F3Error if `location` is not the location of a file or needs fsspec and fsspec
-    is not installed.
+    Raises OSError if the file does not exist. Raises F3Error if `location` is not the location of a file, or if it
+    needs fsspec and fsspec is not installed.
     """
     if not isinstance(location, str | os.PathLike):
         _check_open(location, "seek", "read")
@@ -117,8 +120,8 @@ def open_source(location: Location) -> ByteSource:
 def open_target(location: Location) -> ByteTarget:
     """Open a file for writing.
 
-    Raises OSError if it cannot be written, F3Error if `location` is not the location of a file or needs fsspec and
-    fsspec is not installed.
+    Raises OSError if the file cannot be written. Raises F3Error if `location` is not the location of a file, or if it
+    needs fsspec and fsspec is not installed.
     """
     if not isinstance(location, str | os.PathLike):
         _check_open(location, "write", "flush")
@@ -147,10 +150,10 @@ def _text(location: str | os.PathLike[str]) -> str:
 def read_spans(
     source: ByteSource, spans: Iterable[tuple[int, int]], buffer: ReadBuffer | None = None
 ) -> dict[tuple[int, int], memoryview]:
-    """Return the bytes of each (start, stop); neighbouring spans share a read.
+    """Return the bytes of each (start, stop). Neighbouring spans share a read.
 
-    Raises F3Error for overlapping spans: parts of a file never overlap, and a forged file could otherwise keep a reader
-    busy without end.
+    Raises F3Error for overlapping spans. Parts of a valid file never overlap, and a forged file with overlapping parts
+    could keep a reader busy without end.
     """
     wanted = sorted(set(spans))
     found: dict[tuple[int, int], memoryview] = {}
@@ -171,7 +174,7 @@ def read_spans(
 
 
 def pieces(source: ByteSource, size_bytes: int) -> Iterable[memoryview]:
-    """Yield the first `size_bytes` of a file, piece by piece."""
+    """Yield the first `size_bytes` bytes of a file, piece by piece."""
     for start in range(0, size_bytes, _HASHED_AT_ONCE_BYTES):
         yield source.read(start, min(_HASHED_AT_ONCE_BYTES, size_bytes - start))
 
@@ -180,7 +183,7 @@ class _LocalSource:
     """A local file, read with `preadv`."""
 
     at_once_bytes = 4 * 1024 * 1024
-    # A call takes about as long as copying this many bytes.
+    # Reading this many further bytes takes about as long as another system call.
     near_bytes = 8 * 1024
     shared_by_threads = True
 
@@ -188,7 +191,7 @@ class _LocalSource:
         self.name = name
         # Without O_NONBLOCK, opening a pipe would block before its type can be checked.
         self._descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        # After f3.open(path).read() no caller holds the file to close it.
+        # After f3.open(path).read(), the caller has no reference with which to close the file.
         self.close = weakref.finalize(self, os.close, self._descriptor)
         status = os.fstat(self._descriptor)
         if not stat.S_ISREG(status.st_mode):
@@ -201,7 +204,7 @@ class _LocalSource:
         if not self.close.alive:
             raise F3Error("is closed; open it again")
         _check_within(self, offset, size_bytes)
-        # np.empty does not zero the memory; a bytearray would.
+        # np.empty does not clear the memory; a bytearray would.
         data = np.empty(size_bytes, np.uint8).data if buffer is None else buffer.taken(size_bytes)
         done = 0
         while done < size_bytes:
@@ -213,7 +216,7 @@ class _LocalSource:
 
 
 class _OpenSource:
-    """An open file with seek and read, possibly remote. Closed only if it was opened here."""
+    """A seekable open file, possibly remote. `close` closes it only if `open_source` opened it."""
 
     at_once_bytes = 32 * 1024 * 1024
     near_bytes = 64 * 1024
@@ -254,15 +257,15 @@ class _LocalTarget:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if path.exists() and not path.is_file():
-            # Replacing /dev/null would turn it into a file.
+            # Renaming a file to /dev/null would replace the device by a regular file.
             raise F3Error(f"{path}: is a device, a pipe or a socket; name the path of a file")
         self._asked = path
-        # Write to the target of a link, so that the link remains.
+        # Replace the target of a symbolic link, so that the link remains.
         path = Path(os.path.realpath(path))
         self._path = path
-        # Shortened, because a file name has at most 255 bytes.
+        # The name is shortened, because file names have at most 255 bytes.
         self._temporary = path.with_name(f".{path.name[:50]}.{secrets.token_hex(6)}.part")
-        # Not with tempfile: the file should have the usual permissions of new files.
+        # tempfile is not used, because the file should have the default permissions of new files.
         with self._named():
             descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         self._file = os.fdopen(descriptor, "wb")
@@ -284,14 +287,14 @@ class _LocalTarget:
                 os.close(folder)
 
     def abort(self) -> None:
-        # Closing flushes the remaining bytes, which fails again on a full disk.
+        # Closing flushes the remaining bytes, which fails again if the disk is full.
         with contextlib.suppress(OSError):
             self._file.close()
         self._temporary.unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
-        """Name the file that the caller asked for in device faults."""
+        """Report the path that the caller passed in OSErrors, instead of the temporary file's path."""
         try:
             yield
         except OSError as error:
@@ -299,7 +302,7 @@ class _LocalTarget:
 
 
 class _RemoteTarget:
-    """A file of fsspec, written in a transaction that hides it until it is complete."""
+    """A file of fsspec. It is written in a transaction, which hides the file until it is complete."""
 
     def __init__(self, filesystem: Any, path: str, name: str) -> None:
         self._filesystem = filesystem
@@ -332,7 +335,7 @@ class _OpenTarget:
         self._file.flush()
 
     def abort(self) -> None:
-        """Do nothing: what was written to the caller's file stays."""
+        """Do nothing: bytes written to the caller's file cannot be removed."""
 
 
 def _filesystem(name: str) -> tuple[Any, str]:
@@ -341,10 +344,10 @@ def _filesystem(name: str) -> tuple[Any, str]:
     except ImportError:
         raise F3Error(f"{name}: needs fsspec: pip install fsspec") from None
     try:
-        # A separate instance, because a transaction covers the whole instance.
+        # Use a separate file system object, because a transaction covers all files of the object.
         filesystem, path = fsspec.url_to_fs(name, skip_instance_cache=True)
     except (ImportError, ValueError) as error:
-        # A package is missing, or fsspec does not support the protocol.
+        # A package for the protocol is missing, or fsspec does not support the protocol.
         raise F3Error(f"{name}: {error}") from None
     return filesystem, path
 

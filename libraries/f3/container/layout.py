@@ -17,7 +17,7 @@ XXHASH = 0
 
 @dataclass(frozen=True)
 class Postscript:
-    """Sizes of footer and metadata, and the checksums of the file before the postscript and of the schema."""
+    """Sizes of footer and metadata, and two checksums: of the file before the postscript, and of the schema."""
 
     metadata_bytes: int
     footer_bytes: int
@@ -46,7 +46,7 @@ class Postscript:
 def read_postscript(end: bytes, file_bytes: int) -> Postscript:
     """Read the postscript from the last bytes of a file of `file_bytes` bytes.
 
-    Raises F3Error if it is not an F3 file, has another version, or states impossible sizes.
+    Raises F3Error if the file is not an F3 file, has another version, or states impossible sizes.
     """
     if len(end) < POSTSCRIPT_BYTES:
         raise F3Error(f"{file_bytes} bytes are too few for an F3 file; its postscript alone takes {POSTSCRIPT_BYTES}")

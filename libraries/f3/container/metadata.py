@@ -1,6 +1,6 @@
-"""The metadata of a file as FlatBuffers, read and written (specification section 2).
+"""Read and write the metadata of a file, which are FlatBuffers (specification section 2).
 
-Reading looks up only what is requested. Counts and offsets are checked where they are used.
+Only requested fields are read. Counts and offsets are checked by the modules that use them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from libraries.f3.container.flat import Table, root
 from libraries.f3.errors import F3Error
 
 CASCADE, CUSTOM_WASM = 0, 255
-"""EncodingType: the original's built-in Vortex blob; a payload for an embedded module."""
+"""Values of EncodingType: a Vortex blob (the original's built-in encoding), and a payload for an embedded module."""
 NO_DICTIONARY, LOCAL_DICTIONARY, SHARED_DICTIONARY = 1, 2, 3
 SCOPES = {NO_DICTIONARY: "none", LOCAL_DICTIONARY: "local", SHARED_DICTIONARY: "shared"}
 UNCOMPRESSED, ZSTD, LZ4 = 0, 1, 2
@@ -33,7 +33,9 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class EncUnit:
-    """One encoding unit: stored size, rows, compression, and the module that decodes it (None: no module)."""
+    """One encoding unit: stored size, rows, compression, and the module that decodes it (None: the unit names no
+    module).
+    """
 
     size_bytes: int
     rows: int
@@ -44,10 +46,10 @@ class EncUnit:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One IOUnit: place, rows, dictionary scope and its units in order.
+    """One IOUnit: byte range, rows, dictionary scope and its units in order.
 
-    `dictionary` is the id of the shared dictionary. `dictionary_units` are the ordinals of local dictionaries, if the
-    file lists them.
+    `dictionary` is the id of the shared dictionary. `dictionary_units` are the ordinals of the units that are local
+    dictionaries, if the file lists them.
     """
 
     offset: int
@@ -62,7 +64,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class LogicalTree:
-    """How the columns are nested."""
+    """The nesting of the columns, as a tree."""
 
     kind: int
     children: tuple[LogicalTree, ...] = ()
@@ -72,10 +74,10 @@ class LogicalTree:
 
 
 class Footer:
-    """A view of the footer; fields are looked up on demand."""
+    """A view of the footer, which looks up fields on demand."""
 
     def __init__(self, data: memoryview) -> None:
-        """Raises F3Error if a mandatory part is missing."""
+        """Look up the mandatory parts. Raises F3Error if one is missing."""
         self._table = root(data, "footer")
         self._groups = self._table.needed(2, "row groups")
         counts = self._groups.u32s(0)
@@ -88,7 +90,7 @@ class Footer:
 
     @property
     def schema(self) -> memoryview:
-        """The Arrow schema as a bare IPC message."""
+        """The Arrow schema as an IPC message without its length prefix."""
         found = self._table.bytes(0)
         if found is None:
             raise F3Error("footer: has no schema")
@@ -99,7 +101,7 @@ class Footer:
         return self._table.needed(1, "logical tree").element(1, place).u8(0)
 
     def column(self, group: int, column: int) -> Section:
-        """Return where the metadata of a physical column in a row group are."""
+        """Return the section with the metadata of a physical column in a row group."""
         section = self._group(group).element(0, column)
         return _section(section, f"metadata of column {column}, row group {group}")
 
@@ -113,7 +115,7 @@ class Footer:
         return self._described[group]
 
     def optional_section(self, name: str) -> Section | None:
-        """Return the section of that name; None if there is none."""
+        """Return the optional section of that name, or None if the file does not have it."""
         sections = self._table.table(3)
         if sections is None:
             return None
@@ -138,14 +140,14 @@ class Footer:
         return 0 if self._table.table(5) is None else self._shared.count(1)
 
     def dictionary(self, number: int) -> tuple[int, ...]:
-        """Return the numbers of the IOUnits whose concatenation is a shared dictionary."""
+        """Return the ids of the IOUnits that, concatenated, are a shared dictionary."""
         ids = self._shared.element(1, number).u32s(0)
         if ids is None or len(ids) > self._shared.count(0) or len(set(ids)) != len(ids):
             raise F3Error(f"shared dictionary {number}: names no IOUnits, or one of them twice")
         return tuple(ids)
 
     def dictionary_chunk(self, number: int) -> Chunk:
-        """Return an IOUnit of the shared dictionaries."""
+        """Return one IOUnit of the shared dictionaries."""
         return _chunk(self._shared.element(0, number), f"shared dictionary IOUnit {number}")
 
     def dictionary_chunks(self) -> Iterator[Chunk]:
@@ -155,7 +157,7 @@ class Footer:
 
     @property
     def dictionary_schema(self) -> memoryview:
-        """The value types of the shared dictionaries, as a bare IPC message."""
+        """The value types of the shared dictionaries, as an IPC message without its length prefix."""
         found = self._shared.bytes(2)
         if found is None:
             raise F3Error("footer: the shared dictionaries have no schema")
@@ -169,7 +171,7 @@ def read_column(data: memoryview, what: str) -> list[Chunk]:
 
 
 def read_modules(data: memoryview) -> list[Section]:
-    """Return where the embedded modules are, by id. Raises F3Error."""
+    """Return the sections of the embedded modules by module id. Raises F3Error."""
     table = root(data, WASM_SECTION)
     return [_section(each, f"module {place}") for place, each in enumerate(table.elements(0))]
 
@@ -218,7 +220,7 @@ def _unit(table: Table, what: str, place: int) -> EncUnit:
         raise F3Error(f"{what}, EncUnit {place}: has no encoding")
     if compression > LZ4:
         raise F3Error(f"{what}, EncUnit {place}: has compression type {compression}, which does not exist")
-    # An empty table means module 0, so its presence decides.
+    # A present but empty table means module 0. An absent table means no module.
     wasm = encoding.table(1)
     return EncUnit(
         size_bytes=table.u32(0),
@@ -233,7 +235,7 @@ def _unit(table: Table, what: str, place: int) -> EncUnit:
 
 
 def packed_column(chunks: Sequence[Chunk]) -> bytes:
-    """Return the metadata of a column in a row group."""
+    """Return the serialized metadata of a column in a row group."""
     builder = flatbuffers.Builder(256 + 64 * sum(1 + len(chunk.units) for chunk in chunks))
     made = _chunks(builder, chunks)
     builder.Finish(_of_offsets(builder, [made]))
@@ -241,7 +243,7 @@ def packed_column(chunks: Sequence[Chunk]) -> bytes:
 
 
 def packed_modules(sections: Sequence[Section]) -> bytes:
-    """Return the directory of embedded modules."""
+    """Return the serialized directory of embedded modules."""
     builder = flatbuffers.Builder(64 + 32 * len(sections))
     made = _vector(builder, [_packed_section(builder, section) for section in sections])
     builder.Finish(_of_offsets(builder, [made]))
@@ -250,7 +252,7 @@ def packed_modules(sections: Sequence[Section]) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class RowGroup:
-    """A row group in the footer: its rows, its data and the metadata of its columns."""
+    """A row group in the footer: its number of rows, its data section, and the metadata sections of its columns."""
 
     rows: int
     data: Section
@@ -267,7 +269,7 @@ def packed_footer(
     dictionary_positions: Sequence[Sequence[int]],
     dictionary_schema: bytes,
 ) -> bytes:
-    """Return the footer, with every field that the original's reader requires (specification 2.3)."""
+    """Return the serialized footer, with every field that the original's reader requires (specification 2.3)."""
     builder = flatbuffers.Builder(1024 + len(schema) + 64 * sum(len(group.columns) for group in groups))
     schema_made = builder.CreateByteVector(schema)
     tree_made = _packed_tree(builder, tree)
@@ -290,7 +292,7 @@ def _vector(builder: flatbuffers.Builder, offsets: Sequence[int]) -> int:
 
 
 def _of_offsets(builder: flatbuffers.Builder, offsets: Sequence[int]) -> int:
-    """Build a table from offsets; 0 means an absent field."""
+    """Build a table from offsets. A field with offset 0 is absent."""
     builder.StartObject(len(offsets))
     for slot, offset in enumerate(offsets):
         builder.PrependUOffsetTRelativeSlot(slot, offset, 0)
@@ -316,7 +318,7 @@ def _packed_section(builder: flatbuffers.Builder, section: Section) -> int:
 
 
 def _chunks(builder: flatbuffers.Builder, chunks: Sequence[Chunk]) -> int:
-    """Build a vector of IOUnits. Encodings are few and repeat, so each is stored once."""
+    """Build a vector of IOUnits. Units share few distinct encodings, so each encoding is stored once."""
     encodings: dict[tuple[int, int | None], int] = {}
     for chunk in chunks:
         for unit in chunk.units:
@@ -366,7 +368,7 @@ def _packed_chunk(builder: flatbuffers.Builder, chunk: Chunk, encodings: Mapping
     builder.PrependUOffsetTRelativeSlot(4, scope, 0)
     builder.PrependUOffsetTRelativeSlot(5, units, 0)
     if chunk.checksum is not None:
-        # With None as the default, a checksum of 0 is stored too.
+        # The builder omits values equal to the default. With None as the default, a checksum of 0 is stored too.
         builder.PrependUint64Slot(6, chunk.checksum, None)
     made: int = builder.EndObject()
     return made
@@ -376,7 +378,7 @@ def _packed_tree(builder: flatbuffers.Builder, tree: LogicalTree) -> int:
     packed: dict[LogicalTree, int] = {}
 
     def pack(node: LogicalTree) -> int:
-        # Leaves are all alike: store one instead of 10,000.
+        # Equal subtrees are stored once. For example, 10,000 leaves of one kind become a single table.
         if node not in packed:
             children = _vector(builder, [pack(child) for child in node.children])
             builder.StartObject(2)
@@ -396,7 +398,7 @@ def _packed_groups(builder: flatbuffers.Builder, groups: Sequence[RowGroup]) -> 
     vectors = (
         _numbers(builder, [group.rows for group in groups], 4),
         _numbers(builder, [group.data.offset for group in groups], 8),
-        # The field has 32 bits; no reader uses it.
+        # The field has 32 bits, so larger sizes are cut off. No reader uses the field.
         _numbers(builder, [min(group.data.size_bytes, 2**32 - 1) for group in groups], 4),
         _vector(builder, described),
     )

@@ -1,4 +1,4 @@
-"""The file that a writer builds: its position, and the checksum of its bytes so far."""
+"""The file that a writer builds, with the current position and the checksum of its bytes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from libraries.f3.container.metadata import Section
 
 
 class Output:
-    """The bytes so far, with their position and checksum."""
+    """The file written so far, with its position and checksum."""
 
     def __init__(self, target: io.ByteTarget, *, checksums: bool) -> None:
-        """Write to `target`, which must be empty. With `checksums`, each IOUnit gets one."""
+        """Write to `target`, which must be empty. With `checksums`, each IOUnit gets a checksum."""
         self._target = target
         self._checksums = checksums
         self._hash = xxhash.xxh64()
@@ -22,23 +22,23 @@ class Output:
         self.done = False
 
     def write(self, data: bytes) -> Section:
-        """Append bytes; return where they are."""
+        """Append bytes and return their byte range."""
         self._target.write(data)
         self._hash.update(data)
         self.position += len(data)
         return Section(self.position - len(data), len(data))
 
     def write_unit(self, stored: Sequence[bytes]) -> tuple[Section, int | None]:
-        """Append an IOUnit; return where it is and its checksum (None without checksums)."""
+        """Append an IOUnit. Return its byte range, and its checksum (None without checksums)."""
         data = b"".join(stored)
         return self.write(data), xxhash.xxh64_intdigest(data) if self._checksums else None
 
     def checksum(self) -> int:
-        """Return the XXH64 of everything so far."""
+        """Return the XXH64 of everything written so far."""
         return self._hash.intdigest()
 
     def commit(self) -> None:
-        """Complete the file. If that fails, no file is left."""
+        """Complete the file. If that fails, the file is removed."""
         try:
             self._target.commit()
         except BaseException:

@@ -1,6 +1,7 @@
-"""The units of a physical column with their places in the file: values, or a dictionary followed by its indices.
+"""The units of a physical column and their positions in the file. A unit is values, or a dictionary followed by
+indices.
 
-Checks counts and places of the metadata; reads no data.
+This module checks counts and positions in the metadata. It reads no data.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from libraries.f3.container.metadata import LOCAL_DICTIONARY, Chunk, EncUnit
 from libraries.f3.errors import F3Error
 
 MOST_UNIT_ROWS = 2**24
-"""Limit for one EncUnit: 256 times the default, and the most that a few forged bytes can ask for."""
+"""Limit of rows per EncUnit: 256 times the default. It also bounds the memory that a few forged bytes can request."""
 
 Key = tuple[int, int]
-"""Offset and size in the file of an IOUnit or a unit; identifies it."""
+"""Offset and size of an IOUnit or a unit in the file. They identify it."""
 
 
 def key_of(chunk: Chunk) -> Key:
@@ -28,7 +29,7 @@ def key_of(chunk: Chunk) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One unit of rows: values, or indices with the local dictionary before them."""
+    """A unit of rows: values, or indices with the local dictionary before them."""
 
     chunk: Chunk
     start: int
@@ -36,7 +37,7 @@ class Unit:
     values: EncUnit
     dictionary: EncUnit | None
     key: Key
-    """Offset and size in bytes, both including the dictionary."""
+    """Offset and size in bytes. Both include the dictionary."""
 
     @property
     def rows(self) -> int:
@@ -50,12 +51,12 @@ class Unit:
 
     @property
     def unmarked(self) -> bool:
-        """Whether it has a dictionary although its IOUnit is marked as having none."""
+        """Whether the unit has a dictionary although its IOUnit is marked as having none."""
         return self.dictionary is not None and self.chunk.scope != LOCAL_DICTIONARY
 
     @property
     def kind(self) -> tuple[int, int, int]:
-        """Kind of the unit: consecutive units of one kind are decoded together."""
+        """Kind of the unit. Consecutive units of the same kind are decoded together."""
         wasm_id = self.values.wasm_id
         scope = self.chunk.scope if self.dictionary is None else LOCAL_DICTIONARY
         return scope, self.chunk.dictionary or 0, -1 if wasm_id is None else wasm_id
@@ -63,7 +64,10 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """A physical column over one or more row groups. `starts` are the first rows of the units, and the end."""
+    """A physical column over one or more row groups.
+
+    `starts` has the first row of each unit, and the end of the last.
+    """
 
     chunks: tuple[Chunk, ...]
     units: tuple[Unit, ...]
@@ -76,10 +80,10 @@ class StoredColumn:
 
 
 def stored_column(chunks: Sequence[Chunk], what: str, data_end: int, *, local: bool = False) -> StoredColumn:
-    """Return the units of IOUnits that end before `data_end`.
+    """Return the units of IOUnits. Their bytes have to end before `data_end`.
 
-    Raises F3Error if places or counts are impossible. With `local`, the column has local dictionaries in another row
-    group; IOUnits marked as having none are then read as pairs if their counts are those of pairs.
+    Raises F3Error if positions or counts are impossible. `local` states that the column has local dictionaries in
+    another row group. IOUnits that are marked as having no dictionary are then read as pairs if their counts allow it.
     """
     units: list[Unit] = []
     for chunk in chunks:
@@ -99,7 +103,7 @@ def stored_column(chunks: Sequence[Chunk], what: str, data_end: int, *, local: b
 
 
 def joined(columns: Sequence[StoredColumn]) -> StoredColumn:
-    """Join the row groups of a column."""
+    """Join the units of a column from several row groups."""
     if len(columns) == 1:
         return columns[0]
     units = tuple(unit for column in columns for unit in column.units)

@@ -1,1 +1,1 @@
-"""Decoders: the sandbox for the Wasm module of a file, and the equivalent native library."""
+"""Decoders: a sandbox that runs the Wasm modules of files, and an equivalent native library."""

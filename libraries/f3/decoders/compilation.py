@@ -1,7 +1,7 @@
 """Compile a Wasm module in a separate process with limits on time and memory.
 
-A module of a few hundred kilobytes can be made to keep the compiler busy for minutes, and compilation cannot be
-interrupted within this process. `libraries.f3.decoders.wasm` calls this file, which runs itself by its path.
+A module of a few hundred kilobytes can keep the compiler busy for minutes, and a thread cannot interrupt the compiler.
+`libraries.f3.decoders.wasm` calls this module, which runs its own file as a script in the other process.
 """
 
 from __future__ import annotations
@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import Any
 
 MOST_HERE_BYTES = 1 << 16
-"""Largest module that is compiled in this process: the worst of that size take about a second."""
+"""Largest module that is compiled in the calling process.
+
+The slowest modules of this size compile in about a second.
+"""
 _SECONDS, _SECONDS_PER_MEBIBYTE = 1, 2
 _MEMORY_BYTES = 1 << 32
 _WAITED_FOR = 10
-"""Wall-clock limit as a multiple of the processor-time limit, because the processors may be busy."""
+"""Wall-clock limit as a multiple of the processor-time limit. It is larger because other processes may use the CPUs."""
 
 
 class CompilingError(Exception):
@@ -27,7 +30,7 @@ class CompilingError(Exception):
 
 
 def engine() -> Any:
-    """Return the runtime's engine, configured the same in both processes."""
+    """Return the runtime's engine. Its configuration is the same in both processes."""
     wasmtime = importlib.import_module("wasmtime")
     config = wasmtime.Config()
     config.epoch_interruption = True
@@ -37,14 +40,16 @@ def engine() -> Any:
 
 
 def is_possible() -> bool:
-    """Return whether Python can be started. If it is embedded, `sys.executable` may be the embedding program."""
+    """Return whether Python can be started as a process. If it is embedded, `sys.executable` may be the embedding
+    program.
+    """
     return "py" in Path(sys.executable or "").name and not getattr(sys, "frozen", False)
 
 
 def compiled(module: bytes) -> bytes:
-    """Return a module in the form that `wasmtime.Module.deserialize` takes.
+    """Return a module in the form that `wasmtime.Module.deserialize` accepts.
 
-    Raises CompilingError if it is not a module or compilation takes too long.
+    Raises CompilingError if the bytes are not a module, or if compilation takes too long.
     """
     seconds = math.ceil(_SECONDS + _SECONDS_PER_MEBIBYTE * len(module) / (1 << 20))
     command = [sys.executable, "-P", __file__, str(seconds)]
@@ -61,7 +66,7 @@ def compiled(module: bytes) -> bytes:
 
 def main(seconds: int) -> None:
     """Compile the module on stdin and write the result to stdout."""
-    # Some systems lack these limits; the caller's timeout remains.
+    # Some systems lack these limits. The caller's timeout applies in any case.
     with contextlib.suppress(ImportError, ValueError, OSError):
         resource: Any = importlib.import_module("resource")
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))

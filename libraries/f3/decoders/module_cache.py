@@ -1,7 +1,8 @@
-"""A cache of compiled Wasm modules, shared by processes, in a folder that only its owner can read and write.
+"""A cache of compiled Wasm modules that processes share, in a folder that only its owner can read and write.
 
-Loading a compiled module executes the file's content. Files that others could have written are not loaded, and folders
-that others can enter are not used. The key combines the module's hash, the runtime's version and the processor.
+Loading a compiled module executes the file's content. Files that other users could have written are not loaded, and
+folders that other users can access are not used. The key combines the module's hash, the runtime's version and the
+processor.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from pathlib import Path
 import platformdirs
 
 MOST_KEPT = 64
-"""Maximum number of compiled modules; the most recently used are kept."""
+"""Maximum number of compiled modules. The most recently used modules are kept."""
 
 
 def folder() -> Path:
-    """Return the folder of compiled modules. Deleting it costs one compilation per module."""
+    """Return the folder of compiled modules. It can be deleted at any time; each module is then compiled once more."""
     return platformdirs.user_cache_path("format-bench") / "f3-modules"
 
 
@@ -42,7 +43,7 @@ def key(module: bytes, runtime: str) -> str:
 
 
 def load(name: str) -> bytes | None:
-    """Return the module cached under a name; None if there is none or others could have written it."""
+    """Return the module cached under a name, or None if there is none or other users could have written it."""
     if not _is_private(folder(), stat.S_ISDIR):
         return None
     path = folder() / name
@@ -56,7 +57,7 @@ def load(name: str) -> bytes | None:
 
 
 def keep(name: str, compiled: bytes) -> None:
-    """Cache a compiled module. If that fails, the next process compiles again."""
+    """Cache a compiled module. If that fails, the next process has to compile it again."""
     place = folder()
     with contextlib.suppress(OSError):
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -66,7 +67,8 @@ def keep(name: str, compiled: bytes) -> None:
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(compiled)
-                # Synced, so that a crash leaves the whole file or none: loading executes its content.
+                # Sync the file before it is renamed, so that a crash leaves a complete file or none. Loading executes
+                # the content.
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(temporary, place / name)
@@ -76,14 +78,16 @@ def keep(name: str, compiled: bytes) -> None:
 
 
 def _forget(place: Path) -> None:
-    """Delete the least recently used modules. Otherwise damaged or hostile ones would stay forever."""
+    """Delete the least recently used modules. Without this, damaged and hostile modules would stay forever."""
     used = sorted(((file.stat().st_mtime_ns, file) for file in place.iterdir()), reverse=True)
     for _, file in used[MOST_KEPT:]:
         file.unlink(missing_ok=True)
 
 
 def _is_private(path: Path, is_kind: object) -> bool:
-    """Return whether a path has the given kind, is not a link, and belongs to this user without access for others."""
+    """Return whether a path is of the given kind, is not a link, and belongs to this user without access for other
+    users.
+    """
     if not hasattr(os, "geteuid"):
         return False
     try:

@@ -1,4 +1,4 @@
-"""Load the modules of files, and check that they are decoders before their code runs."""
+"""Load the modules of files. Check that they are decoders before their code runs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _INTERFACE = {
 }
 """Function -> number of i32 parameters and results."""
 _MOST_MODULES = 8
-"""Modules that a process keeps loaded; files of one writer share theirs."""
+"""Maximum number of modules that a process keeps loaded. Files of the same writer share their modules."""
 
 
 def _is_ours(wasm: bytes) -> bool:
-    """Return whether it is the module built with this package, whose compilation cost is known."""
+    """Return whether this is the module built with this package, whose compilation time is known."""
     try:
         return (native.KERNELS / native.MODULE_NAME).read_bytes() == wasm
     except OSError:
@@ -43,7 +43,8 @@ def compiled_module(wasm: bytes, process: int) -> Any:
         try:
             return wasmtime.Module.deserialize(runtime.engine, kept)
         except wasmtime.WasmtimeError:
-            kept = None  # A different build of the same runtime version wrote it: compile again below.
+            # The cached module is from another build of the same runtime version, so compile it again below.
+            kept = None
     if not wasm.startswith(b"\0asm"):
         raise F3Error("the decoder in the file is not a Wasm module")
     try:
@@ -80,7 +81,7 @@ def _check_interface(module: Any) -> None:
 
 
 def _is_of_wasi(function: Any) -> bool:
-    """Return whether a function takes integers and returns an error number or nothing, as WASI's functions do."""
+    """Return whether a function takes integers and returns an error number or nothing, as the functions of WASI do."""
     wasmtime = wasmtime_package()
     i32, i64 = wasmtime.ValType.i32(), wasmtime.ValType.i64()
     results = list(function.results)

@@ -1,8 +1,8 @@
-"""Load and call the native library of the kernels, and translate its faults.
+"""Load and call the native library of the kernels, and translate its error codes to exceptions.
 
-The library is next to its sources if libraries/build.py could compile it. Otherwise `library()` is None; files are then
-decoded by Wasm and encoded by numpy. Payloads may be hostile: the library checks them, and this module only makes the
-buffers that it writes to. The interpreter lock is released during calls.
+libraries/build.py compiles the library into the folder of its sources. If that failed, `library()` is None. Files are
+then decoded by Wasm and encoded by numpy. Payloads may be hostile. The library checks them; this module only allocates
+the buffers that the library fills. Calls release the interpreter lock.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ KERNELS = Path(__file__).parents[1] / "kernels"
 """Folder of the sources and of the compiled files."""
 LIBRARY_NAME = {"darwin": "libf3_kernels.dylib", "win32": "f3_kernels.dll"}.get(sys.platform, "libf3_kernels.so")
 MODULE_NAME = "core.wasm"
-"""The Wasm module of the same kernels, which files carry."""
+"""The Wasm module that is compiled from the same kernels and embedded in files."""
 MOST_ARRAY_BYTES = 1 << 32
-"""Limit for one array; larger sizes stated by a file are not trusted."""
+"""Limit for one array. Files may state larger sizes, which are rejected."""
 _FIRST_SCRATCH_BYTES, _KEPT_SCRATCH_BYTES, _MOST_SCRATCH_BYTES = 1 << 22, 1 << 26, 1 << 30
 
 FAULTS = {
@@ -40,7 +40,7 @@ FAULTS = {
     7: "the payload has a string that is not UTF-8",
     8: "the payload needs more memory than any valid one",
 }
-"""Fault number of kernels.h -> message."""
+"""Error code of kernels.h -> message."""
 _NO_ROOM = 8
 _RETURN_U64 = (
     "f3_pack", "f3_training_bytes", "f3_to_symbols", "f3_decimals_64", "f3_decimals_32", "f3_lz4_bytes",
@@ -52,7 +52,7 @@ NOT_BUILT = (
 
 
 class DecodeTarget(ctypes.Structure):
-    """`struct target` of kernels.h: the buffers of a column."""
+    """`struct target` of kernels.h: the buffers of a column's array."""
 
     _fields_ = (
         ("values", ctypes.c_void_p),
@@ -76,14 +76,14 @@ def library() -> ctypes.CDLL | None:
         for name in _RETURN_U64:
             loaded[name].restype = ctypes.c_uint64
     except (OSError, AttributeError):
-        # AttributeError: a library of an older version.
+        # AttributeError: the library was built from an older version.
         warnings.warn(NOT_BUILT, RuntimeWarning, stacklevel=_callers_level())
         return None
     return loaded
 
 
 def _callers_level() -> int:
-    """Return the stack level of the caller outside this package, so that the warning shows its line."""
+    """Return the stack level of the caller outside this package, so that the warning shows the caller's line."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(str(KERNELS.parent)):
         level, frame = level + 1, frame.f_back
@@ -94,7 +94,7 @@ _scratch = threading.local()
 
 
 def _scratch_of(size_bytes: int) -> ctypes.Array[ctypes.c_char]:
-    """Return memory of at least `size_bytes`. Usual sizes are kept for the thread, exceptional ones are not."""
+    """Return memory of at least `size_bytes`. It is kept for the thread unless it is exceptionally large."""
     if size_bytes > _KEPT_SCRATCH_BYTES:
         return ctypes.create_string_buffer(size_bytes)
     kept: ctypes.Array[ctypes.c_char] | None = getattr(_scratch, "memory", None)
@@ -139,13 +139,13 @@ def decode(kernels: Any, payloads: Sequence[memoryview], arrow_type: pa.DataType
 
 
 def lz4_bytes(kernels: Any, block: memoryview) -> int:
-    """Return the unpacked size of an LZ4 block; for an invalid block, more than any block unpacks to."""
+    """Return the decompressed size of an LZ4 block. For an invalid block, return more than any valid block has."""
     held = pa.py_buffer(block)
     return int(kernels.f3_lz4_bytes(ctypes.c_void_p(held.address), ctypes.c_uint64(held.size)))
 
 
 def allocate(shape: Shape, rows: int, data_bytes: int, nullable: bool) -> tuple[Any, Any, Any]:
-    """Allocate buffers for a column: validity or None, offsets (the first one set) or None, values.
+    """Allocate the buffers of a column: validity (or None), offsets with the first one set (or None), and values.
 
     Raises F3Error if they exceed the limit for one array.
     """

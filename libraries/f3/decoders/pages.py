@@ -1,8 +1,8 @@
-"""Turn memory that a sandbox wrote into an Arrow buffer by moving its pages instead of copying.
+"""Turn memory that a sandbox wrote into an Arrow buffer by moving its pages instead of copying them.
 
-Linux can move pages to another address in the process and leave the old addresses empty and writable. The sandbox loses
-access to them, so the buffer is as private as a copy. Only large pages are moved, as Arrow's allocations use them; with
-small ones moving would cost more than copying. Small results, and all results on other systems, are copied.
+Linux can move pages to another address in the process, and leave empty, writable memory at the old addresses. The
+sandbox then has no access to the moved pages, so the buffer is as private as a copy. Only large pages are moved,
+because moving small ones takes longer than copying. Small results, and all results on other systems, are copied.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ import pyarrow as pa
 LARGE_BYTES = 1 << 21
 """Size of a large page, and the smallest size that is moved."""
 _MOST_WASTED = 16
-"""At most one part in this many may be wasted: returning less would break up a large page for little gain."""
+"""Unused memory after a moved result is returned to the system if it exceeds 1/16 of the used memory. Returning less
+would split a large page for little gain.
+"""
 _MAY_MOVE, _LEAVE_EMPTY, _ADVICE_LARGE = 1, 4, 14
 _FAILED = ctypes.c_void_p(-1).value
 
 
 def prefer_large(address: int, size_bytes: int) -> None:
-    """Ask the system for large pages in memory that will be taken later."""
+    """Request large pages for memory that `take` will move later."""
     calls = _calls()
     if calls is not None:
         calls.advise(address, size_bytes, _ADVICE_LARGE)
@@ -33,8 +35,8 @@ def prefer_large(address: int, size_bytes: int) -> None:
 def take(address: int, size_bytes: int, room_bytes: int) -> pa.Buffer:
     """Move or copy `size_bytes` at an address into separate memory.
 
-    Afterwards the old bytes are undefined up to the end of their last large page, if that is within `room_bytes` of the
-    address. Raises MemoryError.
+    Afterwards the old bytes are undefined, including those up to the end of the last large page if this page ends
+    within `room_bytes` of the address. Raises MemoryError.
     """
     whole_bytes = -(-size_bytes // LARGE_BYTES) * LARGE_BYTES
     if size_bytes >= LARGE_BYTES and address % LARGE_BYTES == 0 and whole_bytes <= room_bytes:
@@ -61,7 +63,7 @@ class _Calls(NamedTuple):
 
 @cache
 def _calls() -> _Calls | None:
-    """Return the system calls; None on systems other than Linux."""
+    """Return the system calls, or None on systems other than Linux."""
     if not sys.platform.startswith("linux"):
         return None
     system = ctypes.CDLL(None)
@@ -90,7 +92,10 @@ class _Pages:
 
 
 def _moved(address: int, size_bytes: int, whole_bytes: int) -> pa.Buffer | None:
-    """Move pages into a buffer; None if the system cannot (before Linux 5.7, or pages in several mappings)."""
+    """Move pages into a buffer.
+
+    Return None if the system cannot (before Linux 5.7, or for pages of several mappings).
+    """
     calls = _calls()
     if calls is None:
         return None
@@ -105,7 +110,9 @@ def _moved(address: int, size_bytes: int, whole_bytes: int) -> pa.Buffer | None:
 
 
 def _free_place(calls: _Calls, size_bytes: int) -> int | None:
-    """Return an aligned address, so that large pages stay whole. If another thread takes it, they go elsewhere."""
+    """Return a free address aligned to large pages, so that they stay whole. It is a hint: if another thread maps
+    memory there first, the system chooses another address.
+    """
     room = size_bytes + LARGE_BYTES
     place = calls.map(None, room, mmap.PROT_READ, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
     if place == _FAILED:

@@ -1,4 +1,7 @@
-"""Check the buffers that a module returned, so that no wrong number points outside them, and make Arrow arrays."""
+"""Check the buffers that a module returned, and make Arrow arrays of them.
+
+No offset or length may point outside them.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,14 @@ from libraries.f3.decoders.runtime import last_line
 from libraries.f3.errors import F3Error
 
 _MOST_TEXT_BYTES = (1 << 31) - 1
-"""Limit for the strings of an EncUnit, as in this package's payloads."""
+"""Limit for the string bytes of an EncUnit, the same as for payloads that this package writes."""
 
 
 def array_of(buffers: list[pa.Buffer], arrow_type: pa.DataType, shape: Shape, rows: int) -> pa.Array:
-    """Return an array of the buffers of F3's interface. Raises F3Error if they are too short or point outside."""
+    """Return an array of the buffers of F3's interface.
+
+    Raises F3Error if they are too short or refer to bytes outside.
+    """
     validity = buffers[0] if buffers[0].size else None
     if validity is not None and validity.size < (rows + 7) // 8:
         raise F3Error(f"the decoder in the file returns {validity.size} bytes of validity for {rows} rows")
@@ -30,7 +36,7 @@ def array_of(buffers: list[pa.Buffer], arrow_type: pa.DataType, shape: Shape, ro
     if validity is not None:
         valid = np.unpackbits(np.frombuffer(validity, np.uint8), bitorder="little", count=rows)
         views = np.where(valid[:, None], views, 0).astype(np.uint8)
-    # Many views may refer to the same bytes, which would be copied for each.
+    # Many string views may refer to the same bytes, which would be copied once per view.
     text_bytes = int(np.ascontiguousarray(views[:, :4]).view("<u4").sum(dtype=np.uint64))
     if text_bytes > _MOST_TEXT_BYTES:
         raise F3Error(f"the decoder in the file returns invalid strings: {text_bytes} bytes of {rows} strings")
@@ -45,7 +51,7 @@ def array_of(buffers: list[pa.Buffer], arrow_type: pa.DataType, shape: Shape, ro
 
 
 def check_strings(array: pa.Array, shape: Shape, offsets: pa.Buffer, values: pa.Buffer) -> None:
-    """Check that offsets ascend from 0 to the end of the bytes, and that strings are UTF-8. Raises F3Error."""
+    """Check that offsets ascend from 0 to the number of bytes, and that strings are UTF-8. Raises F3Error."""
     kernels = native.library()
     try:
         if kernels is None:

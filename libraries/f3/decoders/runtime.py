@@ -1,4 +1,4 @@
-"""The Wasm runtime of this process: engine, compiled drivers, and the clock of running modules."""
+"""The Wasm runtime of this process: the engine, the compiled drivers, and the clock that limits running modules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DRIVERS = ("driver", "driver_part")
 
 @dataclass(frozen=True)
 class Runtime:
-    """The engine, and the package's drivers compiled for it."""
+    """The engine, and this package's drivers compiled for it."""
 
     engine: Any
     driver: Any
@@ -39,7 +39,9 @@ def wasmtime_package() -> Any:
 
 @cache
 def runtime_of(process: int) -> Runtime:
-    """Return engine and driver of a process. Child processes need their own, because threads do not survive a fork."""
+    """Return engine and driver of a process. Child processes need a separate runtime, because threads do not survive a
+    fork.
+    """
     wasmtime = wasmtime_package()
     engine = compilation.engine()
     here = Path(__file__).parent
@@ -55,14 +57,14 @@ def runtime_here() -> Runtime:
 
 
 class Running:
-    """The number of modules that are running, over all threads."""
+    """Counts the running modules of all threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.count = 0
 
     def change(self, by: int) -> None:
-        """Add `by`: 1 before a call, -1 after it."""
+        """Change the count by `by`: 1 before a call, -1 after it."""
         with self._lock:
             self.count += by
 
@@ -72,7 +74,7 @@ _pause = threading.Event()
 
 
 def _tick(engine: Any) -> None:
-    """Advance the clock while a module runs."""
+    """Advance the engine's clock while any module runs."""
     while True:
         _pause.wait(TICK_SECONDS)
         if running.count:
@@ -80,6 +82,6 @@ def _tick(engine: Any) -> None:
 
 
 def last_line(error: BaseException) -> str:
-    """Return the last line of a runtime error, which states the cause; the lines before it state the place."""
+    """Return the last line of a runtime error, which states the cause. The lines before it are the stack trace."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1].removeprefix("1: ")[:200] if lines else type(error).__name__

@@ -1,12 +1,13 @@
-"""Run the decoder module of a file in a sandbox, with its own memory and limits on memory and time.
+"""Run the decoder module of a file in a sandbox, with separate memory and limits on memory and time.
 
-The module is as untrusted as the file. It gets no file, clock or network. WASI's functions exist, because compilers
-import them, but do nothing. The addresses and lengths that it returns are checked against its memory; the bytes are
-copied or moved away and then checked as Arrow data, so that no wrong number points outside. A fault discards the
-instance.
+The module is as untrusted as the file, and has no access to files, clocks or the network. Compilers import WASI's
+functions, so these exist but do nothing. The addresses and lengths that the module returns are checked against its
+memory. The bytes are copied or moved away and then checked as Arrow data, so that no offset points outside. A fault
+discards the instance.
 
 Modules with this package's exports (`f3_room`, `f3_decode_part`, docs/f3-encodings.md) decode several EncUnits per call
-and give their results away. Others are called by F3's guest interface, one EncUnit at a time.
+and let the host take over their result buffers. Other modules are called through F3's guest interface, one EncUnit at a
+time.
 """
 
 from __future__ import annotations
@@ -44,21 +45,21 @@ _HEADER = struct.Struct("<BBBBIQ")
 _UNIT = struct.Struct("<III")
 _REQUEST = struct.Struct("<15I")
 _INPUT_BYTES = 1 << 20
-"""Payload bytes per call: enough to make the call's cost small, few enough to stay in the processor's cache."""
+"""Payload bytes per call: enough that the call itself costs little, and few enough for the processor's cache."""
 _RESULT_BYTES = 1 << 26
-"""Result bytes in the guest's memory at a time. The guest allocates blocks of at most twice that."""
+"""Result bytes in the guest's memory at a time. The guest allocates blocks of at most twice this size."""
 _MOST_MEMORY_BYTES = 1 << 32
-"""Address space that the runtime reserves for a memory, which grows in place."""
+"""Address space that the runtime reserves for a memory, so that the memory can grow in place."""
 _LEAST_MEMORY_BYTES = 1 << 27
-"""Below this limit a module has too little memory for large pages."""
+"""With a lower memory limit, large pages are not used."""
 
 
 @dataclass(frozen=True)
 class Limits:
     """Limits of a module: bytes of memory, and seconds.
 
-    Each call adds time by what it reads and returns. Returned bytes add less, because a file may claim any number of
-    rows.
+    Each call adds time in proportion to the bytes that it reads and returns. Returned bytes add less time, because a
+    file may claim any number of rows.
     """
 
     memory_bytes: int = 1 << 29
@@ -73,7 +74,7 @@ DEFAULT_LIMITS = Limits()
 
 @dataclass(frozen=True)
 class _Signature:
-    """A replacement for wasmtime's slow description of a function."""
+    """A replacement for wasmtime's description of a function, which is slow."""
 
     params: tuple[()] = ()
     results: tuple[()] = ()
@@ -86,7 +87,7 @@ _seconds = time.monotonic
 
 
 def _harmless(name: str, results: int) -> Any:
-    """Return a WASI function without effect."""
+    """Return a replacement for a WASI function that does nothing."""
 
     def answer(caller: Any, *arguments: int) -> Any:
         if name in ("environ_sizes_get", "args_sizes_get"):
@@ -106,7 +107,7 @@ _living: weakref.WeakSet[Sandbox] = weakref.WeakSet()
 
 @atexit.register
 def _release_all() -> None:
-    """Free wasmtime's objects before the interpreter unloads the package."""
+    """Free wasmtime's objects before the interpreter unloads wasmtime."""
     for sandbox in list(_living):
         sandbox.release()
     compiled_module.cache_clear()
@@ -114,7 +115,9 @@ def _release_all() -> None:
 
 
 class Sandbox:
-    """One module of a file. Compiled on first use; a fault discards the instance, and the next call makes another."""
+    """One module of a file. It is compiled on first use. A fault discards the instance, and the next call makes
+    another.
+    """
 
     def __init__(self, wasm: bytes, limits: Limits) -> None:
         self._wasm, self._limits = bytes(wasm), limits
@@ -125,7 +128,7 @@ class Sandbox:
         _living.add(self)
 
     def release(self) -> None:
-        """Free what was compiled. The next call compiles again."""
+        """Free the compiled module. The next call compiles it again."""
         self._module = self._instance = None
 
     def prepare(self) -> None:
@@ -154,11 +157,11 @@ def _stopped(limits: Limits) -> str:
 
 
 class _RefusedError(Exception):
-    """A request of a module that is denied."""
+    """A request of a module that the host rejects."""
 
 
 class _Faults:
-    """Convert faults inside a module to F3Error, and count it as running."""
+    """Convert faults inside a module to F3Error. While the block runs, the module counts as running."""
 
     __slots__ = ("_limits",)
 
@@ -214,23 +217,27 @@ class _Instance:
         self._prefers_large = False
 
     def _driver(self, module: Any, names: Sequence[str]) -> tuple[Any, int]:
-        """Return the driver's function between host and guest, and the address of its memory, which never grows."""
+        """Return the driver's function between host and guest, and the address of the driver's memory, which never
+        grows.
+        """
         wasmtime, exports = wasmtime_package(), self._exports
         driver = wasmtime.Instance(self._store, module, [exports[name] for name in names]).exports(self._store)
         run = driver["run"]
-        # wasmtime looks up a function's type at each call, which takes longer than the call.
+        # wasmtime looks up the type of a function at each call, which takes longer than the call itself.
         run.type = lambda store: _NOTHING
         return run, ctypes.addressof(driver["results"].data_ptr(self._store).contents)
 
     def _call(self, name: str, *arguments: int) -> int:
-        """Call a function of the guest with i32 parameters; return its result as unsigned, 0 if it has none."""
+        """Call a function of the guest with i32 parameters. Return its result as an unsigned number, or 0 if it has
+        none.
+        """
         signed = [number - (1 << 32) if number >= 1 << 31 else number for number in arguments]
         answer = self._exports[name](self._store, *signed)
         self._look()
         return 0 if answer is None else answer % (1 << 32)
 
     def _look(self) -> None:
-        """Look up address and size of the guest's memory, which may have grown in a call."""
+        """Look up address and size of the guest's memory, which may have grown during a call."""
         size = self._memory.data_len(self._store)
         if size == self._size:
             return
@@ -238,9 +245,10 @@ class _Instance:
         self._base = ctypes.addressof(self._memory.data_ptr(self._store).contents)
 
     def _allow(self, in_bytes: int, out_bytes: int) -> None:
-        """Grant time for a call that reads and returns these bytes: what it adds, and what is left of earlier calls.
+        """Grant time for a call that reads and returns these numbers of bytes.
 
-        A file may have any number of calls. `_settle` ends the grant.
+        The call gets the time that it adds, and what earlier calls left. A file may cause any number of calls, so
+        `_settle` deducts the used time afterwards.
         """
         limits = self._limits
         earned = limits.seconds_per_mebibyte_in * in_bytes + limits.seconds_per_mebibyte_out * out_bytes
@@ -251,7 +259,7 @@ class _Instance:
         self._started = _seconds()
 
     def _settle(self) -> None:
-        """Deduct the time that a call used. Saved time never exceeds the initial amount."""
+        """Deduct the time that a call used. The remaining time is limited to the initial amount."""
         self._seconds_left = min(self._limits.seconds, self._seconds_left - (_seconds() - self._started))
 
     def decode(self, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int]) -> pa.Array:
@@ -272,7 +280,9 @@ class _Instance:
             raise F3Error(f"{sum(rows)} rows do not fit into one array: {last_line(error)}") from None
 
     def _place(self, address: int, size_bytes: int, what: str) -> int:
-        """Return the host's address of a piece of the guest's memory. Raises F3Error if it is outside that memory."""
+        """Return the host's address of a range of the guest's memory. Raises F3Error if the range is outside that
+        memory.
+        """
         if address + size_bytes > self._size:
             raise F3Error(f"the decoder in the file names {what} outside its memory ({size_bytes} bytes at {address})")
         return self._base + address
@@ -310,7 +320,7 @@ class _Instance:
             address, length, _ = _RESULT.unpack_from(results, 12 * number)
             returned += length
             if returned > self._size:
-                # Repeated references to the same bytes would each become a copy.
+                # Repeated references to the same bytes would each be copied.
                 raise F3Error("the decoder in the file returns buffers of more bytes together than its memory has")
             place = self._place(address, length, "a buffer") if length else 0
             buffers.append(pa.py_buffer(ctypes.string_at(place, length) if length else b""))
@@ -355,7 +365,7 @@ class _Instance:
         return array
 
     def _page_bytes(self, size_bytes: int) -> int:
-        """Return the size of the pages that hold a result of `size_bytes`."""
+        """Return the size of the whole pages that hold a result of `size_bytes`."""
         if size_bytes < pages.LARGE_BYTES or self._limits.memory_bytes < _LEAST_MEMORY_BYTES:
             return _PAGE_BYTES
         if not self._prefers_large:
@@ -364,7 +374,7 @@ class _Instance:
         return pages.LARGE_BYTES
 
     def _decode_part(self, units: Sequence[_SizedUnit], shape: Shape, column: tuple[int, ...]) -> _Answer:
-        """Make one call. `column` holds the column's fields in `struct request` of guest.c."""
+        """Make one call. `column` has the column's fields of `struct request` in guest.c."""
         table_at = _REQUEST.size
         first = table_at + _UNIT.size * len(units)
         size = first + sum(len(unit.payload) + 8 for unit in units)
@@ -392,7 +402,9 @@ class _Instance:
         return answer
 
     def _taken(self, address: int, size_bytes: int) -> pa.Buffer:
-        """Take a buffer away from the guest. Buffers begin and end with pages, so pages can be moved whole."""
+        """Take over a buffer from the guest. Buffers begin and end at page boundaries, so that whole pages can be
+        moved.
+        """
         place = self._place(address, size_bytes, "a buffer")
         try:
             return pages.take(place, size_bytes, self._base + self._size - place)
@@ -401,7 +413,9 @@ class _Instance:
 
 
 class _Answer(NamedTuple):
-    """The end of `struct request` in guest.c: addresses of buffers, and the EncUnit that could not be decoded."""
+    """The last fields of `struct request` in guest.c: addresses of buffers, and the EncUnit that could not be
+    decoded.
+    """
 
     values: int
     offsets: int
@@ -427,7 +441,7 @@ def _sized(payload: memoryview, rows: int, shape: Shape) -> _SizedUnit:
 
 
 def _split(units: Sequence[_SizedUnit], sizes: Sequence[int], most_bytes: int) -> Iterator[list[_SizedUnit]]:
-    """Group consecutive EncUnits of the given sizes, up to `most_bytes` per group, at least one each."""
+    """Group consecutive EncUnits of the given sizes. A group has up to `most_bytes` bytes, but at least one EncUnit."""
     part: list[_SizedUnit] = []
     part_bytes = 0
     for unit, size_bytes in zip(units, sizes, strict=True):

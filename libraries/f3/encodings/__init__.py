@@ -1,1 +1,1 @@
-"""Encodings: the choice of nodes for the values of an array, and the bytes of each node."""
+"""Encodings: choose the nodes that store the values of an array, and write the bytes of each node."""

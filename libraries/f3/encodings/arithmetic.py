@@ -1,7 +1,7 @@
-"""The inner loops of encoding, by the native library or, if it is not built, by numpy. Both give the same results.
+"""The inner loops of encoding. They use the native library, or numpy if it is not built, with the same results.
 
-Symbol tables are the exception: training loops over every byte, which numpy cannot do. Without the library, strings are
-stored without symbols.
+Symbol tables are the exception. Training one loops over every byte, which is too slow with numpy, so without the
+library strings are stored without symbols.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _DECIMAL_MOST = {8: 1e15, 4: 2e9}
 
 @dataclass(frozen=True)
 class Statistics:
-    """Statistics of integers taken as signed: least and greatest value, least and greatest difference of neighbours
-    (modulo the width), and the number of runs of equal values."""
+    """Statistics of signed integers: minimum and maximum, smallest and largest difference of neighbours (modulo the
+    width), and the number of runs of equal values."""
 
     least: int
     most: int
@@ -60,7 +60,9 @@ def _statistics(values: Numbers) -> Statistics:
 
 
 def packed(values: Numbers, reference: int, bits: int) -> bytes:
-    """Pack the lowest `bits` (0 to 8 * width) of unsigned values minus the reference (modulo the width)."""
+    """Subtract the reference from unsigned values (modulo the width), and pack the lowest `bits` (0 to 8 * width) of
+    each.
+    """
     if bits == 0:
         return b""
     kernels = native.library()
@@ -92,9 +94,9 @@ def _packed(values: Numbers, reference: int, bits: int) -> bytes:
 
 
 def decimals(values: Numbers, exponent: int) -> tuple[Numbers, Numbers]:
-    """Convert floats to integers of 10^-exponent.
+    """Convert floats to integers, in units of 10^-exponent.
 
-    Also returns the positions whose floats are not restored bit by bit; the integers there are undefined.
+    Also return the positions whose floats the integers do not restore bit by bit. The integers there are undefined.
     """
     kernels = native.library()
     if kernels is None:
@@ -121,7 +123,7 @@ def _decimals(values: Numbers, exponent: int) -> tuple[Numbers, Numbers]:
 
 
 class Symbols:
-    """A symbol table that `trained` made from a sample of bytes with the native library."""
+    """A symbol table that the native library trained on a sample of bytes."""
 
     def __init__(self, work: ctypes.Array[ctypes.c_char], count: int, kernels: Any) -> None:
         self._work, self._count, self._kernels = work, count, kernels
@@ -132,13 +134,13 @@ class Symbols:
         return self._count
 
     def table(self) -> bytes:
-        """Return the length of each symbol, then eight bytes for each."""
+        """Return the length of each symbol, followed by eight bytes for each symbol."""
         table = self._work.raw[: 9 * 256]
         texts, lengths = table[: 8 * self._count], table[8 * 256 : 8 * 256 + self._count]
         return lengths + texts
 
     def codes(self, text: Numbers) -> bytes:
-        """Encode bytes as codes of symbols."""
+        """Encode bytes as codes of the table's symbols."""
         out = np.empty(2 * len(text) + 8, np.uint8)
         size = self._kernels.f3_to_symbols(
             self._work, ctypes.c_void_p(text.ctypes.data), ctypes.c_uint64(len(text)), ctypes.c_void_p(out.ctypes.data)
@@ -150,7 +152,10 @@ _training = threading.local()
 
 
 def trained(sample: Numbers) -> Symbols | None:
-    """Train a symbol table for texts like the sample; None without the library. Valid until the thread trains again."""
+    """Train a symbol table on a sample of texts, or return None without the native library.
+
+    The table is valid until the same thread trains another one.
+    """
     kernels = native.library()
     if kernels is None:
         return None

@@ -1,6 +1,6 @@
-"""The protocol between the container (where bytes are) and the encodings (what they mean).
+"""The protocols between the container, which stores payloads, and the encodings, which create and interpret them.
 
-Files use `libraries.f3.encodings.unit_codec`; tests supply other implementations.
+Files use `libraries.f3.encodings.unit_codec`. Tests supply other implementations.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ class Encoded(Protocol):
 
 
 class Decoder(Protocol):
-    """A decoding module, ready to use. Every fault of a payload raises F3Error."""
+    """A decoding module, ready to use. Its methods raise F3Error for every invalid payload."""
 
     def decode(self, payload: memoryview, arrow_type: pa.DataType, rows: int) -> pa.Array:
         """Return the array of one EncUnit."""
 
     def decode_into(self, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int]) -> pa.Array:
-        """Return the array of consecutive EncUnits of a column."""
+        """Return one array for consecutive EncUnits of a column."""
 
 
 class Coding(Protocol):
-    """Encodings with their modules. A Python module can implement it."""
+    """Encodings and their modules. A Python module can implement this protocol."""
 
     def encode(self, array: pa.Array, *, allow: frozenset[str] | None = None) -> Encoded:
         """Encode a flat array as one EncUnit. Raises F3Error if it cannot be stored."""
@@ -45,10 +45,13 @@ class Coding(Protocol):
         """Return the code of the decoding modules, by name."""
 
     def encoding_of(self, module: str, payload: memoryview) -> str:
-        """Return the name of the encoding of a payload of one of its modules."""
+        """Return the name of the encoding of a payload that one of the modules decodes."""
 
     def Decoder(self, wasm: bytes, *, prefer: str = "native") -> Decoder:  # noqa: N802 - implemented by a class
-        """Return the decoder for a file's embedded code: its native equivalent, or the code itself."""
+        """Return the decoder for a file's embedded code.
+
+        It runs a native equivalent of the code, or the code itself.
+        """
 
 
 def default_coding() -> Coding:

@@ -1,7 +1,7 @@
 """Choose the nodes that store values: estimate candidates from statistics and a sample, and build the smallest.
 
-Size decides, but an encoding that is slower to decode has to be smaller by a factor. Encoders call each other for the
-contents of nodes (lengths of runs, codes of a dictionary), so a payload becomes a cascade of nodes.
+The smallest candidate wins, but encodings that are slower to decode have to be smaller by a factor. Encoders call each
+other for the contents of nodes (lengths of runs, codes of a dictionary), so a payload is a tree of nodes.
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ from libraries.f3.encodings.arithmetic import Numbers
 from libraries.f3.encodings.nodes import NODE_BYTES, Tag, node, u32, u64
 
 NAMES = frozenset(tag.name.lower() for tag in Tag)
-"""Names for `allow`; plain is always allowed."""
+"""The names that `allow` accepts. Plain encoding is always allowed."""
 
 _SAMPLE_RUNS, _SAMPLE_RUN = 16, 64
 _DEEPEST = 4
-"""Nodes inside each other. Decoders accept twice as many."""
+"""Maximum nesting of nodes that encoders produce. Decoders accept twice as many levels."""
 _SLOWER = {"delta": 1.04, "runs": 1.05, "dictionary": 1.08, "patched": 1.05, "decimal": 1.04, "split": 1.04}
-"""Factors for the estimated size of candidates, to account for the time that decoding takes."""
+"""The estimated size of a candidate is multiplied by this factor, to account for slower decoding."""
 _SYMBOLS_SLOWER = 1.25
 _SYMBOL_SAMPLE_RUNS, _SYMBOL_SAMPLE_RUN = 32, 512
 _FEWEST_SYMBOL_BYTES = 1024
 _DISTINCT_LIMIT = 0.6
-"""Largest share of distinct values in a sample for which a dictionary is tried."""
+"""A dictionary is tried only if at most this share of a sample's values is distinct."""
 _TRIMS = (0.0, 0.005, 0.02, 0.05, 0.1)
 _MOST_DECIMAL = {8: 17, 4: 9}
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The allowed encodings, and how many nodes may still be nested."""
+    """The encodings that may be used, and how many more levels of nodes are allowed."""
 
     allowed: frozenset[str] = NAMES
     left: int = _DEEPEST
 
     def allows(self, name: str) -> bool:
-        """Return whether an encoding that contains other nodes may be used here."""
+        """Return whether an encoding that contains other nodes may be used at this level."""
         return self.left > 0 and name in self.allowed
 
     def inside(self) -> Choice:
-        """Return the choice for the contents of a node."""
+        """Return the choice for the nodes inside a node."""
         return Choice(self.allowed, self.left - 1)
 
     def of_codes(self) -> Choice:
-        """Return the choice for the codes of a dictionary, without another dictionary, which would gain nothing."""
+        """Return the choice for the codes of a dictionary. It excludes dictionaries, which would gain nothing there."""
         return Choice(self.allowed - {"dictionary"}, self.left - 1)
 
 
@@ -67,7 +67,7 @@ def plain(values: Numbers) -> bytes:
 
 @lru_cache(maxsize=64)
 def _sampled(count: int, runs: int, run: int) -> Numbers | None:
-    """Return positions of evenly spread runs; None if they would cover everything."""
+    """Return the positions of evenly spread runs, or None if they would cover all values."""
     if count <= 2 * runs * run:
         return None
     starts = np.linspace(0, count - run, runs).astype(np.int64)
@@ -86,7 +86,8 @@ def _bits(most: int) -> int:
 def encode_integers(values: Numbers, choice: Choice, *, signed: bool = True) -> bytes:
     """Encode integers of 1, 2, 4 or 8 bytes, given as unsigned.
 
-    `signed` is their true meaning. Every choice preserves the values either way, but their size may differ.
+    `signed` states whether the values represent signed integers. It affects only the size: values are preserved either
+    way.
     """
     count, width = len(values), values.itemsize
     if count == 0:
@@ -113,7 +114,7 @@ def encode_integers(values: Numbers, choice: Choice, *, signed: bool = True) -> 
 
 
 def _smallest(candidates: list[_Candidate]) -> bytes:
-    """Build the smallest candidate. If it is larger than estimated, the next one is tried too."""
+    """Build the smallest candidate. If it turns out larger than estimated, try the next one too."""
     ordered = sorted(candidates, key=lambda candidate: candidate.size_bytes)
     made = ordered[0].make()
     if len(ordered) > 1 and len(made) > ordered[1].size_bytes:
@@ -133,7 +134,9 @@ def _delta(values: Numbers, choice: Choice) -> bytes:
 
 
 def _repetitions(values: Numbers, runs: int, bits: int, choice: Choice) -> list[_Candidate]:
-    """Return runs and a dictionary as candidates if values repeat. Works for values of any width, including floats."""
+    """Return candidates with runs and with a dictionary, if values repeat. Values may have any width, and may be
+    floats.
+    """
     candidates = []
     count, width = len(values), values.itemsize
     if choice.allows("runs") and runs <= count // 2:
@@ -170,7 +173,7 @@ def _dictionary(values: Numbers, choice: Choice) -> bytes:
 
 
 def _distinct(values: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the distinct values, and the place of each row's value among them."""
+    """Return the distinct values, and for each row the index of its value among them."""
     if values.dtype.kind == "u" and values.itemsize == 2:
         # A table of all 65,536 values is faster than a hash table.
         places = np.zeros(1 << 16, np.uint16)
@@ -199,7 +202,7 @@ def _numbers_of(array: pa.Array, dtype: np.dtype[np.void]) -> Numbers:
 
 
 def _outliers(values: Numbers, signed: bool, choice: Choice) -> list[_Candidate]:
-    """Return candidates that pack a narrow range and store outliers separately; the sample determines the range."""
+    """Return candidates that pack a narrow range and store outliers separately. The range is chosen from a sample."""
     width = values.itemsize
     sample = np.sort(_sample(values).view(f"i{width}") if signed else _sample(values))
     count, size = len(values), len(sample)
@@ -234,21 +237,21 @@ def _patched_range(values: Numbers, low: int, high: int, signed: bool, choice: C
         return _packed(values, low, _bits(high - low))
     base = values.copy()
     base[positions] = np.array([low % (1 << 8 * values.itemsize)], values.dtype)
-    # No further search for a smaller encoding: the range was chosen to pack well.
+    # Do not search for a smaller encoding of these values, because the range was chosen to pack well.
     bits = _bits(high - low)
     stored = _packed(base, low, bits) if bits else node(Tag.CONSTANT, base[:1].tobytes())
     return patched(stored, positions, values, choice)
 
 
 def patched(base: bytes, positions: Numbers, values: Numbers, choice: Choice) -> bytes:
-    """Return a node of all values, and the true values at some ascending positions."""
+    """Return a node that stores all values, and separately the true values at some ascending positions."""
     inside = choice.inside()
     body = u32(len(positions)) + base + encode_integers(positions, inside) + _inner(values[positions], inside)
     return node(Tag.PATCHED, body)
 
 
 def encode_floats(values: Numbers, choice: Choice) -> bytes:
-    """Encode floats of 4 or 8 bytes. Every bit is preserved, including NaNs and negative zeros."""
+    """Encode floats of 4 or 8 bytes. Every bit is preserved, also in NaNs and negative zeros."""
     bits = np.ascontiguousarray(values).view(f"u{values.itemsize}")
     count, width = len(bits), bits.itemsize
     if count == 0:
@@ -301,7 +304,10 @@ def _decimal(values: Numbers, exponent: int, choice: Choice) -> bytes:
 
 
 def _splits(bits: Numbers, sample: Numbers, choice: Choice) -> list[_Candidate]:
-    """Return candidates that split floats: high bits (sign, exponent) take few values even if low ones are noise."""
+    """Return candidates that split floats into high and low bits.
+
+    The high bits (sign, exponent) often have few distinct values, even if the low bits are noise.
+    """
     width_bits = 8 * bits.itemsize
     best: tuple[float, int] | None = None
     below_exponent = {32: 23, 64: 52}[width_bits]
@@ -311,7 +317,8 @@ def _splits(bits: Numbers, sample: Numbers, choice: Choice) -> list[_Candidate]:
         trimmed = _bits(int(high[-1]) - int(high[len(high) // 32])) + 1
         distinct = _bits(int(np.count_nonzero(high[1:] != high[:-1]))) + 0.2
         high_bits = min(float(_bits(int(high[-1]) - int(high[0]))), trimmed, distinct)
-        # Splits right below the exponent are listed first and decode fastest; others must save more than a bit.
+        # The split right below the exponent comes first, because it decodes fastest. Another split must save more than
+        # one bit per value.
         if best is None or low_bits + high_bits < best[0] - 1:
             best = (low_bits + high_bits, low_bits)
     assert best is not None
@@ -329,7 +336,7 @@ def _split(bits: Numbers, low_bits: int, choice: Choice) -> bytes:
 
 
 def encode_wide(values: Numbers, choice: Choice) -> bytes:
-    """Encode values of 16 or 32 bytes, given as arrays of bytes: decimals and intervals."""
+    """Encode values of 16 or 32 bytes (decimals and intervals), given as arrays of bytes."""
     count = len(values)
     if count == 0:
         return plain(values)
@@ -349,7 +356,7 @@ def encode_wide(values: Numbers, choice: Choice) -> bytes:
 
 
 def encode_bits(bits: Numbers, choice: Choice) -> bytes:
-    """Encode booleans, given as one byte each (0 or 1), as a bitmap or smaller."""
+    """Encode booleans, given as one byte each (0 or 1), as a bitmap or a smaller node."""
     count = len(bits)
     ones = int(np.count_nonzero(bits))
     if ones in (0, count) and "constant" in choice.allowed:
@@ -440,7 +447,7 @@ def _string_dictionary(array: pa.Array, choice: Choice) -> bytes:
 
 
 def encode_bytes(data: Numbers, choice: Choice) -> bytes:
-    """Encode the bytes of strings: plain, packed, or as symbols of several bytes."""
+    """Encode the bytes of strings unencoded, packed, or as codes of symbols that have several bytes."""
     count = len(data)
     if count == 0:
         return plain(data)

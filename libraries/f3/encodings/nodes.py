@@ -44,12 +44,15 @@ def u32(number: int) -> bytes:
 
 
 def u64(number: int) -> bytes:
-    """Return a 64-bit number; negative ones as their two's complement."""
+    """Return a 64-bit number. Negative numbers are stored as their two's complement."""
     return (number % (1 << 64)).to_bytes(8, "little")
 
 
 def outermost(payload: bytes | memoryview) -> Tag:
-    """Return the type of the node of a payload's values. Raises struct.error or ValueError if there is none."""
+    """Return the type of the outermost node of a payload's values.
+
+    Raises struct.error or ValueError if there is none.
+    """
     flags = _HEADER.unpack_from(payload)[3]
     place = HEADER_BYTES
     if flags & _HAS_NULLS:

@@ -1,8 +1,8 @@
 """Convert arrays to payloads and back: the public interface of F3's encodings.
 
-`encode` makes one EncUnit of a flat array. `Decoder` converts the EncUnits of a module back, with the native equivalent
-of the module if there is one, else with the module itself. `register` adds an encoding, whose decoder is any Wasm
-module with F3's guest interface.
+`encode` makes one EncUnit of a flat array. `Decoder` decodes the EncUnits of a module. It uses a native equivalent of
+the module if there is one, else it runs the module. `register` adds an encoding, whose decoder can be any Wasm module
+with F3's guest interface.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ _added: dict[str, _Added] = {}
 def register(name: str, encode: Encoder, wasm: bytes) -> None:
     """Add an encoding.
 
-    From then on its encoder is tried first for every EncUnit, and files that use it contain the Wasm module. Raises
-    F3Error if the name is taken, or if `wasm` is not a module with F3's interface, since files written with it could
-    not be read.
+    From then on `encode` tries the added encoder first for every EncUnit, and files that use it contain its Wasm
+    module. Raises F3Error if the name is taken. Also raises F3Error if `wasm` is not a module with F3's interface,
+    because files written with it could not be read.
     """
     if name == CORE or name in _added:
         raise F3Error(f"an encoding named {name!r} exists; choose another name")
@@ -71,7 +71,7 @@ def register(name: str, encode: Encoder, wasm: bytes) -> None:
 
 
 def unregister(name: str) -> None:
-    """Remove an added encoding. Files that use it stay readable. Raises F3Error if there is none of that name."""
+    """Remove an added encoding. Files that use it stay readable. Raises F3Error if no added encoding has this name."""
     if _added.pop(name, None) is None:
         raise F3Error(f"no added encoding is named {name!r}; there are: {', '.join(_added) or 'none'}")
 
@@ -88,15 +88,15 @@ def _core() -> bytes:
 
 
 def modules() -> Mapping[str, bytes]:
-    """Return the Wasm modules by name, this package's first. Raises F3Error if that one was not built."""
+    """Return the Wasm modules by name, this package's module first. Raises F3Error if that module was not built."""
     return MappingProxyType({CORE: _core()} | {name: added.wasm for name, added in _added.items()})
 
 
 def encode(array: pa.Array, *, allow: frozenset[str] | None = None) -> Encoded:
     """Encode a flat array as one EncUnit.
 
-    `allow` restricts this package's encodings to some of encoders.NAMES and excludes added ones; None allows all.
-    Raises F3Error if the type cannot be stored.
+    `allow` restricts the choice to some of encoders.NAMES and excludes added encodings. None allows all. Raises F3Error
+    if the type cannot be stored.
     """
     shape = shape_of(array.type)
     if len(array) >= 1 << 32:
@@ -129,10 +129,10 @@ def encode(array: pa.Array, *, allow: frozenset[str] | None = None) -> Encoded:
 
 
 def encoding_of(module: str, payload: memoryview) -> str:
-    """Return the outermost encoding of a payload's values, named as in docs/f3-encodings.md; for an added encoding, its
-    name.
+    """Return the outermost encoding of a payload's values.
 
-    Raises F3Error for a payload that no encoder of this package writes.
+    The name is one of docs/f3-encodings.md, or the name of an added encoding. Raises F3Error for a payload that no
+    encoder of this package writes.
     """
     if module != CORE:
         return module
@@ -169,7 +169,9 @@ def _encode_fixed(array: pa.Array, width: int, valid: Numbers | None, choice: Ch
 
 
 def _filled(values: Numbers, valid: Numbers) -> Numbers:
-    """Fill null slots with the value before them (leading ones with the first value), which adds nothing to store."""
+    """Fill null slots with the value before them, and leading null slots with the first value. Repeated values compress
+    well.
+    """
     if not valid.any():
         return np.zeros(len(values), values.dtype)
     positions = np.where(valid, np.arange(len(values)), 0)
@@ -183,8 +185,8 @@ def _filled(values: Numbers, valid: Numbers) -> Numbers:
 class Decoder:
     """Decode the EncUnits of one module.
 
-    Uses the native library if the module is the one that this package builds and the library exists, else the module
-    itself in a sandbox. Threads may share a decoder; in the sandbox they take turns.
+    If the module is the one that this package builds and the native library exists, the library decodes. Otherwise the
+    module itself runs in a sandbox. Threads may share a decoder; in the sandbox they take turns.
     """
 
     def __init__(
@@ -200,9 +202,9 @@ class Decoder:
         return WASM if self._kernels is None else NATIVE
 
     def prepare(self) -> None:
-        """Compile the module or load it from the cache; do nothing for native decoding.
+        """Compile the module or load it from the cache. Do nothing if the native library decodes.
 
-        Raises F3Error if it is not a module with F3's interface.
+        Raises F3Error if the module does not have F3's interface.
         """
         if self._kernels is None:
             self._sandbox.prepare()

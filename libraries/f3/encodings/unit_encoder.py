@@ -14,14 +14,16 @@ from libraries.f3.errors import F3Error
 
 MOST_UNIT_BYTES = 2**31
 _LIST_ENCODINGS = frozenset(("constant", "packed", "runs", "delta", "dictionary", "patched", "widened"))
-"""Encodings for presence and offsets of lists, all of this package's module."""
+"""Encodings for presence and offsets of lists. This package's module decodes all of them."""
 
 
 class UnitEncoder:
-    """Makes units from arrays and records the modules they need, with ids from 0 in order of use."""
+    """Makes units from arrays, and records the modules that the units need. Module ids count from 0 in the order of
+    first use.
+    """
 
     def __init__(self, coding: Coding, codec: str | None) -> None:
-        """`coding` turns arrays into payloads; `codec` compresses these."""
+        """Use `coding` to turn arrays into payloads, and `codec` to compress the payloads."""
         self._coding = coding
         self._codec = codec
         self._ids: dict[str, int] = {}
@@ -36,7 +38,10 @@ class UnitEncoder:
         return self._packed(encoded.payload, len(array), encoded.module)
 
     def list_unit(self, present: pa.Array, offsets: pa.Array) -> tuple[EncUnit, bytes]:
-        """Return the unit of a list's column. A unit has one decoder, so both payloads use this package's module."""
+        """Return the unit of a list's column.
+
+        A unit has only one decoder, so both payloads use this package's module.
+        """
         first = self._coding.encode(present, allow=_LIST_ENCODINGS)
         second = self._coding.encode(offsets, allow=_LIST_ENCODINGS)
         return self._packed(framing.join([first.payload, second.payload]), len(present), first.module)

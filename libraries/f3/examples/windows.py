@@ -17,7 +17,10 @@ _MOST_DISTINCT = 256
 
 
 def encode(array: pa.Array) -> bytes | None:
-    """Return the payload of an int32 array of whole windows; None if over 256, or over half of them, are distinct."""
+    """Return the payload of an int32 array that consists of whole windows, or None for other arrays.
+
+    Also return None if more than 256 windows, or more than half of them, are distinct.
+    """
     if array.type != pa.int32() or array.null_count or len(array) == 0 or len(array) % _WINDOW:
         return None
     windows = array.to_numpy().reshape(-1, _WINDOW)

@@ -1,4 +1,4 @@
-"""Arrays of every flat type in the patterns that encodings exploit, and a comparison by bits."""
+"""Arrays of every flat type, in the patterns that encodings exploit, and a bitwise comparison."""
 
 import numpy as np
 import pyarrow as pa
@@ -81,7 +81,7 @@ def made(arrow_type: pa.DataType, pattern: str, rows: int, rng: np.random.Genera
 
 
 def bits_of(array: pa.Array) -> list[bytes | bool | None]:
-    """Return every value as its bytes, so that NaNs and negative zeros differ."""
+    """Return every value as its bytes, so that NaNs of different bits, and zeros of different sign, differ."""
     if pa.types.is_boolean(array.type):
         return array.to_pylist()
     if array.type in (pa.binary(), pa.large_binary(), pa.string(), pa.large_string()):
@@ -94,7 +94,7 @@ def bits_of(array: pa.Array) -> list[bytes | bool | None]:
 
 
 def same_bits(one: pa.Array, other: pa.Array) -> bool:
-    """Return whether `bits_of` is the same for both, without a Python object for each value."""
+    """Return whether `bits_of` is the same for both arrays, without creating a Python object for each value."""
     if len(one) != len(other):
         return False
     if pa.types.is_boolean(one.type):

@@ -1,4 +1,4 @@
-"""Decoder modules in WAT: one that follows F3's interface, and pieces to break it."""
+"""Decoder modules in WAT: one that follows F3's interface, and parts with which tests break the interface."""
 
 import wasmtime
 
@@ -27,7 +27,7 @@ def module(
     before: str = "",
     more: str = "",
 ) -> bytes:
-    """Return a module whose arrays have the payload as their values: plain numbers without nulls."""
+    """Return a module whose payloads are the plain values of a numeric array without nulls."""
     text = f"""(module {before} {memory}
       (global (export "FFFUDE_VERSION_{version}") i32 (i32.const 1))
       (global $at (mut i32) (i32.const 0)) (global $bytes (mut i32) (i32.const 0))

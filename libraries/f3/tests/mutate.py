@@ -1,6 +1,7 @@
 """Decode thousands of damaged payloads: `python -m libraries.f3.tests.mutate native 10000 [seed]`.
 
-Runs as a separate process, because a read out of bounds ends it. Prints how many payloads were refused and decoded.
+This runs as a separate process, because a read out of bounds ends the process. It prints how many payloads were
+rejected and how many were decoded.
 """
 
 import sys
@@ -27,7 +28,9 @@ def payloads(rng: np.random.Generator) -> list[tuple[pa.DataType, int, bytes]]:
 
 
 def damaged(payload: bytes, rng: np.random.Generator) -> bytes:
-    """Change bytes (mostly at the front, where the nodes are), forge a number, cut the payload or move a piece."""
+    """Change bytes, forge a number, cut the payload or move a part of it. Most changed bytes are near the front, where
+    the nodes are.
+    """
     changed = bytearray(payload)
     size = len(changed)
 
@@ -73,7 +76,7 @@ def main(prefer: str, count: int, seed: int) -> None:
         assert len(array) == rows
         if not (pa.types.is_decimal(arrow_type) or pa.types.is_temporal(arrow_type)):
             array.validate(full=True)
-        # Read every byte of the result: one outside our memory would end the process here.
+        # Read every byte of the result. If one is outside the allocated memory, the process ends here.
         for buffer in array.buffers():
             if buffer is not None:
                 zlib.crc32(buffer)

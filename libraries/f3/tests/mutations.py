@@ -1,7 +1,7 @@
-"""Deliberately broken files: flipped bytes, parts cut out, inserted or exchanged, forged lengths.
+"""Read deliberately broken files: flipped bytes, parts cut out, inserted or exchanged, and forged lengths.
 
-`python -m libraries.f3.tests.mutations 10000 [WAY...]` tries 10,000 files in each way of decoding (or the named ones)
-and prints the outcomes and the time taken.
+`python -m libraries.f3.tests.mutations 10000 [WAY...]` tries 10,000 files with each way of decoding, or with the named
+ways. It prints the outcomes and the time taken.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ NUMBERS = (0, 1, 2, 7, 64, 255, 256, 65_535, 65_536, 2**24, 2**31 - 1, 2**31, 2*
 
 @dataclass(frozen=True)
 class Way:
-    """A way of decoding: a coding, used natively or by the file's own code."""
+    """A way of decoding: a coding, run natively or as the Wasm code in the file."""
 
     coding: Any
     prefer: str = "native"
 
 
 def wholes(coding: Any) -> list[bytes]:
-    """Return files of all kinds, small enough for changes to matter."""
+    """Return files of all kinds. They are small, so that a changed byte is likely to matter."""
     table = varied(150)
-    # Two columns whose shared dictionaries have a common part, and each a part of its own.
+    # Two columns whose shared dictionaries have a common part, and one separate part each.
     names = [f"{number}" for number in range(1100)]
     related = pa.table({"from": names, "to": [*names[50:], *(f"to {number}" for number in range(50))]})
     small = {"rows_per_unit": 40, "unit_bytes": 400, "coding": coding}
@@ -59,8 +59,8 @@ def wholes(coding: Any) -> list[bytes]:
 def mutated(whole: bytes, dice: random.Random) -> bytes:
     """Return the file with one or a few changes."""
     data = bytearray(whole)
-    # Half of the changes are in the metadata, which are few bytes but important. Few are in modules, which are large
-    # and slow to compile.
+    # Half of the changes are in the metadata, because these few bytes decide how the rest is read. Few changes are in
+    # modules, which are large and slow to compile.
     metadata = 32 + struct.unpack_from("<I", whole, len(whole) - 32)[0]
     units_end = whole.index(b"\0asm")
     for _ in range(dice.choice((1, 1, 1, 2, 5))):
@@ -94,7 +94,7 @@ def mutated(whole: bytes, dice: random.Random) -> bytes:
 
 @contextlib.contextmanager
 def in_time(seconds: float = SECONDS) -> Iterator[None]:
-    """Raise TimeoutError after two seconds of processor time, so that a busy machine does not matter."""
+    """Raise TimeoutError after two seconds of processor time. Wall-clock time would fail on a busy machine."""
 
     def stop(number: int, frame: Any) -> None:
         raise TimeoutError(f"not done after {seconds} seconds")
@@ -140,7 +140,7 @@ def run(count: int, seed: int, way: Way) -> collections.Counter[str]:
 
 
 def ways() -> dict[str, Way]:
-    """Return the plain coding and, if it can write, the real one: natively and by the files' own code."""
+    """Return the ways of decoding: the plain coding and, if F3's module is built, F3's coding, natively and as Wasm."""
     found = {"plain": Way(originals.Coding)}
     with contextlib.suppress(ImportError, f3.F3Error):
         from libraries.f3.encodings import unit_codec
@@ -153,7 +153,7 @@ def ways() -> dict[str, Way]:
 def main(count: int, wanted: list[str]) -> None:
     """Try `count` files in each way."""
     with tempfile.TemporaryDirectory() as folder:
-        # Otherwise hundreds of broken modules would displace those that the user's files need.
+        # Use a separate cache. Otherwise hundreds of broken modules would displace the modules of the user's files.
         module_cache.folder = lambda: Path(folder) / "modules"
         for name, way in ways().items():
             if name in (wanted or ways()):

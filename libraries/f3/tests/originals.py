@@ -1,7 +1,7 @@
-"""Files as the original prototype writes them, made by hand from the specification, without this package's writer.
+"""Files in the form that the original prototype writes, made from the specification without this package's writer.
 
-Payloads are those of the plain coding, bare or in a blob of the original's built-in encoding. No real module is needed
-to test where `libraries/f3` looks for bytes and how it combines them.
+Payloads use the plain coding, bare or inside a blob of the original's built-in encoding. The tests check where
+`libraries/f3` looks for bytes and how it combines them, which needs no real decoder module.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Numbers:
 
 
 Fields = dict[int, Any]
-"""Slot -> Number, Numbers, bytes, Fields (a table), or a list of Fields or texts. Slots are the specification's."""
+"""Slot of the specification -> Number, Numbers, bytes, Fields (a table), or a list of Fields or texts."""
 
 
 def u8(value: int) -> Number:
@@ -124,7 +124,7 @@ def plain(values: Any, arrow_type: pa.DataType) -> bytes:
 
 
 def streamed_zstd(data: bytes) -> bytes:
-    """Return a frame without its size, as a streaming encoder writes it."""
+    """Return a zstd frame that does not state its size, as a streaming encoder writes it."""
     return zstandard.ZstdCompressor(write_content_size=False).compress(data)
 
 
@@ -136,7 +136,7 @@ BLOBS = b"\0asm\1\0\0\0 blobs of plain numbers"
 
 
 class Coding:
-    """The plain coding, and a module whose payloads are blobs of it."""
+    """The plain coding, together with a module whose payloads are blobs that contain the plain coding."""
 
     encode, modules = staticmethod(plain_coding.encode), staticmethod(plain_coding.modules)
 
@@ -153,7 +153,7 @@ class Coding:
             if start + 4 > len(data):
                 raise f3.F3Error("a blob that ends before its array")
             start += 4 + struct.unpack_from("<I", data, start)[0]
-            # Strip the padding of the buffer, which is not part of the payload.
+            # Strip the padding after the buffer. It is not part of the payload.
             last = max(end for end in range(start, max(start, len(data)) + 1) if end == start or data[end - 1])
             for end in range(last, len(data) + 1):
                 try:
@@ -167,8 +167,8 @@ class Coding:
 
 
 def unit(stored: bytes, rows: int, *, module: int | None = 0, encoding: int = CUSTOM_WASM, compression: int = 0) -> Any:
-    """Return stored bytes with the table that describes them."""
-    # FlatBuffers omits defaults, so module 0 is an empty table.
+    """Return the stored bytes of a unit, and the table that describes the unit."""
+    # FlatBuffers omit default values, so module 0 is an empty table.
     wasm: Fields = {1: Numbers((), 4)} | ({0: u32(module)} if module else {})
     described: Fields = {} if encoding == CASCADE else {0: u8(encoding)}
     if module is not None:
@@ -181,7 +181,7 @@ def unit(stored: bytes, rows: int, *, module: int | None = 0, encoding: int = CU
 
 @dataclass
 class Original:
-    """Builds a file: IOUnits in the order of calls, then everything else."""
+    """Builds a file: IOUnits in the order of the calls, then all other sections."""
 
     schema: pa.Schema
     tree: list[Fields] | None = None
@@ -221,13 +221,13 @@ class Original:
         return described
 
     def dictionary(self, chunks: Sequence[int], arrow_type: pa.DataType) -> int:
-        """Make a shared dictionary of IOUnits and return its id."""
+        """Make a shared dictionary from IOUnits and return its id."""
         self.dictionary_positions.append(chunks)
         self.dictionary_types.append(arrow_type)
         return len(self.dictionary_positions) - 1
 
     def group(self, rows: int, *columns: list[Fields]) -> Original:
-        """End a row group with these IOUnits for its physical columns."""
+        """End a row group. The given IOUnits are those of its physical columns."""
         self.groups.append((rows, list(columns)))
         return self
 
@@ -284,7 +284,7 @@ class Original:
 
 
 def message(schema: pa.Schema) -> bytes:
-    """Return the bare message (specification 3.1); arrow-rs writes no padding after it."""
+    """Return the IPC message without its length prefix (specification 3.1). arrow-rs writes no padding after it."""
     return schema.serialize().to_pybytes()[8:]
 
 

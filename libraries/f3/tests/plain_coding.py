@@ -1,7 +1,7 @@
 """A minimal coding in Python, to test the container without the real encodings.
 
-A payload is the number of rows, one byte per row for its presence, and the values: fixed-width ones unencoded, texts as
-lengths and bytes. Texts have a separate module, so that files contain more than one.
+A payload is the number of rows, one byte per row that states whether the value is present, and the values. Fixed-width
+values are unencoded; texts are lengths and bytes. Texts use a second module, so that files contain several modules.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ def opened(file: Any, **parameters: Any) -> f3.File:
 
 
 def varied(rows: int = 1000) -> pa.Table:
-    """Return columns of all shapes: flat with and without nulls, lists, structs, and nested ones."""
+    """Return columns of all shapes: flat ones with and without nulls, lists, structs, and nested combinations."""
     random = np.random.default_rng(1)
     count = range(rows)
     return pa.table(

@@ -1,4 +1,7 @@
-"""Dictionary scopes: what is stored, when they pay, what columns share; values come back bit by bit."""
+"""Dictionary scopes: what is stored, when a dictionary is used, and which columns share one.
+
+Values return bit by bit.
+"""
 
 import struct
 
@@ -33,7 +36,7 @@ def test_a_dictionary_has_values_in_the_order_of_their_appearance():
 
 
 def test_floats_are_told_apart_by_their_bits():
-    """NaN has many bit patterns and zero has two; all come back unchanged."""
+    """NaN has many bit patterns and zero has two. All of them are preserved."""
     bits = [0x7FF8000000000000, 0x7FF8000000000001, 0xFFF8000000000000, 0, 1 << 63, 0x7FF0000000000000]
     values = pa.array(np.array(bits * 3, np.uint64)).view(pa.float64())
     assert len(build([values]).values) == 6
@@ -79,7 +82,7 @@ def test_columns_of_nulls_alone_come_back(scope):
 
 
 def test_what_is_too_large_for_a_dictionary_is_stored_without(monkeypatch):
-    """2 GB of distinct texts; here the limit is 1,000 values or 10 kB, or Arrow raises an error."""
+    """The test lowers the limits to 1,000 entries or 10 kB, or lets Arrow raise its error for 2 GB of texts."""
     table = pa.table({"a": [f"{number}" for number in range(1500)], "b": ["b" * 20] * 1500})
     for module, name, limit in ((writer, "MOST_UNIT_ROWS", 1000), (writer, "MOST_UNIT_BYTES", 10_000)):
         with monkeypatch.context() as limited:
@@ -104,7 +107,7 @@ def test_dictionaries_that_are_too_large_together_share_nothing(monkeypatch):
 
 @pytest.mark.parametrize("scope", ["shared", "best"])
 def test_a_scope_ends_after_its_rows_and_with_the_row_group(scope):
-    """Even if that is in the middle of a unit."""
+    """The scope also ends if this is in the middle of a unit."""
     table = pa.table({"a": [str(number % 5) for number in range(1000)]})
     for parameters, scopes in (
         ({"scope_rows": 300}, 4),
@@ -143,7 +146,7 @@ def test_ties_go_to_units_that_stand_for_themselves():
 
 
 def test_what_the_dictionary_itself_takes_counts():
-    """If values occur once each, narrow indices save nothing."""
+    """If each value occurs only once, narrow indices do not save space, because the dictionary holds all values."""
     units = [pa.array(np.arange(1000) + number * 1000) for number in range(3)]
     assert not dictionaries.pays(units, build(units), lambda array: array.nbytes)
     assert dictionaries.pays(units[:1] * 3, build(units[:1] * 3), lambda array: array.nbytes)
@@ -152,7 +155,7 @@ def test_what_the_dictionary_itself_takes_counts():
 @pytest.mark.parametrize("rows", [1000, 200_000])
 @pytest.mark.parametrize("dtype", [np.int64, np.float32])
 def test_no_dictionary_is_made_of_values_that_hardly_repeat(rows, dtype, monkeypatch):
-    """Building it from a million distinct values takes longer than everything else."""
+    """Building a dictionary of a million distinct values takes longer than all other steps."""
     monkeypatch.setattr(dictionaries, "build", lambda units: pytest.fail("a dictionary is made"))
     values = np.random.default_rng(5).permutation(rows).astype(dtype)
     file = stored(pa.table({"a": values}), dictionary="best")
@@ -160,7 +163,7 @@ def test_no_dictionary_is_made_of_values_that_hardly_repeat(rows, dtype, monkeyp
 
 
 def test_a_dictionary_is_made_where_its_indices_take_next_to_nothing():
-    """Each value occurs twice in a row: an index repeats the one before or is the next new one."""
+    """Each value occurs twice in a row, so an index equals the one before or is the next new number."""
     values = np.repeat(np.random.default_rng(7).integers(0, 2**62, 50_000), 2)
     values = np.concatenate((values, values, values))
     units = [pa.array(values[start : start + 60_000]) for start in range(0, 300_000, 60_000)]
@@ -186,7 +189,7 @@ def dictionary_of(values):
 
 
 def back(shared, place):
-    """Return the values of a column from its stored parts and places."""
+    """Return the values of a column from its stored parts and indices."""
     parts = pa.concat_arrays([shared.parts[part] for part in shared.made_of[place]])
     return looked_up(parts, shared.dictionaries[place].indices()[0]).to_pylist()
 
@@ -232,7 +235,7 @@ def test_columns_share_in_a_file():
     file = stored(table, dictionary="shared", rows_per_unit=500)
     assert opened(file).read().equals(table)
     assert opened(file).read(["to"], rows=[1999, 3])["to"].to_pylist() == [names[0], names[1996]]
-    # Two of the three are one; each is merged with one other at most.
+    # Two of the three dictionaries are merged, because a dictionary is merged with at most one other.
     footer = opened(file)._contents.footer
     assert sorted(footer.dictionary(number) for number in range(3)) == [(0,), (0,), (1,)]
 

@@ -1,4 +1,4 @@
-"""Files are read by a separate process whose copy of the package lacks the native library, both builds, or wasmtime."""
+"""A separate process reads files with a copy of the package that lacks the native library, both builds, or wasmtime."""
 
 import shutil
 import subprocess
@@ -32,7 +32,7 @@ PARAMETERS = ({}, {"dictionary": "best", "codec": "lz4", "checksums": True}, {"d
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """A folder with the table in three F3 files and in one Arrow file."""
+    """A folder with the same table in three F3 files and in one Arrow file."""
     folder = tmp_path_factory.mktemp("files")
     for number, parameters in enumerate(PARAMETERS):
         f3.write(TABLE, folder / f"{number}.f3", **parameters)
@@ -43,7 +43,7 @@ def files(tmp_path_factory):
 
 @pytest.fixture
 def elsewhere(files, tmp_path):
-    """Run lines of Python in the folder of the files, with a copy of the package that lacks some built files."""
+    """Run lines of Python in the folder of the files, with a copy of the package that lacks some compiled files."""
     shutil.copytree(files, tmp_path, dirs_exist_ok=True)
 
     def run(lines: str, *lacking: str) -> subprocess.CompletedProcess[str]:
@@ -68,7 +68,7 @@ def test_without_the_native_library_the_same_table_is_read_and_written(elsewhere
     done = elsewhere(READ + f"f3.write(table, 'there.f3')\n{READ.replace('{number}', 'there')}", native.LIBRARY_NAME)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("RuntimeWarning: F3's native library is not built") == 1
-    # The warning shows the user's line.
+    # The warning shows the line of the user's code.
     assert done.stderr.startswith("<string>:")
     assert f3.open(tmp_path / "there.f3").read().equals(TABLE)
 

@@ -1,4 +1,4 @@
-"""The example encodings, added as a user would, store the arrays that they fit, and no others."""
+"""The example encodings, added as a user would add them, store the arrays that they support and no other arrays."""
 
 import numpy as np
 import pyarrow as pa

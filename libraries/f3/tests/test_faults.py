@@ -1,7 +1,7 @@
-"""Files with the two faults of the original's writer are read if they are unambiguous, else refused with the reason.
+"""Files with the two faults of the original's writer are read if they are unambiguous, else rejected with the reason.
 
-Local dictionaries of several row groups are marked as none from the second row group on. Units of shared dictionaries
-are marked as packed but stored raw.
+From the second row group on, the writer marks local dictionaries as absent. It also marks units of shared dictionaries
+as compressed but stores them raw.
 """
 
 import dataclasses
@@ -53,7 +53,7 @@ def test_pairs_that_are_marked_as_none_are_read():
     file = opened(local_file())
     assert file.read()["a"].to_pylist() == VALUES
     assert [row for batch in file.batches() for row in batch["a"].to_pylist()] == VALUES
-    # Reading only the second row group needs the metadata of the first.
+    # To read only the second row group, the metadata of the first are needed as well.
     assert opened(local_file()).read(rows=slice(5, 8))["a"].to_pylist() == VALUES[5:8]
 
 
@@ -67,13 +67,13 @@ def test_describe_reports_pairs_that_are_marked_as_none():
 
 
 def test_rows_of_nulls_alone_are_read_from_pairs_that_are_marked_as_none():
-    """Their dictionaries are empty, so the counts would also fit units without a dictionary."""
+    """The dictionaries of such units are empty, so the row counts would also fit units without dictionaries."""
     nulls = [unit(b"skipped", 0, module=1), unit(plain([None, None], CODE), 2)]
     assert opened(local_file(nulls, 2)).read(rows=[4, 5])["a"].to_pylist() == [None, None]
 
 
 def test_files_of_our_writer_with_that_fault_are_read(monkeypatch):
-    """With checksums, in structs, with several IOUnits per row group, and next to lists, which have no pairs."""
+    """The file also has checksums, structs, several IOUnits per row group, and lists, which never have pairs."""
     table = pa.table(
         {
             "text": [None if row % 7 == 0 else f"v{row % 30}" for row in range(400)],
@@ -104,7 +104,7 @@ def test_files_of_our_writer_with_that_fault_are_read(monkeypatch):
 
 
 def test_counts_of_pairs_where_the_column_has_none_are_refused_with_the_cause():
-    """Their sums would be the only evidence."""
+    """The sums of the rows would be the only evidence for pairs."""
     data = local_file(first_scope=NO_DICTIONARY)
     for call in (lambda file: file.read(), lambda file: file.describe()):
         with pytest.raises(F3Error) as told:
@@ -176,7 +176,7 @@ def test_an_unmarked_unit_is_of_a_local_dictionary():
 
 
 def test_a_local_dictionary_of_more_entries_than_are_read_is_refused():
-    """Whatever its indices are: a few bytes could ask for any amount of memory."""
+    """The dictionary is rejected whatever the indices are, because a few bytes could request any amount of memory."""
     entries, indices = EncUnit(4, units.MOST_UNIT_ROWS + 1, 255, 0, 0), EncUnit(4, 2, 255, 0, 0)
     chunk = units.Chunk(0, 8, 2, LOCAL, (entries, indices))
     with pytest.raises(F3Error, match="a column: an EncUnit of 16777217 rows exceeds the limit"):
@@ -187,7 +187,7 @@ def test_a_local_dictionary_of_more_entries_than_are_read_is_refused():
 
 
 def shared_file(stored, rows, compression, modules=(BLOBS,), **described):
-    """Return two row groups that share a dictionary with this unit."""
+    """Return a file of two row groups that share a dictionary with this unit."""
     file = Original(pa.schema({"a": INT}), modules=modules)
     file.dictionary([0], INT)
     for _ in range(2):
@@ -233,7 +233,7 @@ PLAIN = [plain_coding.MODULES["plain"]]
     ("stored", "compression", "modules", "told", "described"),
     [
         (PAYLOAD, ZSTD, PLAIN, "marked zstd and begins with 02000000, a frame with 28b52ffd; the original's writer", 1),
-        # The few bytes that describe looks at could be packed.
+        # The first bytes, which are all that `describe` reads, could be those of a compressed unit.
         (PAYLOAD, LZ4, PLAIN, "marked lz4 and begins with 02000000; the original's writer", 0),
         (RAW + b"\0", ZSTD, [BLOBS], "only blobs of the built-in encoding can be read: write .* without a codec", 1),
         (RAW[:-1], LZ4, [BLOBS], "write the file again without a codec", 1),
@@ -258,7 +258,7 @@ def test_a_broken_frame_is_not_taken_for_that_fault():
 
 
 def test_values_that_are_raw_and_marked_as_packed_are_refused():
-    """The original packs these, so this is another fault."""
+    """The original compresses these values correctly, so this file has another fault."""
     file = Original(pa.schema({"a": INT}), modules=[BLOBS])
     file.group(2, [file.chunk([unit(RAW, 2, compression=ZSTD)], 2)])
     with pytest.raises(F3Error, match="cannot be decompressed"):
@@ -273,7 +273,7 @@ def test_describe_reports_impossible_dictionaries():
 
 
 def test_describe_may_be_asked_again_and_again():
-    """Although walks over the footer's tables have a budget."""
+    """Each walk over the footer's tables uses up part of a budget. Repeated calls must not exhaust it."""
     file = opened(shared_file(RAW, 2, ZSTD).bytes())
     for _ in range(1000):
         assert file.describe().faults
@@ -300,7 +300,7 @@ WHOLE = {
 
 @pytest.mark.parametrize(("fault", "first", "step"), [("pairs", 0, 1), ("zstd", 0, 2), ("lz4", 1, 2)])
 def test_every_changed_byte_of_a_file_with_a_fault_ends_in_a_table_or_an_error(fault, first, step):
-    """Two of the files differ only in the number of the codec; each byte is changed in one of them."""
+    """Two of the files differ only in the number of the codec. Each byte is changed in one of the two."""
     whole = WHOLE[fault]
     assert len(WHOLE["zstd"]) == len(WHOLE["lz4"])
     for place in range(first, len(whole), step):

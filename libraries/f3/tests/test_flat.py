@@ -1,4 +1,6 @@
-"""Untrusted FlatBuffers: tables of the public builder are read, and forged bytes never lead outside."""
+"""Untrusted FlatBuffers: tables of the official builder are read, and forged bytes never cause reads outside the
+buffer.
+"""
 
 import contextlib
 import random
@@ -12,7 +14,7 @@ from libraries.f3.errors import F3Error
 
 
 def example() -> bytes:
-    """Return a table with a scalar of each width, a vector of each kind, a table, and a vector of tables."""
+    """Return a table with a scalar of each width, a vector of each kind, a nested table, and a vector of tables."""
     builder = flatbuffers.Builder(64)
     names = [builder.CreateString(name) for name in ("one", "zwölf")]
     builder.StartObject(1)
@@ -87,7 +89,7 @@ def test_absent_fields_are_zero_or_nothing():
 
 
 def attempted(data: bytes) -> None:
-    """Read everything; only F3Error is allowed."""
+    """Read everything. Only F3Error may be raised."""
     with contextlib.suppress(F3Error):
         everything(root(memoryview(data), "example"))
 
@@ -125,9 +127,12 @@ def test_a_vector_that_is_too_long_is_an_error():
 
 
 def test_tables_that_point_to_each_other_are_walked_over_for_a_while_only():
-    """1,000 offsets to one table: with four levels of such vectors a walk would visit 10^12 tables."""
+    """A vector has 1,000 offsets to the same table.
+
+    With four levels of such vectors a walk would visit 10^12 tables.
+    """
     count = 1000
-    # A layout at 4 with one field, the table at 12, which points to the vector at 24.
+    # The layout at 4 has one field. The table at 12 points to the vector at 24.
     data = struct.pack("<I4H", 12, 6, 8, 4, 0) + struct.pack("<iI", 8, 8) + bytes(4)
     last = 28 + 4 * count
     vector = struct.pack("<I", count) + b"".join(struct.pack("<I", last - place) for place in range(28, last, 4))

@@ -1,6 +1,6 @@
-"""Files of other writers, made by hand from the specification, are read by the modules in them.
+"""Files of other writers, made from the specification, are read by the modules that they contain.
 
-Unlike in `test_original`, everything goes through the sandbox and the package's own decoders.
+Unlike in `test_original`, everything passes through the sandbox and the package's real decoders.
 """
 
 import io
@@ -21,10 +21,10 @@ from libraries.f3.tests.modules import module
 from libraries.f3.tests.originals import SHARED, Original, prepended_lz4, streamed_zstd, unit
 
 NUMBERS = module()
-"""A module whose payload is the values."""
+"""A module whose payloads are the plain values."""
 
 VIEWS = module(
-    # The payload holds the views and the long texts to which they point.
+    # The payload holds the string views, followed by the long texts that they point to.
     following="""
       (i32.store (local.get $out) (i32.const 0))
       (if (i32.eq (global.get $asked) (i32.const 0))
@@ -41,7 +41,7 @@ def no_module_is_kept(tmp_path, monkeypatch):
 
 
 def views_of(texts: list[str]) -> bytes:
-    """Return views followed by their long texts."""
+    """Return string views followed by the long texts that they point to."""
     views, data = b"", b""
     for text in texts:
         held = text.encode()
@@ -92,7 +92,7 @@ def test_a_shared_dictionary_of_strings_in_views_is_looked_up():
 
 
 def test_rows_of_another_module_that_are_too_many_for_one_array_are_told(monkeypatch):
-    """A file of a few bytes may claim 4 billion rows, which its module invents."""
+    """A file of a few bytes may claim 4 billion rows, whose values its module makes up."""
     file = Original(pa.schema({"n": pa.int64()}), modules=(NUMBERS,))
     units = [unit(VALUES.tobytes(), 100) for _ in range(10)]
     file.group(1000, [file.chunk(units, 1000)])

@@ -1,4 +1,4 @@
-"""Several payloads in one unit: this package's frame, and the original's blobs."""
+"""Several payloads in one EncUnit: frames of this package, and blobs of the original."""
 
 import contextlib
 

@@ -1,4 +1,7 @@
-"""Bytes of files: neighbouring spans share a read; overlapping spans and spans outside the file are refused."""
+"""Reading bytes of files: neighbouring spans share a read.
+
+Overlapping spans and spans outside the file are rejected.
+"""
 
 import io
 import os
@@ -31,7 +34,10 @@ class Reads(io.BytesIO):
 
 
 class Dripping(io.BytesIO):
-    """A file that returns at most seven bytes per read, as sockets and pipes may."""
+    """A file that returns at most seven bytes per read.
+
+    Sockets and pipes may also return fewer bytes than requested.
+    """
 
     def read(self, size=-1):
         return super().read(min(size, 7))
@@ -140,7 +146,7 @@ def test_payloads_come_back(codec, payload):
 @pytest.mark.parametrize("library", [True, False])
 @pytest.mark.parametrize("said", [0, 1, 299, 301, 1000, 10**6])
 def test_a_block_of_other_than_the_bytes_that_it_says_is_refused(library, said, monkeypatch):
-    """The missing bytes would be old memory."""
+    """The missing bytes would be filled from uninitialized memory."""
     if not library:
         monkeypatch.setattr(native, "library", lambda: None)
     for payload in (b"abc" * 100, random.Random(1).randbytes(300)):
@@ -163,7 +169,7 @@ def test_a_frame_that_is_cut_is_refused_whether_it_tells_its_size_or_not():
 
 
 def test_a_small_unit_does_not_unpack_to_more_than_any_honest_one():
-    """With a limit on the ratio only, a few megabytes could ask for all memory."""
+    """With only a limit on the ratio, a unit of a few megabytes could request all memory."""
     forged = struct.pack("<IBQ", 0xFD2FB528, 0xE0, 2**33) + bytes(10 << 20)
     with pytest.raises(F3Error, match="claim to unpack to 8589934592"):
         decompress(memoryview(forged), 1, "unit")
@@ -193,7 +199,7 @@ def test_a_pipe_is_not_waited_for(tmp_path):
 
 
 def test_faults_of_the_device_name_the_file_that_was_asked_for(tmp_path):
-    """Not the temporary file next to it."""
+    """The error names the requested file, not the temporary file next to it."""
     with pytest.raises(FileNotFoundError) as raised:
         f3_io.open_target(tmp_path / "missing" / "table.f3")
     assert raised.value.filename == str(tmp_path / "missing" / "table.f3")

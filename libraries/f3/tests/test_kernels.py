@@ -1,4 +1,4 @@
-"""Payloads that no encoder writes, damaged at random or forged by hand, do not harm the kernels."""
+"""Payloads that no encoder writes, damaged at random or forged by hand, do no harm to the kernels."""
 
 import _ctypes
 import ctypes
@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[3]
 
 
 def fuzz(prefer: str, count: int, seed: int) -> tuple[int, int]:
-    """Return the numbers of refused and of decoded payloads."""
+    """Return the numbers of rejected and of decoded payloads."""
     command = [sys.executable, "-m", "libraries.f3.tests.mutate", prefer, str(count), str(seed)]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=110)
     assert ended.returncode == 0, ended.stderr[-2000:]
@@ -34,7 +34,7 @@ def fuzz(prefer: str, count: int, seed: int) -> tuple[int, int]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("prefer", "seed"), [("native", 2), ("wasm", 4)])
 def test_damaged_payloads_are_refused_or_decode_to_valid_arrays_and_end_no_process(prefer, seed):
-    """`make fuzz-f3` damages 20,000 of each."""
+    """`make fuzz-f3` damages 20,000 payloads for each decoder."""
     refused, decoded = fuzz(prefer, 2_000, seed)
     assert refused > 400
     assert decoded > 130
@@ -64,7 +64,7 @@ def nested(depth: int) -> bytes:
 
 
 def bushy(depth: int, rows: int) -> bytes:
-    """Return dictionaries whose codes and entries are dictionaries; each level doubles the work."""
+    """Return nested dictionaries whose codes and entries are dictionaries again. Each level doubles the work."""
     if depth == 0:
         return constant(4, 0)
     return node(Tag.DICTIONARY, u32(rows) + 2 * bushy(depth - 1, rows), 4)

@@ -1,4 +1,4 @@
-"""The postscript: the 32 bytes at the end of a file, from which all else is found."""
+"""The postscript: the last 32 bytes of a file, through which all other sections are found."""
 
 import pytest
 import xxhash

@@ -1,4 +1,4 @@
-"""Metadata come back, absent fields have their specified meaning, and forged ones do no harm."""
+"""Metadata are preserved, absent fields have their specified meaning, and forged metadata do no harm."""
 
 import contextlib
 import random
@@ -40,13 +40,15 @@ def test_modules_come_back():
 
 
 def test_module_0_differs_from_no_module():
-    """Defaults are omitted, so the presence of the table decides (specification 2.2)."""
+    """Default values are omitted, so the presence of the table decides (specification 2.2)."""
     read = metadata.read_column(memoryview(column()), "column")[0]
     assert [unit.wasm_id for unit in read.units] == [0, 3, None]
 
 
 def test_an_original_s_unit_without_an_empty_vector_is_read():
-    """wasm_encoding without mini_encunit_sizes (specification 2.2), and encodings that are not shared."""
+    """The file has wasm_encoding without mini_encunit_sizes (specification 2.2), and units that do not share
+    encodings.
+    """
     builder = flatbuffers.Builder(64)
     builder.StartObject(0)
     wasm = builder.EndObject()
@@ -95,7 +97,7 @@ def test_a_footer_comes_back():
 
 
 def test_the_footer_has_what_the_original_asks_for():
-    """Specification 2.3 and 9.2: all six fields, both versions and all vectors, even empty ones."""
+    """Specification 2.3 and 9.2 require all six fields, both versions and all vectors, even if they are empty."""
     empty = RowGroup(rows=0, data=Section(0, 0), columns=[])
     packed = footer_bytes(groups=[empty], dictionary_chunks=[], dictionary_positions=[])
     table = root(memoryview(packed), "footer")

@@ -1,4 +1,4 @@
-"""Files of the original are read as the specification defines them; impossible ones are refused with the reason."""
+"""Files of the original are read as specified. Impossible files are rejected with the reason."""
 
 import struct
 
@@ -35,7 +35,10 @@ def texts(values, **described):
 
 
 def flat_file(**described):
-    """Return two columns with different unit and IOUnit boundaries, in two row groups and a final empty one."""
+    """Return a file with two row groups and an empty third.
+
+    Unit and IOUnit boundaries differ between its two columns.
+    """
     file = Original(pa.schema({"a": INT, "b": TEXT}))
     a = [file.chunk([numbers([1, None]), numbers([3])], 3, **described), file.chunk([numbers([4, 5])], 2, **described)]
     b = [file.chunk([texts(["p"]), texts(["q", None, "s", "t"])], 5, **described)]
@@ -75,7 +78,7 @@ def test_checksums_of_io_units_are_verified_when_they_are_there():
 
 
 def with_its_checksum(data):
-    """Return the file with a matching checksum."""
+    """Return the file with a checksum that matches its changed bytes."""
     fitted = bytearray(data)
     struct.pack_into("<Q", fitted, len(data) - 22, xxhash.xxh64_intdigest(data[:-32]))
     return bytes(fitted)
@@ -88,7 +91,7 @@ def test_with_the_file_verified_a_flipped_bit_of_an_io_unit_is_found():
     flipped[flipped.index(b"qst")] ^= 1
     with pytest.raises(F3Error, match="the file does not match its checksum"):
         opened(bytes(flipped), verify="file")
-    # The file's own checksum matches here, because it is computed after the change.
+    # The checksum of the whole file matches here, because it is computed after the change.
     file = opened(with_its_checksum(flipped), verify="file")
     assert file.read(["a"]).equals(FLAT_TABLE.select(["a"]))
     for read in (file.read, lambda: list(file.batches()), lambda: file.read(["b"], rows=[0])):
@@ -199,7 +202,7 @@ def test_the_width_of_indices_follows_the_dictionary(entries, width):
 
 
 def test_an_empty_local_dictionary_means_nulls_of_the_column_s_type():
-    """Its bytes and the indices are skipped."""
+    """The bytes of the dictionary, and the indices, are skipped."""
     file = Original(pa.schema({"a": TEXT}))
     pair = [unit(b"whatever stands here", 0, module=1), unit(b"neither", 3)]
     file.group(3, [file.chunk(pair, 3, scope=LOCAL)])
@@ -236,7 +239,9 @@ def test_named_local_dictionaries_must_be_the_even_ones():
 
 
 def shared_file(*, entries=("x", "y"), more=("z",), wanted=(0, 1, 2, None), types=TEXT, width=None):
-    """Return a file with a dictionary of two IOUnits, another of the first one alone, and a column of each."""
+    """Return a file with two dictionaries and a column for each. One dictionary has two IOUnits, the other only the
+    first of them.
+    """
     file = Original(pa.schema({"a": TEXT, "b": TEXT}))
     file.dictionary([0, 1], types)
     file.dictionary([0], types)
@@ -299,7 +304,9 @@ def list_unit(present, offsets, *rest):
 
 
 def test_lists_in_two_blobs_are_read():
-    """As with the built-in decoder as a module (specification 10.4); the second unit's offsets do not begin at 0."""
+    """The built-in decoder stores lists in two blobs (specification 10.4). The offsets of the second unit do not begin
+    at 0.
+    """
     file = Original(pa.schema({"a": pa.list_(INT)}), modules=[BLOBS], tree=[{0: u8(originals.LIST), 1: [{1: []}]}])
     lists = [unit(list_unit([True, False], [0, 2, 2]), 2), unit(list_unit([True, True], [7, 8, 8]), 2)]
     items = [unit(blob(plain([1, None], INT)), 2), unit(blob(plain([3], INT)), 1)]
@@ -311,7 +318,7 @@ def test_lists_in_two_blobs_are_read():
 
 
 def pushed_file(second=(True, False)):
-    """Return pushed-down lists of structs between two flat columns."""
+    """Return a file with pushed-down lists of structs between two flat columns."""
     leaf = {1: []}
     schema = pa.schema({"before": INT, "a": pa.list_(pa.struct({"x": INT, "y": INT})), "after": INT})
     file = Original(schema, modules=[BLOBS], tree=[leaf, {0: u8(originals.PUSHED_DOWN), 1: []}, leaf])
@@ -389,7 +396,7 @@ def test_an_io_unit_that_reaches_into_the_metadata_is_refused():
     size = len(file.data)
     longer = unit(plain([1], INT) + bytes(50), 1)[1]
     chunk |= {1: originals.u32(size + 50), 5: [longer]}
-    # The directory of modules, between the data and the metadata, is smaller than this.
+    # The directory of modules, which is between the data and the metadata, is smaller than this.
     with pytest.raises(F3Error, match="reaches into the metadata"):
         opened(file.group(1, [chunk]).bytes()).read()
 
@@ -397,7 +404,7 @@ def test_an_io_unit_that_reaches_into_the_metadata_is_refused():
 @pytest.mark.parametrize("change", [-1, 1, 32])
 @pytest.mark.parametrize("place", [32, 28])
 def test_a_postscript_with_other_sizes_is_refused(place, change):
-    """No checksum covers the sizes, but the metadata have to fill the space up to the footer."""
+    """No checksum covers the sizes. However, the metadata must fill all bytes up to the footer."""
     data = bytearray(flat_file().bytes())
     (size,) = struct.unpack_from("<I", data, len(data) - place)
     struct.pack_into("<I", data, len(data) - place, size + change)

@@ -1,4 +1,4 @@
-"""Memory taken by its pages is complete and private, whatever happens at its old address."""
+"""Memory that is taken by moving its pages is complete and private, whatever happens at the old address."""
 
 import ctypes
 import mmap
@@ -17,7 +17,7 @@ on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="page
 
 
 def memory() -> np.ndarray:
-    """Return numbers in private memory that begins where a large page may begin."""
+    """Return numbers in private memory whose start is aligned to large pages."""
     place = mmap.mmap(-1, ROOM_BYTES + LARGE_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     numbers = np.frombuffer(place, np.uint8)
     numbers = numbers[-numbers.ctypes.data % LARGE_BYTES :][:ROOM_BYTES]

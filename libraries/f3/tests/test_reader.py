@@ -1,4 +1,4 @@
-"""Written tables come back whole, by columns, by rows and in batches, and no more is read than needed."""
+"""Written tables are read back completely, by columns, by rows and in batches, and no unneeded bytes are read."""
 
 import functools
 import io
@@ -34,7 +34,7 @@ def written(dictionary: str, coding: Any = None) -> bytes:
 @pytest.mark.parametrize(("way", "dictionary"), list(enumerate(["none", "local", "shared", "best"])))
 @pytest.mark.parametrize(("number", "codec"), list(enumerate([None, "zstd", "lz4"])))
 def test_a_table_comes_back(way, dictionary, number, codec):
-    """In one row group or in two, with each dictionary and each codec."""
+    """The table is stored in one row group or in two, with each dictionary scope and each codec."""
     table = TABLE.slice(0, 400)
     groups = {"row_group_rows": 300 if (way + number) % 2 else None, "scope_rows": 256}
     file = stored(table, **SMALL, **groups, dictionary=dictionary, codec=codec, checksums=True)
@@ -99,7 +99,7 @@ def test_a_local_file_is_read_into_the_same_memory_again_and_again(
 
 
 def test_what_a_decoder_hands_out_of_the_file_is_not_written_over(tmp_path, monkeypatch):
-    """A decoder of the user may return bytes of the payload without a copy."""
+    """A decoder of the user may return a part of the payload without copying it."""
 
     def lent(self, payload, arrow_type, rows):
         return pa.Array.from_buffers(arrow_type, rows, [None, pa.py_buffer(payload[4 + rows :])])
@@ -114,7 +114,7 @@ def test_what_a_decoder_hands_out_of_the_file_is_not_written_over(tmp_path, monk
 
 
 def test_what_is_too_long_for_one_array_becomes_several(monkeypatch):
-    """2 GB of texts or 2 billion items; here the limit is 400."""
+    """The real limits are 2 GB of texts and 2 billion items. Here the limit is 400."""
     monkeypatch.setattr(shredding, "_MOST_ITEMS", 400)
     monkeypatch.setattr(values, "_MOST_SHORT_BYTES", 400)
 
@@ -134,7 +134,7 @@ def test_what_is_too_long_for_one_array_becomes_several(monkeypatch):
 
 @pytest.mark.parametrize("prefer", ["native", "wasm"])
 def test_numbers_that_are_too_many_for_one_array_become_several(monkeypatch, prefer):
-    """4 GiB of numbers; here the limit is 60 kB."""
+    """The real limit is 4 GiB of numbers. Here it is 60 kB."""
     numbers = np.random.default_rng(1).integers(0, 1 << 40, 10_000)
     table = pa.table(
         {
@@ -154,7 +154,7 @@ def test_numbers_that_are_too_many_for_one_array_become_several(monkeypatch, pre
     read = opened.read(["number", "struct", "list"])
     assert read.equals(table.drop_columns("same"))
     assert min(column.num_chunks for column in read.columns) > 1
-    # Columns that take hardly any bytes in the file are refused: they could ask for any amount of memory.
+    # Columns that take hardly any bytes in the file are rejected, because they could request any amount of memory.
     with pytest.raises(f3.F3Error, match="column same: 10000 rows of 80000 bytes"):
         opened.read(["same"])
 
@@ -205,7 +205,8 @@ def test_tables_of_next_to_nothing_come_back(rows, dictionary):
 
 @pytest.mark.parametrize("how", [{}, {"row_group_rows": 3}, {"rows_per_unit": 2}, {"dictionary": "shared"}])
 def test_a_table_without_columns_keeps_its_rows(how):
-    # Other pyarrow calls that make such tables lose the rows: replace_schema_metadata, to_batches after select([]).
+    # These tables have rows but no columns. Other pyarrow calls lose their rows: replace_schema_metadata, and
+    # to_batches after select([]).
     table = shredding.rows_alone(pa.schema([], metadata={"of": "rows alone"}), 10)
     (batch,) = table.to_batches()
     for data in (table, batch, pa.RecordBatchReader.from_batches(batch.schema, [batch.slice(0, 4), batch.slice(4, 6)])):
@@ -329,7 +330,7 @@ class Watched(io.BytesIO):
 
 
 class Counting:
-    """The plain coding, which counts the units it decodes."""
+    """The plain coding, with a count of the units that it decodes."""
 
     encode, modules = staticmethod(plain_coding.encode), staticmethod(plain_coding.modules)
 
@@ -375,7 +376,7 @@ def test_a_row_reads_its_unit_alone_unless_the_whole_is_verified():
 
 
 def test_scattered_rows_read_their_units_alone(monkeypatch):
-    """The units between them in the same IOUnit are not read."""
+    """Units between the requested ones are not read, although they are in the same IOUnit."""
     monkeypatch.setattr(f3_io._OpenSource, "near_bytes", 0)
     random = np.random.default_rng(5)
     table = pa.table({"a": random.random(200_000), "b": random.random(200_000)})
@@ -384,13 +385,13 @@ def test_scattered_rows_read_their_units_alone(monkeypatch):
     data.reads.clear()
     rows = np.array([150_500, 10, 100_100, 20])
     assert file.read(rows=rows).equals(table.take(pa.array(rows)))
-    # Three units of each of two columns, 8 bytes a value, and the metadata of 400 units.
+    # The sum of three units of each of two columns, at 8 bytes a value, and the metadata of 400 units.
     assert sum(stop - start for start, stop in data.reads) < 2 * 3 * 1_000 * 8 + 30_000
 
 
 @pytest.mark.parametrize("call", [lambda file: file.read(), lambda file: list(file.batches())])
 def test_no_byte_of_data_is_read_twice(call, monkeypatch):
-    # Otherwise a gap that is read along could be read twice.
+    # Otherwise a gap between two units could be read twice.
     monkeypatch.setattr(f3_io._OpenSource, "near_bytes", 0)
     data = Watched(stored(TABLE, **SMALL, checksums=True).getvalue())
     file = opened(data)
@@ -401,7 +402,7 @@ def test_no_byte_of_data_is_read_twice(call, monkeypatch):
 
 
 def test_batches_hold_the_io_units_of_one_batch():
-    """Iterating over a file of many IOUnits keeps only a few in memory."""
+    """Iterating over a file of many IOUnits keeps only a few of them in memory."""
     table = pa.table({"a": np.arange(200_000)})
     file = opened(stored(table, rows_per_unit=1000, unit_bytes=20_000))
     batches = file.batches()
@@ -413,7 +414,7 @@ def test_batches_hold_the_io_units_of_one_batch():
 
 
 def test_batches_of_columns_with_other_units_each():
-    """Other writers' columns may have different unit boundaries; batches follow the column with the largest units."""
+    """Columns of other writers may have different unit boundaries. Batches follow the column with the largest units."""
     read = opened(stored(TABLE, **SMALL)).batches(["int", "text"])
     assert {batch.num_rows for batch in read} == {64, 1000 % 64}
 
@@ -427,7 +428,7 @@ def test_describe_tells_how_a_file_is_made():
         "struct", "struct.a", "struct.b", "struct.b[]", "long", "time",
     ]  # fmt: skip
     text = told.columns[2]
-    # 300 rows are four units of 64 and one of 44; the last 100 rows are two units.
+    # 300 rows are four units of 64 rows and one of 44. The last 100 rows are in two units.
     assert (text.rows, text.enc_units, text.scopes, text.modules) == (1000, 17, ("none",), (1,))
     assert text.codecs == ("zstd",)
     assert told.codecs == ("zstd",)
@@ -478,7 +479,7 @@ def test_too_little_memory_is_told_with_its_place(monkeypatch):
 @pytest.mark.parametrize("threads", [1, 2, 5])
 @pytest.mark.parametrize(("number", "dictionary"), list(enumerate(["none", "local", "shared"])))
 def test_any_number_of_threads_reads_the_same(tmp_path, monkeypatch, threads, number, dictionary):
-    """Natively or by Wasm, with each number of threads and each dictionary."""
+    """The table is read natively and by Wasm, with each number of threads and each dictionary scope."""
     prefer = "wasm" if (threads + number) % 2 else "native"
     monkeypatch.setattr(plan, "_PARALLEL_VALUES", 0)
     monkeypatch.setattr(plan, "_GROUP_BYTES", 0)

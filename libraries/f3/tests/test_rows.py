@@ -1,4 +1,4 @@
-"""Selected rows and their places, compared with slices of a Python list."""
+"""Selected rows and their positions, compared with slices of a Python list."""
 
 import random
 
@@ -15,7 +15,7 @@ def starts(sizes):
 @pytest.mark.parametrize("seed", range(30))
 def test_rows_are_found_whatever_row_groups_and_units_there_are(seed):
     dice = random.Random(seed)
-    # Row groups of units, some of them without rows.
+    # The units of some row groups. Some units have no rows.
     groups = [[dice.choice((0, 1, 3, 10)) for _ in range(dice.randrange(5))] for _ in range(dice.randrange(1, 5))]
     rows = [[] for _ in groups]
     number = 0
@@ -38,7 +38,7 @@ def test_rows_are_found_whatever_row_groups_and_units_there_are(seed):
     every = range(number)
     expected = every if wanted is None else every[wanted] if isinstance(wanted, slice) else wanted
     assert [decoded[place] for place in places] == list(expected)
-    # No needless units: the first and the last hold a wanted row.
+    # The first and the last unit hold a requested row, so no unnecessary units are returned.
     assert all(set(units[ordinal]) & set(expected) for ordinal in (ordinals[0], ordinals[-1]))
 
 

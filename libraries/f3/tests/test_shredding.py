@@ -1,4 +1,4 @@
-"""Nested columns become flat ones, numbered as in the specification, and come back unchanged."""
+"""Nested columns become flat columns, numbered as in the specification, and are restored unchanged."""
 
 import numpy as np
 import pyarrow as pa
@@ -43,7 +43,7 @@ def test_other_types_are_refused_with_column_and_type(arrow_type, nested):
 
 
 def test_columns_are_numbered_as_in_the_specification():
-    """The example of section 3.3."""
+    """This is the example of section 3.3 of the specification."""
     fields = [pa.field("a", pa.int32()), pa.field("b", pa.list_(pa.struct({"x": pa.int32(), "y": pa.string()})))]
     a = node_of(fields[0], 0)
     b = node_of(fields[1], a.numbers.stop)

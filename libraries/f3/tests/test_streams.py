@@ -1,4 +1,4 @@
-"""Streams: the memory to write and read a table depends on its units, not on its rows."""
+"""Streams: the memory to write and read a table depends on the size of its units, not on its number of rows."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ print(json.dumps([stream(path, int(batches), units, hold) for batches in sys.arg
 
 
 FEW, MANY = 8, 48
-"""Batches of 65,536 rows, and of six times as many."""
+"""Numbers of batches. A batch has 65,536 rows."""
 WHOLE = 96
-"""Batches of a table far larger than the units of all its columns."""
+"""Number of batches of a table that is far larger than one unit of each column."""
 
 
 def streamed(path: Path, units: dict[str, int], *batches: int, hold: str = "") -> list[dict[str, int]]:
@@ -103,7 +103,7 @@ def test_what_is_held_is_a_unit_of_each_column(tmp_path):
     (many,) = streamed(tmp_path / "t.f3", {"unit_bytes": 1_048_576}, WHOLE)
     # Input comes in batches of 8,192 rows; a unit has 65,536 rows, about 2 MB in all three columns.
     assert many["write"] < 3 * 1_048_576 + 5 * 2_200_000 + 4_000_000
-    # Only units are read, not the whole default IOUnits of 8 MiB.
+    # Only the requested units are read, not whole IOUnits, whose default size is 8 MiB.
     (many,) = streamed(tmp_path / "t.f3", {}, WHOLE)
     assert many["read"] < 5 * 2_200_000 + 4_000_000
 

@@ -1,4 +1,4 @@
-"""Every type in every pattern comes back bit by bit, by either decoder, from either encoder."""
+"""Values of every type and pattern are restored bit by bit, by both decoders, whichever encoder wrote them."""
 
 from decimal import Decimal
 from itertools import pairwise
@@ -16,7 +16,7 @@ from libraries.f3.tests.arrays import PATTERNS, TYPES, assert_same, made
 pytestmark = pytest.mark.skipif(native.library() is None, reason="the kernels are not built: python -m libraries.build")
 
 ROWS = 2500
-"""Two whole blocks of bit packing and a part of one."""
+"""Two complete blocks of bit packing and part of a third."""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_every_pattern_comes_back_with_and_without_nulls_and_sliced(arrow_type, 
 
 @pytest.fixture(scope="module")
 def elsewhere():
-    """Return this package's module as other readers of F3 call it: by the common interface, without its own exports."""
+    """Return this package's module called as other readers of F3 call it: through F3's common interface only."""
     return unit_codec.Decoder(unit_codec.modules()[unit_codec.CORE].replace(b"f3_room", b"f3_none"))
 
 
@@ -58,7 +58,7 @@ def test_our_module_has_the_interface_of_f3_too(arrow_type, elsewhere):
 
 @pytest.mark.parametrize("arrow_type", [pa.string(), pa.large_string(), pa.binary()], ids=str)
 def test_our_module_gives_views_of_texts_of_all_lengths(arrow_type, elsewhere):
-    """Up to twelve bytes are stored in the view itself."""
+    """A string view stores texts of up to twelve bytes itself."""
     array = pa.array([chr(97 + length) * length for length in range(26)] * 3).cast(arrow_type)
     assert_same(elsewhere.decode(unit_codec.encode(array).payload, arrow_type, len(array)), array)
 
@@ -74,7 +74,7 @@ def test_no_rows_and_nothing_but_nulls_come_back(arrow_type, decoder, sandbox):
 
 @pytest.mark.parametrize("bits", [64, 127, 128, 191, 192, 250])
 def test_decimals_that_only_some_of_their_words_tell_apart_come_back(bits, decoder):
-    """Their lowest words alone look like small numbers."""
+    """The values differ only in some of their words. Their lowest words alone look like small numbers."""
     wide = pa.decimal256(76, 0)
     array = pa.array([Decimal(sign * (1 << bits) + number) for number in range(40) for sign in (0, 1, -1)], wide)
     assert_same(decoder.decode(unit_codec.encode(array).payload, wide, len(array)), array)
@@ -86,7 +86,8 @@ def test_repeated_strings_of_all_lengths_come_back_whatever_lies_behind_them(arr
     rng = np.random.default_rng(longest)
     entries = [chr(97 + number % 26) * length for number, length in enumerate(range(longest + 1))]
     for rows in (1, 7, 8, 9, 700, 3001):
-        # Sorted, so that units end in long strings, in short strings and in none.
+        # The values are sorted, so that some units end with long strings, some with short strings and some without
+        # strings.
         for picked in (rng.integers(0, longest + 1, rows), np.sort(rng.integers(0, longest + 1, rows))):
             for order in (picked, picked[::-1], np.concatenate((picked, np.zeros(rows, np.int64)))):
                 array = pa.array([entries[place] for place in order], pa.string()).cast(arrow_type)
@@ -131,7 +132,7 @@ def test_encunits_of_odd_sizes_become_one_array(decoder, sandbox):
     for arrow_type in (pa.bool_(), pa.int64(), pa.string(), pa.large_binary()):
         array = made(arrow_type, "few", 4000, rng, 0.2)
         cuts = [0, 1, 9, 1000, 1001, 3333, 4000]
-        # The first EncUnits have no nulls, so bitmaps begin in the middle of the column.
+        # The first EncUnits have no nulls, so the first bitmap begins in the middle of the column.
         parts = [array.slice(start, end - start) for start, end in pairwise(cuts)]
         parts[0] = made(arrow_type, "few", 1, rng)
         payloads, rows = [unit_codec.encode(part).payload for part in parts], [len(part) for part in parts]
@@ -294,7 +295,7 @@ def test_an_encoder_that_returns_no_bytes_is_told_by_name():
 
 
 def test_no_dictionary_is_made_of_the_codes_of_one(monkeypatch, decoder):
-    """A sample shows fewer distinct codes than there are, as if another dictionary were worthwhile."""
+    """The sample has fewer distinct codes than the column, so it suggests a second dictionary."""
     made = []
     make = encoders._dictionary
     monkeypatch.setattr(encoders, "_dictionary", lambda values, choice: made.append(values) or make(values, choice))
@@ -326,6 +327,6 @@ def test_an_added_encoding_is_asked_first_and_can_be_taken_out():
     assert "sevens" not in unit_codec.modules()
     with pytest.raises(F3Error, match="not a Wasm module"):
         unit_codec.register("text", lambda array: None, b"text")
-    # It would be stored in files that could not be read.
+    # The module would be stored in files that could then not be read.
     with pytest.raises(F3Error, match=r"^encoding 'text': the decoder in the file exports no FFFUDE_VERSION_1_0"):
         unit_codec.register("text", lambda array: None, b"\0asm\1\0\0\0")

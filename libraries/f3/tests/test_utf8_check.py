@@ -1,4 +1,4 @@
-"""Strings that are not UTF-8 are refused on writing, with their column and row; whatever is written can be read."""
+"""Strings that are not UTF-8 are rejected on writing, with their column and row. All written strings can be read."""
 
 import io
 
@@ -8,7 +8,7 @@ import pytest
 from libraries import f3
 
 WRONG = [b"\xff", b"caf\xe9", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", b"\x80", b"\xe2\x82"]
-"""Latin-1, a surrogate, an overlong form, a number beyond Unicode, a letter without its first or last bytes."""
+"""Latin-1, a surrogate, an overlong form, a number beyond Unicode, and letters without their first or last bytes."""
 
 
 def texts(values, kind=None):
@@ -64,7 +64,7 @@ NESTED = texts([b"a", b"b", b"c", b"\xfe", b"e"])
     (pa.StructArray.from_arrays([pa.array(range(5)), NESTED], ["x", "y"]), r"a\.y, row 3"),
     (pa.ListArray.from_arrays([0, 3, 5], pa.StructArray.from_arrays([NESTED], ["y"])), r"a\[\]\.y, row 1"),
     (pa.ListArray.from_arrays([0, 1, 3, 5], NESTED).slice(1), r"a\[\], row 1"),
-    # Below a null, where it is stored too.
+    # The string is below a null, where strings are stored too.
     (pa.StructArray.from_arrays([NESTED], ["y"], mask=pa.array([False, False, False, True, False])), r"a\.y, row 3"),
 ])  # fmt: skip
 def test_strings_in_lists_and_structs_are_checked(column, place):

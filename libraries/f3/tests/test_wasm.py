@@ -1,4 +1,4 @@
-"""Untrusted decoder modules: valid ones decode, all others end in an F3Error within two seconds."""
+"""Untrusted decoder modules: valid modules decode, all others cause an F3Error within two seconds."""
 
 import os
 import struct
@@ -176,7 +176,7 @@ def test_time_that_was_not_used_is_saved_for_one_long_call(monkeypatch):
 
 @pytest.mark.timeout(10)
 def test_rows_that_a_file_only_claims_are_worth_little_time():
-    """16 million rows of 8 bytes in a file of a few bytes."""
+    """The file of a few bytes claims 16 million rows of 8 bytes each."""
     with pytest.raises(F3Error, match="stopped after"):
         decoded(module(decode=LOOP + "(i32.const 0)"), rows=1 << 24, limits=wasm.DEFAULT_LIMITS)
 
@@ -208,7 +208,7 @@ def test_buffers_without_end_end_in_an_error():
 
 
 def test_the_same_memory_again_and_again_ends_in_an_error():
-    """Each buffer is copied, so 4,999 times the guest's memory would exhaust the host's."""
+    """Each buffer is copied, so 4,999 copies of the guest's memory would exhaust the host's memory."""
     again = "(i32.store (local.get $out) (i32.const 0)) (if (i32.lt_u (global.get $asked) (i32.const 4999)) (then" \
         "(i32.store (local.get $out) (i32.const 64)) (i32.store offset=4 (local.get $out) (i32.const 131000))))" \
         "(global.set $asked (i32.add (global.get $asked) (i32.const 1)))"  # fmt: skip
@@ -217,7 +217,9 @@ def test_the_same_memory_again_and_again_ends_in_an_error():
 
 
 def test_views_that_show_the_same_text_too_often_end_in_an_error():
-    """A megabyte repeated as 2,048 strings exceeds an array's limit; as 2 ** 20 strings it exceeds any memory."""
+    """A megabyte that is repeated as 2,048 strings exceeds the limit of an array. Repeated as 2 ** 20 strings it
+    exceeds any memory.
+    """
     rows, size = 2049, 1 << 20
     payload = struct.pack("<i4sii", size, b"aaaa", 0, 0) * rows
     text = f"(memory.fill (i32.const 65536) (i32.const 97) (i32.const {size}))"
@@ -244,7 +246,7 @@ def test_views_that_show_the_same_text_too_often_end_in_an_error():
 
 
 def own(values: int, offsets: int = 0) -> bytes:
-    """Return a module with this package's exports that answers with these addresses."""
+    """Return a module that has this package's exports and returns these addresses."""
     answer = "".join(
         f"(i32.store offset={offset} (local.get 0) (i32.const {number}))"
         for offset, number in ((44, values), (48, offsets))

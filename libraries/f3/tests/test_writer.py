@@ -1,4 +1,4 @@
-"""Written files: order of sections, sizes, checksums, no incomplete file under the final name, bounded memory."""
+"""Written files: order of sections, sizes, checksums, no incomplete file under the final name, and bounded memory."""
 
 import io
 import os
@@ -60,7 +60,7 @@ def test_checksums_of_file_and_schema_are_the_specification_s():
 
 
 def test_units_have_the_rows_that_were_asked_for_however_rows_come():
-    """Specification 14.2: all columns have the same unit boundaries, whatever the batches were."""
+    """Specification 14.2: all columns have the same unit boundaries, whatever the sizes of the batches."""
     table = varied(1000)
     out = io.BytesIO()
     with f3.Writer(out, table.schema, rows_per_unit=100, row_group_rows=350, coding=plain_coding) as writer:
@@ -102,7 +102,7 @@ def test_a_file_is_not_there_before_it_is_complete(tmp_path):
 
 
 def test_a_file_gets_its_name_when_its_bytes_are_on_the_disk(tmp_path, monkeypatch):
-    """Otherwise a power cut could replace the previous file by an empty one."""
+    """Otherwise a power cut could leave an empty file in place of the previous one."""
     path, calls = tmp_path / "table.f3", []
     sync, rename = os.fsync, os.replace
 
@@ -203,7 +203,7 @@ def test_parameters_that_cannot_be_are_refused(parameter):
 
 @pytest.mark.parametrize("name", ["rows_per_unit", "row_group_rows", "scope_rows"])
 def test_a_number_of_rows_may_be_one_of_numpy(name):
-    """A sum of np.uint8 would overflow and count rows wrongly."""
+    """Adding to an np.uint8 would overflow, and rows would be counted wrongly."""
     file = stored(NUMBERS, **{name: np.uint8(200)}, dictionary="shared")
     assert file.getvalue() == stored(NUMBERS, **{name: 200}, dictionary="shared").getvalue()
 
@@ -257,7 +257,7 @@ for case in sys.argv[1:]:
 @pytest.mark.skipif(sys.platform == "win32", reason="no limit of a file's size here")
 def test_a_full_disk_is_told_and_leaves_nothing(tmp_path):
     table, cases, paths = pa.table({"a": list(range(100_000))}), [], []
-    # Errors while the file is written, and at its last bytes.
+    # The errors occur while the file is written, and when its last bytes are written.
     for unit_bytes in (1000, 2**24):
         size = len(stored(table, unit_bytes=unit_bytes).getvalue())
         for missing_bytes in (500_000, 20):
@@ -297,7 +297,7 @@ def test_an_interrupted_writer_leaves_what_was_there_before(tmp_path):
 
 
 def test_a_writer_that_failed_in_the_middle_of_a_table_writes_no_more(tmp_path):
-    """Some of its columns have rows that others lack, so completing it would give a broken file."""
+    """Some columns then have rows that others lack, so a completed file would be broken."""
     table = pa.table({"a": range(100), "b": range(100)})
     writer = f3.Writer(
         tmp_path / "table.f3", table.schema, rows_per_unit=100, coding=Stopping(f3.F3Error("a value that cannot be"), 2)
@@ -311,7 +311,7 @@ def test_a_writer_that_failed_in_the_middle_of_a_table_writes_no_more(tmp_path):
 
 
 def test_a_unit_holds_no_more_items_than_are_read(monkeypatch):
-    """65,536 lists of 768 numbers have 50 million items; here the limit is 1,000."""
+    """65,536 lists of 768 numbers have 50 million items. The test lowers the limit to 1,000."""
     monkeypatch.setattr(f3.writer, "MOST_UNIT_ROWS", 1000)
     lists = pa.table({"a": range(300), "b": [[row] * (row % 20) for row in range(300)]})
     file = opened(stored(lists, rows_per_unit=900, row_group_rows=200))
@@ -323,7 +323,7 @@ def test_a_unit_holds_no_more_items_than_are_read(monkeypatch):
 
 
 def test_a_unit_holds_no_more_bytes_than_are_read(monkeypatch):
-    """65,536 long texts may exceed 2 GB, the range of 32-bit offsets; here the limit is 10 kB."""
+    """65,536 long texts may exceed 2 GB, the range of 32-bit offsets. The test lowers the limit to 10 kB."""
     for module in (f3.writer, unit_encoder):
         monkeypatch.setattr(module, "MOST_UNIT_BYTES", 10_000)
     texts = pa.table({"a": ["t" * 1000] * 40})
@@ -359,7 +359,7 @@ def test_what_the_encoder_finds_wrong_is_told_with_the_column():
 
 
 def test_both_payloads_of_a_list_are_asked_of_the_own_module():
-    """A unit names one module, so an added encoding must not take only one of the two payloads."""
+    """A unit names only one module, so an added encoding must not encode only one of the two payloads."""
     asked = []
 
     class Asked:
@@ -386,7 +386,7 @@ def test_units_that_a_codec_makes_no_smaller_are_stored_as_they_are(codec):
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_row_groups(tmp_path):
-    """Memory holds open IOUnits: four times the rows take no more memory."""
+    """Memory holds only the open IOUnits, so four times the rows need no more memory."""
 
     def peak(groups):
         script = (
@@ -398,7 +398,7 @@ def test_memory_does_not_grow_with_row_groups(tmp_path):
             f"    for _ in range({10 * groups}):\n        writer.write_batch(batch)\n"
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
         )
-        # Started by a shell, because the peak memory of a child begins at that of its parent.
+        # The process is started by a shell, because the peak memory of a child process begins at that of its parent.
         done = subprocess.run(
             ["/bin/sh", "-c", 'exec "$0" -c "$1" "$2"', sys.executable, script, str(tmp_path / "t.f3")],
             capture_output=True, text=True, check=True,

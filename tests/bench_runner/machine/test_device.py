@@ -1,4 +1,6 @@
-"""Reads past the page cache: all requested bytes, confirmed by the kernel's counters, compiled and in Python."""
+"""Reads that bypass the page cache return all requested bytes, compiled and in Python. The kernel's counters confirm
+this.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ SIZE = 8 * 1024 * 1024
 
 @pytest.fixture(scope="module")
 def stored(disk: Path) -> Path:
-    """Eight megabytes on the disk."""
+    """Eight megabytes, synced to the disk."""
     path = disk / "device"
     path.write_bytes(np.random.default_rng(1).bytes(SIZE))
     linux.fsync_all(path)
@@ -123,7 +125,7 @@ def test_a_small_file_has_no_roofline(tmp_path: Path) -> None:
 
 @pytest.mark.rule(16)
 def test_reads_that_no_device_answers_give_no_roofline(stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some file systems accept such reads and answer them from memory."""
+    """Some file systems accept direct reads but answer them from memory."""
     linux.read_through(stored)
 
     def answered(path: Path, offsets: np.ndarray, size_bytes: int, depth: int, *, limit_s: float) -> Reads:
@@ -155,5 +157,5 @@ def test_a_probe_bound_by_its_core_is_a_lower_bound(cpu_ns: int, at_least: bool)
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_reads_from_the_cache_are_a_lower_bound_only_in_python(compiled: bool) -> None:
-    """Reads from the cache are always bound by the core."""
+    """Reads from the page cache are always CPU-bound. Only in Python does this make the figure a lower bound."""
     assert Line(CACHED, Reads(PAGE, 1, 10, 1_000, 1_000, compiled=compiled)).at_least == (not compiled)

@@ -1,4 +1,4 @@
-"""The judgements of `doctor`, one limit at a time; it leaves nothing behind."""
+"""The judgements of `doctor`, one limit at a time. It leaves no files behind."""
 
 import json
 import os
@@ -20,7 +20,7 @@ PLANTED = {
     "load": lambda **_: {"one_minute": 64.0 * (os.cpu_count() or 1)},
     "folder_facts": lambda path, **_: {"free_bytes": GB // 10, "filesystem": "tmpfs"},
     "cpu_limit_cores": lambda **_: 0.5,
-    # Only a hint, so no warning.
+    # This finding is only a hint, not a warning.
     "turbo": lambda **_: True,
 }
 
@@ -62,7 +62,7 @@ PLANTED = {
 def test_each_limit(finding, level, words):
     assert finding.level == level
     assert words in finding.measured
-    # Every problem has a remedy.
+    # A finding has a remedy unless its level is good.
     assert bool(finding.remedy) == (level != "good")
 
 
@@ -127,13 +127,13 @@ def test_quick_warnings_measure_nothing(monkeypatch, tmp_path):
 
 
 def clock_of(monkeypatch, ticks):
-    """Replace the doctor's clock by one that shows `ticks`, one after the other."""
+    """Replace the doctor's clock by one that returns `ticks`, one after the other."""
     ticks = iter(ticks)
     monkeypatch.setattr(doctor, "now_ns", lambda: next(ticks))
 
 
 def stretches(*lengths_ns):
-    """Return clock readings around pieces of work of these durations."""
+    """Return clock readings before and after pieces of work of these durations."""
     for length in lengths_ns:
         yield 0
         yield length

@@ -1,4 +1,4 @@
-"""Facts about the machine, from made-up /proc and /sys trees and from this machine."""
+"""Facts about the machine, read from made-up /proc and /sys trees and from the real machine."""
 
 import json
 import os
@@ -27,7 +27,7 @@ MOUNTS = """\
 
 @pytest.fixture
 def system(tmp_path):
-    """An empty root for /proc and /sys."""
+    """An empty root folder for made-up /proc and /sys trees."""
     root = tmp_path / "root"
     put(root, "proc/self/mountinfo", MOUNTS)
     return root
@@ -313,7 +313,7 @@ def test_file_system_agrees_with_findmnt_where_there_is_one(tmp_path):
         found = subprocess.run(["findmnt", "-no", "FSTYPE,TARGET", "-T", str(tmp_path)], capture_output=True, text=True)
     except FileNotFoundError:
         pytest.skip("no findmnt here")
-    # A line for each mount at this point; the last one is visible.
+    # findmnt prints a line for each mount at this point. Only the last mount is visible.
     filesystem, target = found.stdout.splitlines()[-1].split()
     assert (facts["filesystem"].partition(" on ")[0], facts["mount_point"]) == (filesystem, target)
 
@@ -346,7 +346,7 @@ def test_an_overlay_has_the_file_system_of_its_upper_folder(tmp_path, system):
 
     assert overlay("/merged", tmp_path) == "overlay on ext4"
     assert overlay("/merged", tmp_path / "gone") == "overlay"
-    # The root of a container: its upper folder is a path of the host, even if it exists here too.
+    # In the root of a container, the upper folder is a path of the host, even if the same path exists in the container.
     assert overlay("/", tmp_path) == "overlay"
 
 
@@ -421,7 +421,7 @@ while time.monotonic() < end:
 
 @pytest.fixture
 def named(tmp_path):
-    """Make an interpreter whose process has a separate name."""
+    """Make an interpreter whose processes have a different name."""
 
     def make(name: str) -> str:
         link = tmp_path / name
@@ -432,7 +432,9 @@ def named(tmp_path):
 
 
 def test_a_busy_process_is_listed_by_name_only(named):
-    """A grandchild whose parent has ended is not one of our children."""
+    """A grandchild whose parent has ended is no longer a descendant of this process, so it counts as a foreign
+    process.
+    """
     code = (
         "import subprocess as s, sys;"
         f"print(s.Popen([{named('stranger')!r}, '-c', {SPIN!r}, 'secret'], stdout=s.DEVNULL, stderr=s.DEVNULL).pid)"
@@ -440,7 +442,7 @@ def test_a_busy_process_is_listed_by_name_only(named):
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     stranger = psutil.Process(int(answer.stdout))
     try:
-        # If others keep all cores busy, it may not use enough of one to be listed.
+        # If other processes keep all cores busy, this process may not get enough CPU time to be listed.
         for _ in range(20):
             busy = environment.disturbances(0.6)
             cores = {row["name"]: row["cores"] for row in busy}

@@ -1,4 +1,4 @@
-"""The probes of the kernel, each tested with something known."""
+"""The probes of the kernel, each tested with a known quantity."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_an_empty_file_has_nothing_resident(tmp_path: Path) -> None:
 
 @pytest.mark.rule(14)
 def test_eviction_fails_while_the_file_is_mapped(tmp_path: Path) -> None:
-    """This is why the read's worker starts only after the save's has ended (rule 14)."""
+    """For this reason the worker that reads starts only after the worker that saved has ended (rule 14)."""
     path = tmp_path / "file"
     path.write_bytes(os.urandom(MB))
     linux.fsync_all(path)
@@ -55,7 +55,7 @@ def test_eviction_fails_while_the_file_is_mapped(tmp_path: Path) -> None:
 
 @pytest.mark.rule(3)
 def test_high_water_is_seen_after_a_reset_only() -> None:
-    """Without the reset an earlier peak hides a later one: 100 MB would show as 0."""
+    """Without the reset, an earlier peak hides a later one: allocating 100 MB would be measured as 0."""
     said = in_a_child(
         "from bench_runner.machine import linux\nimport numpy as np\n"
         "np.ones(300_000_000, np.uint8)\n"
@@ -65,7 +65,7 @@ def test_high_water_is_seen_after_a_reset_only() -> None:
     )
     hidden, seen = map(int, said.split())
     assert hidden == 0
-    # A kernel's kB are 1,024 bytes, 2.4 % more than 1,000.
+    # The kernel's kB are 1,024 bytes, 2.4 % more than 1,000.
     assert seen == pytest.approx(100 * MB, rel=0.015)
 
 
@@ -122,7 +122,9 @@ def test_dirtied_bytes_are_counted(tmp_path: Path) -> None:
 
 @pytest.mark.rule(6)
 def test_a_stored_copy_is_synced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every file, every folder, even one with folders only, and the parent, which has the new name (rule 6)."""
+    """Synced are every file, every folder (even one without files) and the parent folder, which has the new name (rule
+    6).
+    """
     stored = tmp_path / "stored" / "table.lance"
     for folder in ("data/deep", "empty"):
         (stored / folder).mkdir(parents=True)
@@ -141,11 +143,12 @@ def test_a_stored_copy_is_synced_whole(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.rule(3)
 def test_freed_heap_goes_back_to_the_kernel() -> None:
-    """Otherwise a later allocation uses memory freed before, and shows as 0 (rule 3)."""
+    """Otherwise a later allocation reuses freed memory and is measured as 0 (rule 3)."""
     said = in_a_child(
         "from bench_runner.machine import linux\n"
         "before = linux.own_memory().private_bytes\n"
-        # Each is too small for a separate mapping, and one stays: the heap cannot shrink from its end.
+        # Each block is too small for a separate mapping. The last one stays allocated, so the heap cannot shrink from
+        # its end.
         "kept = [bytearray(8_000) for _ in range(10_000)]; kept[:-1] = []\n"
         "print(linux.own_memory().private_bytes - before)\n"
         "linux.trim_heap()\n"

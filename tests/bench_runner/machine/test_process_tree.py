@@ -1,4 +1,6 @@
-"""Descendants are found whatever started them and however the kernel lists them, at no cost if there are none."""
+"""Descendant processes are found however they were started and however the kernel lists them. Without any, a poll is
+free.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ TAKES = "kept = b'x' * 50_000_000; print(flush=True); input()"
 
 @pytest.fixture
 def grandparent() -> Iterator[subprocess.Popen[bytes]]:
-    """A process with one child, which has taken 50 MB."""
+    """A process with one child that has allocated 50 MB."""
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-S', '-c', {TAKES!r}])"
     command = [sys.executable, "-S", "-c", code]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as started:
@@ -59,7 +61,7 @@ def test_a_tree_is_followed_as_it_grows_and_ends(grandparent: subprocess.Popen[b
 
 @pytest.mark.rule(20)
 def test_processes_are_not_listed_again_while_none_starts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cost of a poll if nothing starts: the kernel's last process id is read, but no process."""
+    """If no process has started since the last poll, a poll reads only the kernel's last process id."""
     walks: list[int] = []
     monkeypatch.setattr(process_tree, "descendants", lambda root: walks.append(root) or [])
     monkeypatch.setattr(process_tree, "LOOK_MS", 10**6)
@@ -120,7 +122,9 @@ finally:
 
 @pytest.mark.rule(20)
 def test_a_forked_process_has_only_what_is_its_own() -> None:
-    """Runs in a separate process: pages that the tests' threads rewrite after the fork would belong to the child."""
+    """Runs in a separate process. Threads of the tests rewrite pages after the fork, which would count as the child's
+    memory.
+    """
     said = subprocess.run([sys.executable, "-c", FORKS], stdout=subprocess.PIPE, check=True, text=True).stdout.split()
     assert int(said[0]) == pytest.approx(30 * MB, abs=4 * MB)
     assert said[1:] == ["False", "True"]

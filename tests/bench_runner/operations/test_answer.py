@@ -1,4 +1,4 @@
-"""From an engine's call to the end of the clock, for all operations that read."""
+"""From the engine's call to the end of the timed part, for all operations that read."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from formats.registry import FORMATS
 
 
 def test_what_the_engine_gave_is_gone_before_the_answer_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Otherwise the peak of memory would include it twice.
+    # Otherwise the peak memory would include the result twice.
     given: list[weakref.ref[Any]] = []
 
     def call() -> pa.Table:

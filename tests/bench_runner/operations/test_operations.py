@@ -1,4 +1,4 @@
-"""Operations: how they are spelled, what they refuse, and which columns a projection reads."""
+"""Operations: their spelling, the arguments that they reject, and the columns that a projection reads."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_same_digest_chooses_the_same_columns_in_every_call() -> None:
 
 
 def test_the_same_digest_chooses_the_same_columns_in_every_process() -> None:
-    """Python's hashes of texts differ between processes: nothing may depend on them."""
+    """Python's hashes of strings differ between processes, so the choice must not depend on them."""
     code = (
         "import pyarrow as pa; from bench_runner.operations.tables.project import chosen_columns\n"
         "schema = pa.schema([(f'c{n}', pa.int64() if n % 2 else pa.string()) for n in range(9)])\n"
@@ -53,7 +53,7 @@ def test_the_same_digest_chooses_the_same_columns_in_every_process() -> None:
 
 
 def test_the_choice_of_a_known_digest_is_pinned() -> None:
-    """Another choice would be another measurement under the same name."""
+    """If the choice changed, results under the same name would no longer be comparable."""
     assert chosen_columns(SCHEMA, "9f2c", 4) == ["text", "float_0", "int_3", "flag"]
 
 
@@ -183,7 +183,7 @@ def test_more_columns_than_there_are_is_refused_with_both_numbers() -> None:
 
 
 def test_projections_of_one_handle_are_disjoint_while_there_are_columns() -> None:
-    """The first is that of `project[columns=3]`, so that a single read and repeated reads begin with the same."""
+    """The first projection has the columns of `project[columns=3]`, so single and repeated projections begin alike."""
     schema = pa.schema([(f"c{number}", pa.float64() if number % 2 else pa.string()) for number in range(10)])
     stage = cast(OperationContext, SimpleNamespace(schema=schema, digest="9f2c"))
     operation = cast(Project, operation_of("project[columns=3,handle=kept]"))

@@ -1,4 +1,6 @@
-"""docs/data.md is true: dtypes demanded, conversions there and back, and every page of a result is touched."""
+"""docs/data.md is correct: the required dtypes, conversions in both directions, and the touching of every page of a
+result.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,10 @@ ALL = [Target("pandas", strings, nulls) for strings in ("str", "object") for nul
 
 
 def documented() -> list[tuple[str, str, str]]:
-    """Return (kind, dtype without nulls, dtype with nulls) of each kind in the table of dtypes in docs/data.md.
+    """Return (kind, dtype without nulls, dtype with nulls) for each kind in the table of dtypes in docs/data.md.
 
-    A row may hold several kinds. One dtype then applies to all of them, and "the same" repeats the column before.
+    A row may list several kinds. If it has only one dtype, the dtype applies to all of them. "the same" repeats the
+    dtype of the column before.
     """
     _, _, table = PAGE.read_text().partition("| kind of column | Arrow type | pandas dtype | with nulls |\n")
     found = []
@@ -79,7 +82,7 @@ def test_frames_are_as_users_have_them() -> None:
 
 
 def test_metadata_of_pandas_is_not_followed() -> None:
-    """An int64 column stays int64 although its schema says that pandas had Int64."""
+    """An int64 column stays int64, although the schema's pandas metadata say Int64."""
     targets.apply_strings(Target())
     table = pa.Table.from_pandas(pd.DataFrame({"a": pd.array([1, 2], "Int64")}))
     assert b"Int64" in table.schema.metadata[b"pandas"]
@@ -98,7 +101,7 @@ def test_conversions_keep_ordinary_columns(target: Target, native: Native) -> No
     targets.apply_strings(target)
     kinds = ["int64", "float64", "bool", "string", "date", "timestamp-us", "timestamp-us-zone", "binary"]
     if native is not Native.POLARS:
-        kinds.append("time")  # which polars has in ns alone
+        kinds.append("time")  # polars has times in ns only
     for kind in kinds:
         for nulls in (False, True):
             table = KINDS[kind].table(nulls)
@@ -120,7 +123,7 @@ def test_records_come_back_in_order_over_batches() -> None:
 
 
 def test_records_without_a_schema_have_the_types_that_their_values_suggest() -> None:
-    # No batch has both the first and the last row.
+    # No batch contains both the first and the last row.
     rows = [{"a": 1, "b": None}] * targets.RECORDS_PER_BATCH + [{"a": 0.5, "b": "x"}]
     for result in (Records(None, iter(rows)), targets.select(Records(None, rows), Native.RECORDS, ["b", "a"])):
         table = targets.from_native(result, Target("arrow"), Native.RECORDS)
@@ -176,7 +179,7 @@ def test_every_buffer_of_a_table_is_seen() -> None:
 
 
 def _inside(words: pa.Array) -> list[pa.Array]:
-    """The words in each kind of nested array, two in a list."""
+    """The text values in each kind of nested array. The list has two."""
     offsets = pa.array([0, 2, 4], pa.int32())
     return [
         pa.ListArray.from_arrays(offsets, words),

@@ -1,4 +1,6 @@
-"""Every page that a table's rows occupy is read, and no others, for all types; a wrong layout is refused."""
+"""For all types, every page that a table's rows occupy is read, and no other page. A layout that does not fit is
+rejected.
+"""
 
 from __future__ import annotations
 
@@ -56,13 +58,15 @@ NESTINGS: dict[str, tuple[int, Callable[[pa.Array], pa.Array]]] = {
     ),
     "lists of vectors": (8, lambda items: _lists(pa.FixedSizeListArray.from_arrays(items, 2))),
 }
-"""Numbers in each row, and how they become a column."""
+"""Number of values per row, and a function that makes a column of the values."""
 
 
 @pytest.mark.parametrize("nesting", NESTINGS)
 def test_all_pages_of_the_rows_are_read_and_no_others(nesting: str) -> None:
-    """In an anonymous mapping, whose pages the system supplies when they are read. Slices of nested columns have whole
-    items: touching all of these took longer than many a batch."""
+    """The values are in an anonymous mapping, whose pages the system allocates when they are first read.
+
+    A slice of a nested column refers to all items of the whole column. Touching all of them took longer than reading
+    many a batch."""
     pages = 64
     mapping = mmap.mmap(-1, pages * PAGE_BYTES)
     values = np.frombuffer(mapping, np.int64)
@@ -94,7 +98,8 @@ def test_the_sum_is_of_the_first_byte_and_of_each_pages() -> None:
 def test_chunks_and_dictionaries_are_touched() -> None:
     words = pa.array(["a", "b"]).dictionary_encode()
     table = pa.table({"w": pa.chunked_array([words, words]), "i": pa.chunked_array([[1], [2, 3, 4]])})
-    # 'a' of the dictionary and offsets of 0, in three batches; codes 0, 1 and 0; 1, 2 and 3: the first byte of each.
+    # Each of the three batches adds 'a' (the first byte of its dictionary) and offset 0. The first bytes of the codes
+    # are 0, 1 and 0; those of the integers are 1, 2 and 3.
     assert touch_table(table) == 3 * ord("a") + (0 + 1 + 0) + (1 + 2 + 3)
 
 
@@ -113,7 +118,7 @@ def test_types_that_are_not_known_are_left_to_python(kind: pa.DataType) -> None:
     "other", [pa.schema({"a": pa.string()}), pa.schema({}), pa.schema({"a": pa.int8(), "b": pa.int8()})]
 )
 def test_a_layout_of_another_table_is_refused(other: pa.Schema, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It must not crash: a wrong layout would read memory outside of the table."""
+    """A wrong layout would read memory outside of the table, so it must be rejected instead of crashing."""
     monkeypatch.setattr(touching, "_layout", lambda schema: layout_of(other))
     with pytest.raises(AssertionError, match="does not match its types"):
         touch_table(pa.table({"a": pa.array([1, 2], pa.int8())}))

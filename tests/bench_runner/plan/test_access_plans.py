@@ -1,4 +1,4 @@
-"""Plans of the access suites: points, refusals with their reasons, and what streams and kept handles need."""
+"""Plans of the access suites: their data points, rejections with reasons, and the needs of streams and kept handles."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_wide_tables_are_of_all_widths_and_no_copy_is_over_2_gb() -> None:
         *((columns, 65_536) for columns in (10, 100, 1_000)),
     }
     assert all(8 * columns * rows <= MOST_BYTES for columns, rows in points)
-    # The next point would exceed it.
+    # The next point would exceed the limit.
     assert MOST_BYTES < 8 * 5_000 * 65_536
     assert any("wide[columns=5000,rows=65536]" in reason for reason in SUITES["wide"].reasons.values())
     assert {chain.conditions.target for chain in made.chains} == {"arrow"}
@@ -70,7 +70,7 @@ def test_both_encodings_all_versions_and_no_cache_take_part() -> None:
 
 @pytest.mark.parametrize("suite", ["wide", "encodings"])
 def test_every_point_is_spelled_as_it_is_named(suite: str) -> None:
-    """A data set whose parameters have defaults would have another name in records."""
+    """A data set whose name spells out default parameters would have a different name in records."""
     for name in SUITES[suite].datasets:
         base, _, parameters = name.rstrip("]").partition("[")
         given = dict(pair.split("=") for pair in parameters.split(","))
@@ -78,7 +78,7 @@ def test_every_point_is_spelled_as_it_is_named(suite: str) -> None:
 
 
 def test_services_are_refused_under_one_thread() -> None:
-    """Services use all cores: they would be compared with a client that uses one."""
+    """Services use all cores, so comparing them with a client limited to one core would be unfair."""
     request = {"datasets": ("snowset",), "rows": 1_000_000, "formats": ("parquet",), "operations": ("query",)}
     for threads in ("default", "1"):
         made = plan("near-storage", **request, threads=threads, networks=("", "loopback"))

@@ -1,4 +1,4 @@
-"""The variants that take part: those of a suite, those that a user spells, and those of third parties."""
+"""The variants that take part: those of a suite, those that a user names, and those of third-party packages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def tracks(made: Plan) -> dict[str, str]:
 @pytest.mark.parametrize("wishes", [{"formats": ("pickle",)}, {"formats_not": ("csv", "excel", "xml")}])
 def test_the_baseline_takes_part_whatever_the_patterns_say(wishes: dict[str, tuple[str, ...]]) -> None:
     without = tracks(plan("choice", **wishes))
-    # One that the suite lists, and one that it does not.
+    # The first baseline is listed by the suite, the second one is not.
     for plain in ("csv[engine=pandas]", "parquet[engine=pandas,codec=snappy]"):
         assert plain not in without
         assert tracks(plan("choice", baseline=plain, **wishes)) == {**without, plain: "choice"}
@@ -125,7 +125,7 @@ def test_every_format_takes_part_or_is_left_out_with_a_reason(suite: str) -> Non
     reasons = candidates.names_left_out(SUITES[suite])
     assert present & set(reasons) == set()
     without = set(FORMATS) - present - set(reasons)
-    # A format takes part in a suite of codecs if it has one of them.
+    # A format takes part in a suite of codecs if it supports at least one of the suite's codecs.
     rule = SUITES[suite].variants
     wanted = set(rule.codecs) if isinstance(rule, WithCodecs) else set()
     assert all(
@@ -177,7 +177,7 @@ def test_the_list_of_suites_shows_every_reason_for_leaving_out() -> None:
 
 
 def test_the_list_of_cells_holds_every_suite_although_they_differ_in_rows() -> None:
-    """`eq` has a million rows in the suite compression, and other numbers elsewhere."""
+    """`eq` has a million rows in the suite compression and other numbers of rows in other suites."""
     cells = list(LISTINGS["cells"]())
     assert {cell.partition("/")[0] for cell in cells} == set(SUITES)
     assert "compression/save/webface/parquet[engine=pyarrow,codec=none]" in cells
@@ -194,7 +194,7 @@ def test_the_list_of_cells_needs_no_suite_to_agree_with_another(monkeypatch: pyt
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], None]]:
-    """Act as if a package had been installed: Python looks in its folder for modules and entry points."""
+    """Act as if a package were installed, so that Python finds modules and entry points in its folder."""
 
     def install(folder: Path) -> None:
         monkeypatch.syspath_prepend(str(folder))

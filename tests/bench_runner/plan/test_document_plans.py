@@ -1,4 +1,4 @@
-"""Plans for documents: stores and operations that apply, data that are documents, and clear refusals."""
+"""Plans for documents: the stores and operations that apply, data sets of documents, and clear rejections."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ def test_a_store_that_cannot_change_documents_refuses_updates() -> None:
 
 @pytest.mark.parametrize("few", [{"quick": True}, {"rows": 11_999}])
 def test_late_merges_are_left_out_where_nothing_may_wait(few: dict[str, int | bool]) -> None:
-    """A few documents are written in one component: the setting would have no effect."""
+    """A small number of documents is written as one component, so there is nothing to merge and the setting has no
+    effect.
+    """
     asked = {"datasets": ("wos",), "formats": ("document-store",), "operations": ("save",)}
     made = make_plan([SUITES["documents"]], Request(**asked, **few))  # type: ignore[arg-type]
     late = [each for each in made.excluded if "merges=late" in each.chain.variant]
@@ -83,7 +85,9 @@ def test_late_merges_take_part_with_all_documents_and_where_they_are_spelled(ask
 )
 @pytest.mark.rule(19)
 def test_no_index_is_in_the_copy_while_operations_run_without_one(asked: tuple[str, ...]) -> None:
-    """All operations of a chain read one stored copy: an index would be used by operations that are called a scan."""
+    """All operations of a chain read the same stored copy. With an index in it, an operation called a scan could use
+    the index.
+    """
     made = plan(formats=("document-store",), datasets=("cell",), operations=asked)
     chains = [chain for chain in made.chains if not chain.is_raw_io]
     assert chains
@@ -95,7 +99,7 @@ def test_no_index_is_in_the_copy_while_operations_run_without_one(asked: tuple[s
 
 
 def test_ways_of_execution_take_part_only_in_questions() -> None:
-    """They affect no other operation, which would be measured and ranked twice."""
+    """Ways of execution affect only questions. Other operations would be measured and ranked twice."""
     made = plan(datasets=("cell",), formats=("document-store",))
     by_variant = {chain.variant: {name.partition("[")[0] for name in chain.operations} for chain in made.chains}
     assert by_variant["document-store[layout=amax,way=columns]"] == {"ask", "range"}

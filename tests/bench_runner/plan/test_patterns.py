@@ -1,4 +1,4 @@
-"""How users name variants and operations: spelled, by a known name, or by a regular expression."""
+"""How users name variants and operations: in full, by a known name, or by a regular expression."""
 
 from __future__ import annotations
 
@@ -154,7 +154,9 @@ def test_what_is_not_wanted_must_exist_too() -> None:
     ],
 )
 def test_the_formats_that_a_text_can_mean(texts: list[str], names: set[str] | None) -> None:
-    """They include everything that a pattern finds: the modules of others need not be loaded."""
+    """The found formats must include all that a pattern matches, so that modules of other formats need not be
+    imported.
+    """
     found = names_in(texts)
     assert found == names
     for registry in REGISTRIES.values():

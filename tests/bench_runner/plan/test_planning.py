@@ -37,7 +37,9 @@ def test_the_tabular_suite_holds_every_format_on_six_tables() -> None:
 
 
 def test_a_call_that_loses_values_comes_with_its_lossless_sibling() -> None:
-    """A loss by the call is not the format's (rule 12)."""
+    """A loss caused by a call's defaults is not a loss of the format, so a lossless variant is measured too
+    (rule 12).
+    """
     variants = {chain.variant for chain in plan(datasets=("eq",)).chains}
     assert {"csv[engine=pandas]", "csv[engine=pandas,keep_default_na=false]"} <= variants
     assert {"json[engine=pandas]", "json[engine=pandas,double_precision=15]"} <= variants
@@ -73,7 +75,9 @@ def test_a_plain_call_comes_with_the_settings_that_its_engine_adds() -> None:
 
 
 def test_a_variant_spelled_in_full_names_no_other_one() -> None:
-    """Its brackets are not a set of characters, and some would be an invalid regular expression."""
+    """The brackets of a variant are not a character class. In some variants they would be an invalid regular
+    expression.
+    """
     odd = plan(formats=("vortex[engine=vortex-data]",), datasets=("^eq$",))
     assert {chain.variant for chain in odd.chains if not chain.is_raw_io} == {"vortex[engine=vortex-data]"}
     images = make_plan([SUITES["image"]], Request(formats=("sqlite[engine=sqlite3]",), rows=10))
@@ -455,7 +459,7 @@ def test_a_table_of_ones_own_is_measured_in_place_of_ours(suite: str, own: Path)
 
 def test_two_sizes_of_the_users_own_table_are_measured_with_ours(own: Path) -> None:
     made = plan(data=own, datasets=("^eq$", "table", "table[share=0.25]"))
-    # The first 16 rows of each of 16 blocks of 62 or 63 rows.
+    # The sample has the first 16 rows of each of 16 blocks, which have 62 or 63 rows.
     assert {name: dataset.rows for name, dataset in made.datasets.items()} == {
         **{"eq": 1000, "table": 1000},
         "table[share=0.25]": 256,

@@ -1,4 +1,4 @@
-"""One quick round measures a part of each suite, listed by name. What the user names is measured anyway."""
+"""A quick round measures a listed part of each suite. Cells that the user names are measured in any case."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from bench_runner.suites import SUITES
 from bench_runner.suites.suite import Suite
 
 MOST_CELLS = 240
-"""At half a second of CPU time each, one round ends within two minutes on an idle machine of two cores."""
+"""Maximum number of cells.
+
+At half a second of CPU time per cell, a round takes at most two minutes on two idle cores.
+"""
 
 
 def cells(*suites: str, **request: object) -> list[str]:
@@ -24,7 +27,7 @@ def test_one_quick_round_has_few_cells_and_a_reason_for_what_is_missing(name: st
     assert suite.quick.reason
     quick, whole = (set(cells(name, quick=quick)) for quick in (True, False))
     assert 0 < sum(len(cells(each)) for each in (name, *suite.together)) <= MOST_CELLS
-    # The same cells except for the number of rows, or operations on request.
+    # Quick cells are cells of the whole suite, except for the number of rows and operations that run on request only.
     known = {*suite.operations, *suite.operations_on_request, *suite.quick.operations}
     assert {each.split("/")[1] for each in quick} <= known
     assert {each.split("/", 2)[2] for each in quick} <= {each.split("/", 2)[2] for each in whole}
@@ -41,7 +44,7 @@ def test_what_a_quick_round_leaves_out_is_of_its_suite(name: str) -> None:
 
 
 def test_quick_suites_of_the_same_data_can_run_together() -> None:
-    """A data set has one number of rows in a run."""
+    """Within a run, a data set has only one number of rows."""
     of_tables = ("tabular", "compression", "engines", "choice")
     for together in (of_tables, ("access", "writing"), ("image", "training-images")):
         assert len({SUITES[name].quick.rows for name in together}) == 1

@@ -1,4 +1,4 @@
-"""A varied trait becomes data sets or operations, with everything else equal."""
+"""A varied property becomes data sets or operations that are otherwise equal."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_usual_values_for_which_a_table_has_too_few_rows_are_left_out() -> None:
 
 @pytest.mark.parametrize("trait", TRAITS)
 def test_every_trait_can_be_had_at_each_of_its_usual_values(trait: str) -> None:
-    """Resolving a data set checks it without making it."""
+    """Resolving a data set checks its parameters without generating it."""
     made = asked(trait)
     for name in made.datasets:
         base, _, inside = name.partition("[")

@@ -1,4 +1,4 @@
-"""The suites of training loops: the operations of each variant, and what is refused."""
+"""The suites of training loops: the operations of each variant, and what is rejected."""
 
 from __future__ import annotations
 

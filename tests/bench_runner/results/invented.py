@@ -13,7 +13,7 @@ ROUNDS = 7
 
 
 def make_sample(**fields: Any) -> Sample:
-    """Return one plausible read of `eq` with Parquet; any field can be changed."""
+    """Return one plausible sample of reading `eq` with Parquet. Every field can be overridden."""
     usual: dict[str, Any] = {
         "suite": "tabular",
         "operation": "read",
@@ -34,15 +34,16 @@ def make_sample(**fields: Any) -> Sample:
 
 
 def make_save(**fields: Any) -> Sample:
-    """Return the save of the same chain, not verified yet."""
+    """Return the sample of the save in the same chain, not verified yet."""
     return make_sample(**{"operation": "save", "fidelity": None, "saw_all": False, **fields})
 
 
 def make_rounds(
     variants: Sequence[str], datasets: Sequence[str] = ("eq",), *, drift: float = 0.0, late: float = 0.0
 ) -> list[Sample]:
-    """Return seven rounds of saves and reads, shuffled and with seeded noise. The machine slows down by `drift` from
-    the first to the last round, and by `late` from the beginning to the end of each round."""
+    """Return seven rounds of saves and reads, shuffled and with seeded noise.
+
+    The machine slows down by `drift` from the first to the last round, and by `late` within each round."""
     source = random.Random(1)
     samples: list[Sample] = []
     for number in range(1, ROUNDS + 1):

@@ -1,4 +1,4 @@
-"""run.json as types: fields have their type, and a wrong one is reported with its place."""
+"""run.json as types: fields have the declared type, and a wrong type is reported with its location."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SCALARS = (
 
 
 def wrong_shapes(kind: msgspec.inspect.Type, place: str) -> Iterator[tuple[str, Any]]:
-    """Yield (place, value of another type) for this type and for every part of it."""
+    """Yield (location, value of another type) for this type and for every part of it."""
     if isinstance(kind, msgspec.inspect.UnionType):
         for part in kind.types:
             if not isinstance(part, msgspec.inspect.NoneType):
@@ -56,7 +56,7 @@ def wrong_shapes(kind: msgspec.inspect.Type, place: str) -> Iterator[tuple[str, 
     else:
         assert isinstance(kind, SCALARS), kind
         yield place, ["a list"]
-        # A number is not text, and 1 is not true: nothing is converted on reading.
+        # Reading converts nothing: a number is not accepted as text, nor 1 as true.
         yield place, 1 if isinstance(kind, (msgspec.inspect.StrType, msgspec.inspect.BoolType)) else "1"
 
 

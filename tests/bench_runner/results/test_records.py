@@ -1,4 +1,4 @@
-"""The result files: their pinned shape, and errors about damaged ones."""
+"""The result files: their pinned schema, and the errors for damaged files."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_records_have_the_pinned_shape(tmp_path: Path) -> None:
 
 
 def test_a_line_that_the_disk_takes_in_part_leaves_nothing_behind(tmp_path: Path) -> None:
-    """Otherwise the next line would follow half a line."""
+    """Otherwise the next line would be appended to half a line."""
     writer = SampleWriter(tmp_path)
     writer.append(SAMPLES[0])
     before = (tmp_path / "samples.jsonl").read_bytes()
@@ -236,7 +236,7 @@ def test_what_is_pinned_reads_back_as_it_was() -> None:
 
 
 def test_what_the_first_schema_pinned_is_read_as_records_of_today() -> None:
-    """The only operation that read returned all of the data."""
+    """The first schema had only one reading operation, which returned all data."""
     run = read_run(SCHEMA_1)
     assert run.samples == SAMPLES[:3]
     assert run.fidelity == (FIDELITY,)
@@ -271,7 +271,7 @@ def test_of_the_first_schema_only_a_read_that_was_verified_saw_all(tmp_path: Pat
 
 
 def test_both_schemas_may_be_in_one_folder(tmp_path: Path) -> None:
-    """A run of the first schema that is resumed today continues in the second."""
+    """A run that began with the first schema and is resumed today continues with the second."""
     folder = _folder(tmp_path, _line(schema=1, saw_all=...))
     SampleWriter(folder).append(SAMPLES[0])
     assert [sample.schema for sample in read_run(folder).samples] == [2, 2]

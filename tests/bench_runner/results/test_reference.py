@@ -1,4 +1,4 @@
-"""The reference run: packed small, read like any run, and shown on request."""
+"""The reference run: packed to a small size, read like any run, and shown on request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PACKED = reference.PLACE
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package with two small runs."""
+    """A package folder that contains two small runs."""
     folder = tmp_path / "package"
     for suite in ("engines", "other", "tabular"):
         (folder / suite).mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""docs/results.md describes samples, names no field or figure that does not exist, and its example runs."""
+"""docs/results.md describes samples and names only existing fields and figures. Its example runs."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_the_register_describes_each_figure(name: str) -> None:
 
 
 def row_of(name: str) -> str:
-    """Return the page's description of a field of samples."""
+    """Return the description of a field of samples on the page."""
     return next(line for line in PAGE.splitlines() if line.startswith(f"| `{name}` |"))
 
 
@@ -96,7 +96,7 @@ def test_every_track_target_and_fallback_is_named() -> None:
 
 
 def loaded(folder: Path, *samples: Sample) -> dict[str, Any]:
-    """Return the names that the example makes from a run of these samples."""
+    """Run the page's example on a run of these samples, and return the names that it defines."""
     write_run_info(folder, RunInfo(id="x"))
     SampleWriter(folder).append(*samples)
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
@@ -130,7 +130,7 @@ def test_the_example_mixes_no_two_cells(tmp_path: Path) -> None:
         for place, told in enumerate([{}, *others])
         for number in (1, 2, 3)
         for made in (make_save, make_sample)
-        # In the first chain one save has no counted read, and one was measured twice.
+        # In the first chain, one save has no counted read, and another save was measured twice.
         if (made, place, number) != (make_sample, 0, 2)
     ]
     samples.append(make_sample(round=2, position=2, unsettled=True, saw_all=False))

@@ -165,7 +165,7 @@ class TestSummarise:
 
     @pytest.mark.rule(16)
     def test_raw_io_that_read_everything_for_a_part_is_no_yardstick(self) -> None:
-        """As in runs from before it could take rows."""
+        """Runs from before raw I/O could take rows contain such samples."""
         take = "take[rows=100,handle=kept]"
         samples = [
             make_sample(variant=variant, operation=take, round=number, figures={"wall_ns": wall_ns}, fallback=fallback)
@@ -323,7 +323,7 @@ class TestRanking:
     @pytest.mark.slow
     @pytest.mark.parametrize(("cells", "round_noise"), [(2, 0.0), (2, 0.2), (10, 0.0), (10, 0.05), (10, 0.2)])
     def test_equal_cells_are_seldom_told_apart_and_a_third_slower_often(self, cells: int, round_noise: float) -> None:
-        """Noise as on small virtual machines: 12 % a sample, one in ten slow, and rounds that are slow as a whole."""
+        """The noise is that of small virtual machines: 12 % per sample, one slow sample in ten, and slow rounds."""
         source = random.Random(cells)
         repetitions, rounds = 400, 7
         told = dict.fromkeys((1.0, 1.3), 0)
@@ -343,14 +343,15 @@ class TestRanking:
                     ]
                     for number in range(cells)
                 }
-                # Only the first two are compared: which of them is the better one is chance where they are equal.
+                # Only the first two ranks are compared. If the variants are equal, chance decides which of them is
+                # first.
                 ranks = self._ranks(times)
                 first, second = (name for name in ranks if name in "ab")
                 ratio = ranks[second]
                 told[factor] += ratio.tied is False
                 truth = factor if (first, second) == ("a", "b") else 1 / factor
                 held += ratio.low is not None and ratio.low <= truth <= (ratio.high or 0)
-        # Of 400 repetitions at a true rate of 4.5 %, two standard errors are 2 %.
+        # For 400 repetitions at a true rate of 4.5 %, two standard errors are 2 %.
         assert told[1.0] / repetitions <= 0.06
         assert held / (2 * repetitions) >= 0.93
         if cells > 2 or not round_noise:
@@ -375,7 +376,7 @@ class TestEffects:
             make_sample(variant="raw-io", round=number, figures={"wall_ns": 100 + 2 * number}) for number in range(7)
         ]
         (effect,) = statistics.raw_io_drift(statistics.summarise(samples).values())
-        # Round 0 is the pilot: from 102 to 112.
+        # Round 0 is the pilot round. The counted rounds go from 102 to 112.
         assert effect.change == pytest.approx(10 / 107)
 
     @pytest.mark.rule(15)

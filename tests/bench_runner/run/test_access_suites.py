@@ -1,4 +1,4 @@
-"""The suites wide and encodings, executed as planned, on tables so small that it takes seconds."""
+"""Run the suites wide and encodings as planned, on tables so small that each suite takes seconds."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_wide_opens_apart_from_reading(bench: Bench, cache_folder: Path) -> None
     kept = [sample for sample in samples if "handle=kept" in sample.operation]
     assert [sample.variant for sample in kept] == [variants[0]]
     assert {"open_ns", "open_asked_bytes", "first_ns", "wall_ns"} <= set(kept[0].figures)
-    # 8 values of each of 10 columns, and at most a byte of validity bits each.
+    # 8 values of each of 10 columns, and at most one byte of validity bits for each column.
     assert 10 * 8 * 8 <= kept[0].figures["result_bytes"] <= 10 * (8 * 8 + 1)
 
 

@@ -1,4 +1,4 @@
-"""From a worker's answer and observations from outside to a sample. Nothing is executed here."""
+"""Assemble a sample from a worker's answer and the launcher's observations. Nothing is executed here."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_save_has_the_sizes_of_its_copy_and_no_page_cache() -> None:
 
 
 def not_counted(**given: Any) -> str:
-    """Return why a sample is not counted; '' if it is."""
+    """Return the reason why a sample is not counted, or '' if it is counted."""
     found = sample_of(given.pop("measured"), cached=WHOLE, **given)
     assert found.unsettled == bool(found.warnings)
     return " ".join(found.warnings).removeprefix("not counted, ")
@@ -99,7 +99,7 @@ def test_a_sample_that_is_not_counted_has_the_first_reason() -> None:
 
 
 def test_all_calls_of_a_block_fetch_and_take_their_time() -> None:
-    """5 MB are more than 1 % of the copy, but less than 1 MB for each of ten seconds."""
+    """5 MB are more than 1 % of the copy, but less than 1 MB for each second of the block's ten seconds."""
     block = answer(figures={"calls_ns": 10 * 10**9, "repetitions": 10}, device_bytes_of_all=5 * MB)
     assert not_counted(measured=block) == ""
     block.device_bytes_of_all = 10 * MB + 1
@@ -156,7 +156,7 @@ def test_under_one_thread_a_sample_of_more_cores_is_refused() -> None:
 
 
 def test_calls_are_held_to_one_core_by_their_mean() -> None:
-    """One call of three took as long as 2.5 others, with the same CPU time."""
+    """One of three calls took 2.5 times as long as another, with the same CPU time."""
     calls = {"wall_ns": 100, "repetitions": 3, "calls_ns": 450}
     refuse_more_than_one_core({**calls, "cpu_ns": 150})
     with pytest.raises(OperationFailed, match=r"1\.06 cores"):
@@ -164,7 +164,7 @@ def test_calls_are_held_to_one_core_by_their_mean() -> None:
 
 
 def test_what_a_call_holds_at_its_end_is_in_its_peak() -> None:
-    """A short call ends between two readings from outside."""
+    """A short call may end between two memory readings of the launcher."""
     measured = answer(private_before_bytes=10, private_end_bytes=50)
     assert Outcome(peak_private_bytes=0).added_bytes(measured) == 40
     assert Outcome(peak_private_bytes=70).added_bytes(measured) == 60

@@ -1,4 +1,6 @@
-"""Several operations share one stored copy: a failure of one costs its own cell or, if the copy may be wrong, all."""
+"""Several operations share one stored copy. A failure costs the operation's own cell, or all cells if the copy may be
+wrong.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ ALL = ("save", "read", PROJECT)
 
 
 def reasons(samples: list[Sample]) -> list[str | None]:
-    """Return for each sample the kind of its failure, None if it has figures."""
+    """Return the kind of failure of each sample, or None if it has figures."""
     for sample in samples:
         assert (sample.failure is None) == bool(sample.figures)
     return [sample.failure and sample.failure.kind for sample in samples]
@@ -57,7 +59,7 @@ def test_a_projection_that_fails_costs_only_its_own_cell(run_faulty: Executor, f
 def test_a_read_that_finds_something_else_voids_the_whole_chain(
     run_faulty: Executor, operations: tuple[str, ...]
 ) -> None:
-    """What was stored is unknown then, even if other operations returned the right answer."""
+    """It is then unknown what was stored, even if other operations returned the right answer."""
     samples = run_faulty("project_beside_a_read_that_drops", operations=operations)
     found = dict(zip(operations, reasons(samples), strict=True))
     assert found == {"save": "skipped", "read": "mismatch", PROJECT: "skipped"}
@@ -68,7 +70,7 @@ def test_a_read_that_finds_something_else_voids_the_whole_chain(
 def test_a_read_that_crashes_takes_the_figures_of_the_save_and_leaves_those_of_others(
     run_faulty: Executor, operations: tuple[str, ...]
 ) -> None:
-    """The save is not verified; the columns were compared."""
+    """The save counts as not verified, because its read crashed. The projected columns were compared successfully."""
     samples = run_faulty("project_beside_a_read_that_exits", operations=operations)
     found = dict(zip(operations, reasons(samples), strict=True))
     assert found == {"save": "skipped", "read": "crash", PROJECT: None}
@@ -105,7 +107,10 @@ def test_a_save_whose_read_in_service_fails_has_no_figures(run_faulty: Executor)
 
 
 def test_only_what_is_wanted_is_executed_with_what_that_needs(run_faulty: Executor) -> None:
-    """A save that nothing verifies is in service; a read that verifies a wanted save counts if the chain has it."""
+    """A save that is executed only for other operations is in service.
+
+    A read that verifies a requested save is counted if the chain includes the read.
+    """
     projected = run_faulty("projects", operations=ALL, wanted=(PROJECT,))
     assert [(sample.operation, sample.in_service) for sample in projected] == [("save", True), (PROJECT, False)]
     assert reasons(projected) == [None, None]
@@ -132,7 +137,7 @@ def test_a_sample_records_the_fallback_of_an_engine_without_a_call(run_faulty: E
 @pytest.mark.parametrize("fault", ["none", "projects"])
 @pytest.mark.rule(14)
 def test_a_projection_on_a_cold_cache_is_proven_cold(run_faulty: Executor, bench: Bench, fault: str) -> None:
-    """After a read that put the whole copy into the page cache, on a file system with a device (rule 14)."""
+    """The read before put the whole copy into the page cache. The file system must be on a device (rule 14)."""
     samples = run_faulty(fault, operations=ALL, cache="cold")
     assert reasons(samples) == [None, None, None]
     for sample in samples[1:]:

@@ -1,4 +1,4 @@
-"""Errors in a chain are found and named, and leave no figures, files or processes."""
+"""Errors in a chain are found and reported, and leave no figures, files or processes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ from tests.plugins.faulty_formats import READ_SLEEP_S, SAVE_SLEEP_S, STORED_SLEE
 
 MS = 10**6
 NOISE_NS = 350 * MS
-"""A busy machine may delay a call by this time; whatever must be outside the clock sleeps longer."""
+"""A busy machine may delay a call by this time. Sleeps in untimed phases are longer, so that the test can tell them
+apart.
+"""
 TRIES = 5
-"""A machine with other load may delay one execution by more."""
+"""Number of tries, because other load on the machine may delay an execution even more."""
 SAVE_SLEEP_NS, READ_SLEEP_NS, STORED_SLEEP_NS = (int(s * 1e9) for s in (SAVE_SLEEP_S, READ_SLEEP_S, STORED_SLEEP_S))
 
 
@@ -51,7 +53,7 @@ def test_a_good_chain_gives_two_verified_samples(run_faulty: Executor, dataset: 
 
 @pytest.mark.rule(2, 6)
 def test_the_clock_holds_the_call_and_nothing_else(run_faulty: Executor) -> None:
-    """Loading, priming, reading back and verifying are outside, which known sleeps show (rules 2 and 6)."""
+    """Sleeps of known length show that loading, priming, reading back and verifying are not timed (rules 2 and 6)."""
     for _ in range(TRIES):
         save, read = run_faulty("spy")
         if _undisturbed(save, read):
@@ -68,16 +70,16 @@ def test_the_clock_holds_the_call_and_nothing_else(run_faulty: Executor) -> None
 
 
 def _undisturbed(save: Sample, read: Sample) -> bool:
-    """Return whether nothing was delayed by the machine; errors of the harness occur each time."""
+    """Return whether the machine caused no delay. Errors of the harness, unlike such delays, occur in every try."""
     walls_ns = (save.figures["wall_ns"] - SAVE_SLEEP_NS, read.figures["wall_ns"] - READ_SLEEP_NS)
     first_ns = save.figures["first_call_ns"] - SAVE_SLEEP_NS
     return max(*walls_ns, first_ns) < NOISE_NS and save.figures["sync_ns"] < STORED_SLEEP_NS
 
 
 class Spying:
-    """A launcher that passes everything on, and keeps the tasks and the outcomes.
+    """A launcher that records the tasks and outcomes, and otherwise works normally.
 
-    `after` may change an outcome when a job has ended, as the machine would.
+    `after` may change an outcome when a job has ended, to simulate an effect of the machine.
     """
 
     def __init__(self, bench: Bench, after: Callable[[MeasureTask, Outcome], None] | None = None) -> None:
@@ -97,12 +99,12 @@ class Spying:
         return outcome
 
     def notes(self) -> list[dict[str, Any]]:
-        """Return what the calls of `faulty[fault=notes]` printed about their conditions."""
+        """Return the conditions that the calls of `faulty[fault=notes]` printed."""
         return [json.loads(line) for outcome in self.outcomes for line in outcome.printed.splitlines()]
 
 
 def test_workers_settle_as_the_run_has_found_and_it_learns_from_them(run_faulty: Executor, bench: Bench) -> None:
-    """If only touching memory made a slow control fast, the run touches memory from then on."""
+    """If touching memory made a slow control fast, the run touches memory before every later sample."""
     bench.settler.readiness = Readiness(False, "nothing was taken back")
 
     def cured(task: MeasureTask, outcome: Outcome) -> None:
@@ -121,7 +123,7 @@ def test_a_collection_inside_the_clock_is_not_counted_and_comes_before_the_next(
     def collected(task: MeasureTask, outcome: Outcome) -> None:
         measured = outcome.answer(Measured)
         measured.collected = task.operation == "read" and not task.thorough
-        # Another process on the machine would be another reason, which would be reported instead.
+        # Other processes on the machine would be a second reason, which would be reported instead.
         measured.rest = replace(measured.rest, why_not="")
 
     spying = Spying(bench, after=collected)
@@ -135,7 +137,9 @@ def test_a_collection_inside_the_clock_is_not_counted_and_comes_before_the_next(
 
 @pytest.mark.rule(1)
 def test_every_operation_starts_on_a_machine_at_rest(run_faulty: Executor, bench: Bench) -> None:
-    """By the run's best control, which workers' controls can only lower (rule 1)."""
+    """The machine is compared with the fastest control of the run, which controls of workers can only lower
+    (rule 1).
+    """
     spying = Spying(bench)
     save, read = run_faulty("none", on=spying.bench())
     assert [task.need_bytes > 0 for task in spying.tasks] == [True, True]
@@ -158,7 +162,7 @@ def test_a_slow_control_leaves_the_sample_uncounted(run_faulty: Executor, bench:
 def test_an_operation_is_primed_on_few_rows_elsewhere(
     run_faulty: Executor, bench: Bench, dataset: StoredDataset
 ) -> None:
-    """The same call before, on 1,000 rows and in another file (rule 2)."""
+    """Priming makes the same call before, on 1,000 rows and on another file (rule 2)."""
     spying = Spying(bench)
     run_faulty("notes", on=spying.bench())
     primed, saved, read_first, read = spying.notes()
@@ -169,7 +173,7 @@ def test_an_operation_is_primed_on_few_rows_elsewhere(
 
 @pytest.mark.rule(4)
 def test_every_save_has_a_path_that_was_never_used(bench: Bench, dataset: StoredDataset, faulty: None) -> None:
-    """Overwriting costs several times as much as a fresh file (rule 4)."""
+    """Overwriting a file takes several times as long as writing a new one (rule 4)."""
     spying = Spying(bench)
     chain = replace(chain_of("faulty"), operations=("save",))
     for position in (1, 2):
@@ -180,7 +184,9 @@ def test_every_save_has_a_path_that_was_never_used(bench: Bench, dataset: Stored
 
 @pytest.mark.rule(9)
 def test_the_call_runs_as_users_run_it(run_faulty: Executor, bench: Bench) -> None:
-    """The collector stays on, and no threads are set (rule 9). The worker is killed first (rule 5)."""
+    """Garbage collection stays on, and no number of threads is set (rule 9). The kernel kills the worker first (rule
+    5).
+    """
     spying = Spying(bench)
     run_faulty("notes", on=spying.bench())
     for note in spying.notes():
@@ -204,7 +210,9 @@ def single(faulty: None) -> Iterator[Launcher]:
 
 @pytest.mark.rule(9)
 def test_one_thread_is_set_for_every_library(run_faulty: Executor, bench: Bench, single: Launcher) -> None:
-    """Each library's setting, and one core by affinity (rule 9). A spawned worker saves, a forked one reads."""
+    """Every library's setting is set, and the affinity is one core (rule 9). A spawned worker saves, a forked one
+    reads.
+    """
     spying = Spying(replace(bench, launcher=Spawning(single, "save")))
     cores = os.sched_getaffinity(0)
     run_faulty("notes", on=spying.bench(), threads="1")
@@ -230,7 +238,7 @@ MISMATCHES = {
 @pytest.mark.parametrize("target", ["arrow", "pandas"])
 @pytest.mark.rule(11)
 def test_a_wrong_result_shows_no_figure(run_faulty: Executor, fault: str, target: str) -> None:
-    """Planted faults are found in the timed sample, and the save does not count either (rule 11)."""
+    """Planted faults are found in the result of the timed call, and the save does not count either (rule 11)."""
     save, read = run_faulty(fault, target=target)
     assert read.failure is not None
     assert read.failure.kind == "mismatch"
@@ -244,7 +252,7 @@ def test_a_wrong_result_shows_no_figure(run_faulty: Executor, fault: str, target
 @pytest.mark.parametrize("fault", ["mapped", "mapped_deleted"])
 @pytest.mark.rule(7)
 def test_a_result_in_a_mapping_is_refused(run_faulty: Executor, fault: str) -> None:
-    """A result in a file mapping is another variant (rule 7)."""
+    """A result in a file mapping belongs to another variant (rule 7)."""
     _, read = run_faulty(fault)
     assert read.failure is not None
     assert read.failure.kind == "mismatch"
@@ -253,7 +261,7 @@ def test_a_result_in_a_mapping_is_refused(run_faulty: Executor, fault: str) -> N
 
 @pytest.mark.rule(11)
 def test_a_result_that_changes_with_its_files_is_refused(run_faulty: Executor) -> None:
-    """Results are compared once more after the files are removed (rule 11)."""
+    """Results are compared again after the files are removed (rule 11)."""
     save, read = run_faulty("changes_after_removal")
     assert read.failure is not None
     assert read.failure.kind == "mismatch"
@@ -328,7 +336,7 @@ def test_every_ending_has_its_reason(run_faulty: Executor, bench: Bench, fault: 
 
 
 def test_the_same_error_in_a_read_is_a_failure(run_faulty: Executor) -> None:
-    """A refusal is not a failure of the run, so only a save may refuse."""
+    """A refusal does not fail the run, so only a save may refuse."""
     save, read = run_faulty("does_not_read_it")
     assert read.failure is not None
     assert read.failure.kind == "error"
@@ -338,7 +346,7 @@ def test_the_same_error_in_a_read_is_a_failure(run_faulty: Executor) -> None:
 
 
 class Hurrying:
-    """A launcher that gives one operation a second, and the others as long as they need."""
+    """A launcher that limits one operation to a second, and does not limit other operations."""
 
     def __init__(self, bench: Bench, hurried: str) -> None:
         self._bench, self._hurried = bench, hurried
@@ -364,7 +372,7 @@ def test_a_worker_that_hangs_is_ended(run_faulty: Executor, bench: Bench, fault:
 def test_a_worker_that_allocates_without_end_is_ended(
     run_faulty: Executor, bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The worker dies, not the machine (rule 5)."""
+    """The kernel kills the worker before other processes suffer (rule 5)."""
     monkeypatch.setattr(linux, "available_bytes", lambda: 600 * 10**6)
     save, _ = run_faulty("allocates")
     assert save.failure is not None
@@ -377,7 +385,7 @@ def test_no_process_outlives_its_chain(run_faulty: Executor, bench: Bench) -> No
     bench.launcher.load()
     before = _forkservers()
     save, _ = run_faulty("starts_a_child")
-    # A killed process may take a moment to end; other tests may start and end theirs on this machine.
+    # A killed process may take a moment to end. Other tests on this machine may start and end forkservers meanwhile.
     deadline = time.monotonic() + 60
     while (left := [process for process in psutil.process_iter() if _is_in(process, bench.folder)]) != []:
         assert time.monotonic() < deadline, left
@@ -387,13 +395,16 @@ def test_no_process_outlives_its_chain(run_faulty: Executor, bench: Bench) -> No
 
 
 def _forkservers() -> set[int]:
-    """Return our forkservers. Workers and their children keep the command line of the forkserver."""
+    """Return the forkservers of this process. Workers and their children keep the forkserver's command line."""
     servers = [process for process in psutil.process_iter() if "bench_runner.run.forkserver" in _command(process)]
     return {process.pid for process in servers if process.ppid() == os.getpid()}
 
 
 def _is_in(process: psutil.Process, folder: Path) -> bool:
-    """Return whether a process is a worker that had its folder there, or its child; even if the folder is removed."""
+    """Return whether a process is a worker that used this folder, or a child of one.
+
+    The folder may already be removed.
+    """
     try:
         return str(folder) in process.cwd()
     except psutil.Error:
@@ -434,7 +445,7 @@ def test_a_full_disk_is_one_failed_sample(run_faulty: Executor, bench: Bench, sm
 
 @pytest.mark.rule(9)
 def test_one_thread_is_held_to_one_core(run_faulty: Executor, bench: Bench, single: Launcher) -> None:
-    """By affinity, so that even a library that ignores its setting cannot use two (rule 9)."""
+    """The affinity is one core, so that a library that ignores its thread setting cannot use two (rule 9)."""
     save, _ = run_faulty("busy_threads", on=replace(bench, launcher=single), threads="1")
     assert save.failure is None
     assert save.figures["cpu_ns"] <= 1.05 * save.figures["wall_ns"]
@@ -442,7 +453,7 @@ def test_one_thread_is_held_to_one_core(run_faulty: Executor, bench: Bench, sing
 
 @pytest.mark.rule(13)
 def test_peak_memory_of_a_save_that_grows(run_faulty: Executor, dataset: StoredDataset) -> None:
-    """100 MB taken and freed within a save are seen from outside and by the kernel (rule 13)."""
+    """100 MB are allocated and freed within a save. Both the launcher and the kernel see them (rule 13)."""
     save, _ = run_faulty("grows_100_mb")
     for figure in ("peak_private_bytes", "peak_rss_bytes"):
         assert 99e6 <= save.figures[figure] < 115e6 + dataset.size_bytes, figure
@@ -450,7 +461,9 @@ def test_peak_memory_of_a_save_that_grows(run_faulty: Executor, dataset: StoredD
 
 @pytest.mark.rule(13)
 def test_a_save_that_copies_nothing_peaks_at_nothing(bench: Bench, cache_folder: Path, faulty: None) -> None:
-    """The input, 40 MB here, is in private memory before; only the call's own memory is its peak (rule 13)."""
+    """The input, 40 MB here, is already in private memory, so the peak includes only the call's own memory
+    (rule 13).
+    """
     large = prepare(resolve("synthetic", {"int": "10"}, rows=500_000), cache_folder)
     assert large.size_bytes > 39e6
     chain = chain_of("faulty[fault=copies_nothing]")
@@ -470,7 +483,7 @@ def test_spawn_measures_the_same_way(run_faulty: Executor, bench: Bench, launche
 
 
 def test_execute_returns_one_sample_an_operation(bench: Bench, dataset: StoredDataset, faulty: None) -> None:
-    """And one for the read that verifies a save if no read was requested."""
+    """If no read was requested, a sample for the read that verifies the save is returned as well."""
     chain = replace(chain_of("faulty"), operations=("save",))
     save, read = execute(bench, chain, dataset, rows=500, round_number=0, position=3, need_bytes=0)
     assert (save.operation, read.operation) == ("save", "read")

@@ -1,4 +1,4 @@
-"""Recommendations from the command line and from programs: measured in two parts, or from a stored run."""
+"""Recommendations from the command line and from Python: measured in two parts, or from a stored run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FEW = ("--formats", "^(feather.*none|pickle.*pandas]$)", "--datasets", "eq", "--
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An invented run of one table."""
+    """A stored, invented run of one table."""
     run = make_run(datasets=("eq",), rounds=7)
     described = {name: changed(about, capabilities=("types",)) for name, about in run.info.variants.items()}
     told = replace(run, info=changed(run.info, variants=described))
@@ -48,10 +48,10 @@ def test_it_measures_in_two_parts_and_reports_every_candidate(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A machine that runs tests is seldom at rest, so no figures are required here."""
+    """The machine is seldom idle during tests, so no figures are required here."""
     monkeypatch.setenv("FORMAT_BENCH_CACHE", str(cache_folder))
     monkeypatch.chdir(tmp_path)
-    # Its rounds last as long as the budget, and some fit.
+    # The rounds last as long as the budget, which suffices for some rounds.
     monkeypatch.setattr(choosing, "LEAST_BUDGET_S", 2.0)
     monkeypatch.setattr(choosing, "PREPARATION_S", 2.0)
     code, told = asked(capsys, *FEW, "--rows", "21000", "--json", "--out", "out")
@@ -105,7 +105,7 @@ def test_only_those_that_may_win_are_measured_again(monkeypatch: pytest.MonkeyPa
 
 
 def test_parts_of_a_table_are_measured_of_what_decides_their_cost() -> None:
-    """Variants with small groups take part then, and none that would be read whole for minutes."""
+    """Variants with small row groups are added. Variants that would read the whole file for minutes are left out."""
     whole = choosing.choosing_plan(Request(datasets=("eq",), rows=2_000), TABLES)
     take = "take[rows=100,handle=kept]"
     asked = Request(datasets=("eq",), rows=2_000, operations=("save", "read", take), target="arrow")
@@ -159,7 +159,9 @@ def test_what_a_question_is_about_is_measured(
 def test_the_baseline_is_dropped_when_a_round_of_it_is_too_slow(
     figures: dict[str, int], stays: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Ten times the rows take over a quarter of the two minutes. For a block of calls, all of them count."""
+    """On ten times as many rows the baseline would take over a quarter of the two minutes. For a block, all calls
+    count.
+    """
     sample = make_sample(variant="csv[engine=pandas]", figures=figures)
     screened = replace(make_run(datasets=("eq",)), samples=(sample,))
     seen: list[Any] = []
@@ -231,7 +233,7 @@ def test_few_rows_need_no_screening(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 
 def test_what_the_recommended_format_cannot_do_comes_with_it(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """In the invented run nothing works without a pickle, or supports other languages."""
+    """In the invented run, no format works without pickle or supports other languages."""
     _, told = asked(capsys, "--from", stored)
     assert "reading a pickle runs code" in told
     assert "add --need other-languages" in " ".join(told.split())
@@ -318,7 +320,7 @@ def test_programs_measure_and_ask_what_they_measured(
     found = measured.frame()
     assert set(found["operation"]) == {"save", "read"}
     assert {name.partition("[")[0] for name in found["variant"]} == {"feather", "pickle", "raw-io"}
-    # A machine that is not at rest leaves cells without a counted round, which are not in the result.
+    # If the machine is not idle, some cells have no counted round. The result does not include them.
     assert (found["wall_ns"].dropna() > 0).all()
     assert found["wall_ns"].isna().equals(found["rounds"] == 0)
     assert found.attrs["folder"] == str(tmp_path / "run")

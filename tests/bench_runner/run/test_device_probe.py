@@ -1,4 +1,6 @@
-"""The device is probed with raw I/O's copy around the rounds, if a suite asks for it; otherwise the reason is kept."""
+"""If a suite requests it, the device is probed with raw I/O's copy before and after the rounds. Otherwise the reason is
+recorded.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ def shared(bench: Bench, dataset: StoredDataset, tmp_path: Path, monkeypatch: py
 
 @pytest.fixture
 def probed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The bytes of each probed copy, with a device that gives ten reads of each kind."""
+    """The size of each probed copy. The simulated device returns ten reads of each kind."""
     seen: list[int] = []
 
     def roofline(path: Path, *, seed: int) -> list[Line]:
@@ -89,7 +91,7 @@ def test_before_and_after_on_raw_io_s_copy_which_is_gone_then(
         assert [line.kind for line in found.lines] == list(KINDS)
         assert found.lines[0].per_second == 10_000
         assert found.lines[0].bytes_per_second == 40_960_000
-        # The device's probe was bound by its core, the cache's was not.
+        # The probe of the device was CPU-bound, the probe of the cache was not.
         assert [line.at_least for line in found.lines] == [True, True, False, False]
     assert probed == [each.copy_bytes for each in shared.info.rooflines]
     assert list((tmp_path / "work").iterdir()) == []
@@ -147,7 +149,7 @@ def test_without_a_roofline_the_reason_is_kept(shared: Session, monkeypatch: pyt
 
 
 def test_reports_and_probe_use_the_same_names_of_lines() -> None:
-    """Neither may import the other."""
+    """Reports and the probe must not import each other."""
     assert (
         information.RANDOM,
         information.SEQUENTIAL,

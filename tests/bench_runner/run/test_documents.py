@@ -1,5 +1,5 @@
-"""Document stores in a chain: results of a correct store, and planted faults, which are found by an operation that they
-affect, leave no figures, and cost nothing else."""
+"""Document stores in a chain. The results of a correct store count. A planted fault is found by an operation that it
+affects, leaves no figures there, and does not affect other operations."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ def run(workers: Launcher, data: dict[str, StoredDataset], tmp_path: Path) -> Ru
 
 
 def test_every_question_is_prepared_for_before_the_clock(run: Runner) -> None:
-    """All plans of a range and the one of a question: users translate their queries in advance."""
+    """Users translate their queries in advance, so all plans of a range and the plan of a question are prepared
+    untimed.
+    """
     spelled = "faulty-documents[fault=answers_what_it_was_prepared_for_alone]"
     samples = run(spelled, *RANGES, "ask[query=q1]", dataset="bluesky-events")
     assert [sample.failure for sample in samples] == [None] * len(samples)
@@ -83,11 +85,13 @@ def test_all_operations_of_a_right_store_are_verified(run: Runner, data: dict[st
 
 
 def test_what_is_answered_from_memory_is_marked(run: Runner) -> None:
-    """All calls of `ask` are the same question: a store that caches the answer, or read everything, reads nothing."""
+    """All calls of `ask` repeat the same question. A store that caches the answer, or has read everything before, reads
+    nothing.
+    """
     of_events = {"dataset": "bluesky-events"}
     reads = run("faulty-documents[fault=reads_the_file_to_answer]", "ask[query=q1]", **of_events)[1]
     remembers = run("faulty-documents[fault=remembers_its_answers]", "ask[query=q1]", "get[documents=20]", **of_events)
-    # Metadata may contain the number of documents.
+    # The metadata may contain the number of documents, so counting need not read them.
     counts = run("faulty-documents[fault=none]", "ask[query=q1]")[1]
     samples = [reads, *remembers[1:3], counts]
     assert [sample.failure for sample in samples] == [None] * len(samples)
@@ -171,7 +175,7 @@ def test_a_range_by_index_that_scans_has_no_figures(run: Runner, fault: str) -> 
 
 
 def test_a_setting_that_shows_nothing_has_no_figures(run: Runner) -> None:
-    """Except in a pilot round, which has few documents and predicts the time for many."""
+    """In a pilot round it has figures, because they predict the time for many documents."""
     spelled = "document-store[layout=vector,merges=late]"
     samples = run(spelled, "read", "ingest[updates=0.5,indexes=none]")
     assert {sample.failure and sample.failure.kind for sample in samples} == {"refused"}
@@ -220,19 +224,20 @@ def test_a_wrong_answer_to_a_question_is_found(run: Runner, fault: str) -> None:
 def test_a_store_behind_a_server_is_measured_like_any_other(run: Runner, cache: str) -> None:
     if postgresql_server.version() is None:
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("no PostgreSQL here")
-    # Ingesting makes a separate copy, whatever is cached of the other.
+    # Ingesting makes a separate copy, so the page cache of the stored copy does not matter. It is measured only warm.
     asked = ("read", "get[documents=20]", *(["ask[query=q1]", RANGES[1], INGEST] if cache == "warm" else []))
     samples = run("postgresql-jsonb", *asked, dataset="bluesky-events", cache=cache)
     assert [sample.failure for sample in samples] == [None] * len(samples)
     assert {sample.fidelity for sample in samples[1:]} == {"exact"}
     save, read = (sample.figures for sample in samples[:2])
     assert 0 < save["accepted_ns"] < save["engine_ns"] <= save["wall_ns"]
-    # An empty server's files are 40 MB, and its processes belong to the worker.
+    # The files of an empty server take 40 MB. Its processes count as the worker's.
     assert 100_000 < save["size_bytes"] < 4_000_000
     if cache == "warm":
         assert 0 < samples[-1].figures["growth_bytes"] < 8_000_000
     assert read["cpu_ns"] > 0
-    # The worker's counters do not include the server's reads, and its buffers hold all but the first call's.
+    # The worker's counters do not include the server's reads, and the server's buffers hold all data after the first
+    # call.
     cached = {sample.cached for sample in samples if sample.operation in (READING[1], RANGES[1])}
     assert cached == {cache == "warm"}
     assert (read["device_read_bytes"] > 0.9 * save["size_bytes"]) == (cache == "cold")

@@ -1,4 +1,4 @@
-"""Workers start, are watched and end, whatever happens to them or their forkserver."""
+"""Workers start, are watched and end, whatever happens to them or to their forkserver."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ LIMITS = Limits(timeout_s=WORKER_TIMEOUT_S, memory_bytes=10**10)
 
 @pytest.fixture
 def own_launcher(faulty: None) -> Iterator[Launcher]:
-    """A launcher that a test may damage."""
+    """A separate launcher that a test may break."""
     made = Launcher(isolate="forkserver", threads=None, preload=["faulty"])
     yield made
     made.close()
 
 
 def probe(launcher: Launcher, folder: Path, size_bytes: int = 10 * MB) -> Outcome:
-    """One short job whose answer is known."""
+    """A short job whose answer is known."""
     return launcher.run(probe_task(folder, size_bytes), LIMITS)
 
 
@@ -95,14 +95,16 @@ def test_a_forkserver_that_dies_under_its_job_costs_that_job_only(
 def test_an_interrupted_job_leaves_nothing_to_the_next(
     faulty: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolate: str
 ) -> None:
-    """Ctrl-C while the worker runs: it ends with the call, and the next job gets its own answers."""
+    """Ctrl-C interrupts a call while the worker runs. The worker ends with the call, and the next job gets its own
+    answers.
+    """
     launcher = Launcher(isolate=isolate, threads=None, preload=["faulty"])
     workers: list[psutil.Process] = []
 
     def interrupted(reader: linux.MemoryReader) -> None:
         workers.extend(process for process in children() if process not in before)
         for worker in workers:
-            # Stopped, so that it cannot end by itself.
+            # The worker is stopped, so that it cannot end by itself.
             worker.suspend()
         raise KeyboardInterrupt
 
@@ -121,7 +123,7 @@ def test_an_interrupted_job_leaves_nothing_to_the_next(
 
 
 def has_ended(process: psutil.Process) -> bool:
-    """Return whether it ends within a minute; its parent may not have waited for it yet."""
+    """Return whether a process ends within a minute, even if its parent has not waited for it yet."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
@@ -152,7 +154,7 @@ def test_no_zombie_and_no_descriptor_stays(faulty: None, tmp_path: Path, isolate
 
 @pytest.mark.parametrize("hangs", [PHASE_PREPARE, PHASE_CLOCK, PHASE_AFTER])
 def test_each_phase_has_the_limit_for_itself(monkeypatch: pytest.MonkeyPatch, hangs: int) -> None:
-    """With a clock that moves 0.6 s at each reading, the phases before take more than the limit together."""
+    """The clock advances 0.6 s at each reading, so the earlier phases together take longer than the limit."""
     phase, looks, ended_in = mmap.mmap(-1, mmap.PAGESIZE), itertools.count(1), []
     phases = iter((PHASE_PREPARE, PHASE_CLOCK, PHASE_AFTER)[: hangs + 1])
     phase[0] = next(phases)
@@ -161,7 +163,7 @@ def test_each_phase_has_the_limit_for_itself(monkeypatch: pytest.MonkeyPatch, ha
     def now_ns() -> int:
         look = next(looks)
         if look % 2 == 0:
-            # The first reading in a phase shows when it began, the second one is within the limit.
+            # The first reading in a phase gives its start. The second reading is still within the limit.
             phase[0] = next(phases, hangs)
         return look * 6 * 10**8
 

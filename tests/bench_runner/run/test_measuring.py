@@ -1,4 +1,4 @@
-"""A whole run: from the command line to the result folder, stopped, killed, resumed."""
+"""A whole run, from the command line to the result folder: finished, stopped, killed and resumed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def format_bench(*words: str, environment: dict[str, str], cwd: Path = ROOT) -> 
 
 
 def processes_of(folder: Path) -> list[psutil.Process]:
-    """Return processes that run in this result folder, or have its path in their command line."""
+    """Return the processes whose working directory is in this result folder, or whose command line contains
+    its path.
+    """
     found = []
     for process in psutil.process_iter():
         try:
@@ -55,7 +57,7 @@ def processes_of(folder: Path) -> list[psutil.Process]:
 def finished(
     tmp_path_factory: pytest.TempPathFactory, environment: dict[str, str]
 ) -> tuple[Path, subprocess.CompletedProcess[str]]:
-    """A whole run: its folder and its output."""
+    """A finished run: its folder and its output."""
     out = tmp_path_factory.mktemp("finished") / "run"
     done = format_bench(*MEASURED, "--out", str(out), environment=environment)
     assert done.returncode == 0, done.stderr
@@ -128,7 +130,7 @@ def test_kill_9_leaves_no_process_and_no_file(tmp_path: Path, environment: dict[
 def test_an_interrupted_run_shows_how_to_resume_and_resumes(
     faulty: None, runs_at_rest: None, tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With SIGTERM; tests/format_bench/test_live_table.py tests SIGINT on a terminal."""
+    """This test uses SIGTERM. tests/format_bench/test_live_table.py tests SIGINT on a terminal."""
     out = tmp_path / "run"
     process = started(LONG, environment, out)
     process.send_signal(signal.SIGTERM)
@@ -154,7 +156,7 @@ def test_an_interrupted_run_shows_how_to_resume_and_resumes(
 
 
 def refused(*words: str) -> str:
-    """Return the error of a request that is refused, in this process."""
+    """Return the error of a request that is rejected, run in this process."""
     said, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(errors), pytest.raises(SystemExit) as ended:
         main(list(words))
@@ -216,7 +218,7 @@ def test_a_signal_whose_exception_was_lost_stops_at_the_next_step() -> None:
     with stopped_by_signals() as stop:
         stop.check()
         with contextlib.suppress(KeyboardInterrupt):
-            # A background process of a script ignores SIGINT, and continues to.
+            # A script's background process ignores SIGINT. The run must not change that.
             signal.raise_signal(signal.SIGTERM)
         with pytest.raises(Stopped, match="SIGTERM"):
             stop.check()

@@ -17,7 +17,10 @@ from tests.bench_runner.run.test_chains import Spying
 @pytest.mark.disk
 @pytest.mark.rule(14)
 def test_cold_is_proven(run_faulty: Executor, bench: Bench) -> None:
-    """On a file system with a device below; elsewhere the run refuses beforehand (rule 14)."""
+    """The file system must be on a device.
+
+    Elsewhere, a run with a cold cache is rejected before it starts (rule 14).
+    """
     _, read = run_faulty("none", cache="cold")
     assert read.failure is None
     assert read.figures["resident_before_bytes"] == 0
@@ -25,7 +28,7 @@ def test_cold_is_proven(run_faulty: Executor, bench: Bench) -> None:
 
 
 DEVICE_READS = [
-    # wanted, bytes stored, bytes fetched from the device, seconds, whether that proves it
+    # requested state, bytes stored, bytes fetched from the device, seconds, whether these figures prove the state
     ("warm", 100_000_000, 1_000_000, 0.1, True),
     ("warm", 100_000_000, 1_000_001, 0.1, False),
     ("warm", 1_000_000, 256 * 1024, 0.1, True),
@@ -64,7 +67,7 @@ def test_what_the_device_gave_proves_the_cache(
 def test_of_a_part_what_became_resident_came_from_the_device(
     distinct_bytes: int, fetched_bytes: int, proven: bool
 ) -> None:
-    """Only the format knows how much a partial read needs (rule 14)."""
+    """Only the format knows how many bytes a partial read needs (rule 14)."""
     asked = {"needed_bytes": distinct_bytes, "size_bytes": 100_000_000, "wall_ns": 1_000}
     if proven:
         assert device_doubt("cold", fetched_bytes=fetched_bytes, **asked) == ""
@@ -93,7 +96,7 @@ def test_a_cold_part_is_proven_by_its_pages(run_faulty: Executor, bench: Bench, 
 @pytest.mark.disk
 @pytest.mark.rule(14)
 def test_a_copy_that_has_left_the_page_cache_is_brought_back(run_faulty: Executor, bench: Bench) -> None:
-    """Warm is made and proven before the read, not assumed (rule 14)."""
+    """Pages are loaded and checked before a warm read, because the copy may have left the cache (rule 14)."""
     left: list[int] = []
 
     def evict(task: MeasureTask, outcome: Outcome) -> None:

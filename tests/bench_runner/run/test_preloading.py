@@ -1,4 +1,4 @@
-"""The forkserver loads libraries as a worker would."""
+"""The forkserver preloads the libraries that a worker would load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A resumed run is one run: when it may continue, which samples count, and which are never touched."""
+"""Resuming a run: when it may continue, which samples count, and which samples are never changed."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def written(folder: Path, *samples: Sample, info: Mapping[str, Any] = INFO) -> P
 
 
 def info_with(place: str, value: Any) -> RunInfo:
-    """Return INFO with one value changed, or removed if `value` is None; 'machine/cpu' names an inner one."""
+    """Return INFO with one value changed, or removed if `value` is None. 'machine/cpu' names a nested value."""
     shape = copy.deepcopy(INFO)
     *outer, key = place.split("/")
     within = shape[outer[0]] if outer else shape
@@ -103,7 +103,7 @@ CHANGES = [
 
 
 def test_packed_samples_are_not_resumed(tmp_path: Path) -> None:
-    """New lines would be in another file than the old ones."""
+    """New samples would be in a different file than the packed ones."""
     written(tmp_path, sample("save", 1))
     lines = tmp_path / "samples.jsonl"
     (tmp_path / "samples.jsonl.xz").write_bytes(lzma.compress(lines.read_bytes()))
@@ -123,7 +123,7 @@ def test_another_setting_refuses_with_the_reason(tmp_path: Path, place: str, val
 
 def test_the_same_settings_may_be_resumed(tmp_path: Path) -> None:
     written(tmp_path, sample("save", 1), sample("read", 1))
-    # When it was started, and what was requested, may differ.
+    # The start time and the request may differ.
     earlier = earlier_part(tmp_path, changed(NOW, started="later", seed=8, budget_s=60.0))
     assert earlier.run is not None
     assert earlier.next_position == 2
@@ -137,7 +137,7 @@ def test_other_data_are_refused(tmp_path: Path) -> None:
 
 
 def test_an_execution_is_found_by_round_and_rows(tmp_path: Path) -> None:
-    """A cell's pilot round on more rows, or the same run with other --rows, is another execution."""
+    """Another number of rows is another execution, in a pilot round as well as in a run with other --rows."""
     rows = [(0, 20_000), (0, 200_000), (1, 100_000), (1, 50_000)]
     written(tmp_path, *(sample(operation, number, size) for number, size in rows for operation in CHAIN.operations))
     earlier = earlier_part(tmp_path, NOW)
@@ -176,7 +176,10 @@ def test_a_run_that_begins_has_nothing() -> None:
 
 
 def test_a_reason_is_not_an_execution(tmp_path: Path) -> None:
-    """Its record in round 0 has no figures: the pilot round is still missing if the reason no longer holds."""
+    """In round 0 a reason is recorded without figures.
+
+    If the reason no longer holds, the pilot round is still missing.
+    """
     failure = Failure(kind="memory", reason="needs about 9.0 GB of memory, 4.0 GB are free")
     reasons = [sample(operation, 0, figures={}, failure=failure) for operation in CHAIN.operations]
     earlier = earlier_part(written(tmp_path, *reasons), NOW)
@@ -190,7 +193,7 @@ def test_a_reason_is_not_an_execution(tmp_path: Path) -> None:
 
 
 def test_an_execution_that_was_cut_short_is_made_up_for(tmp_path: Path) -> None:
-    """A save whose read is missing does not count: another round is due."""
+    """A save whose read is missing does not count, so another round is added."""
     prediction = Prediction({"save": 10**6, "read": 10**6}, peak_bytes=0, size_bytes=0)
     for samples, due in (([sample("save", 1)], [CHAIN]), ([sample("save", 1), sample("read", 1)], [])):
         folder = tmp_path / str(len(samples))
@@ -206,7 +209,7 @@ PROJECT = "project[columns=2]"
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """The requested operations of each execution; nothing is executed."""
+    """The requested operations of each execution. Nothing is executed."""
     asked: list[tuple[str, ...]] = []
 
     def execute(bench: object, chain: Chain, dataset: object, *, wanted: Sequence[str], **given: Any) -> list[Sample]:
@@ -222,7 +225,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 
 
 def gone_on(folder: Path, chain: Chain, wanted: Sequence[str] | None = None) -> list[Sample]:
-    """Make one execution, in round 1, of a resumed run; new samples are stored in this folder."""
+    """Make one execution, in round 1 of a resumed run. New samples are stored in this folder."""
     earlier = earlier_part(folder, NOW)
     going_on = invented.session(
         options=Options(),
@@ -246,7 +249,7 @@ def test_what_is_whole_is_not_measured_again(tmp_path: Path, asked: list[tuple[s
 def test_a_resumed_run_measures_only_the_operations_that_are_missing(
     tmp_path: Path, asked: list[tuple[str, ...]]
 ) -> None:
-    """The save that they need is executed again, but neither counted again nor requested."""
+    """The save that the missing operations need is executed again, but neither requested nor counted again."""
     more = replace(CHAIN, operations=("save", "read", PROJECT))
     written(tmp_path, sample("save", 1), sample("read", 1))
     found = gone_on(tmp_path, more)
@@ -282,7 +285,9 @@ def test_a_save_that_was_cut_off_from_its_read_is_measured_again(tmp_path: Path,
 
 
 def test_a_failure_is_not_tried_again(tmp_path: Path, asked: list[tuple[str, ...]]) -> None:
-    """Also in the pilot round if another operation passed: it is not a reason for the whole chain."""
+    """A failure in the pilot round is not retried either, if another operation passed. It does not exclude the whole
+    chain.
+    """
     failure = Failure(kind="crash", reason="x")
     more = replace(CHAIN, operations=("save", "read", PROJECT))
     failing = sample(PROJECT, 1, figures={}, failure=failure)
@@ -306,7 +311,7 @@ def test_a_reason_of_one_operation_is_none_of_another(tmp_path: Path) -> None:
 
 
 def begun(folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> RunInfo:
-    """Return the information of a run in `folder` when it starts."""
+    """Return the information that a run in `folder` has when it starts."""
     state = {"commit": "abc", "dirty": False, "changes": None}
     monkeypatch.setattr(measuring.environment, "repository_state", lambda root: state)
     plan = SimpleNamespace(suites=(), chains=(), excluded=())
@@ -343,7 +348,7 @@ def test_a_folder_in_use_is_refused_and_left_alone(
     out = tmp_path / "out"
     out.mkdir()
     written(out, sample("save", 1))
-    # A run that is writing has not finished its last line.
+    # While a run is writing, its last line may be incomplete.
     with (out / "samples.jsonl").open("ab") as stream:
         stream.write(b'{"suite":"tab')
     before = contents(out)

@@ -1,4 +1,4 @@
-"""Rule 15 as a whole: pilot round, races, budgets, and when rounds end. Nothing is executed here."""
+"""Rule 15 as a whole: the pilot round, races, budgets, and the end of the rounds. Nothing is executed here."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CHAINS = [chain("feather"), chain("orc"), chain("csv"), chain("raw-io")]
 
 @pytest.fixture
 def executed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
-    """(variant, round, rows) of each requested execution; each takes a second, without noise."""
+    """(variant, round, rows) of each requested execution. Each takes a second, without noise."""
     asked: list[tuple[str, int, int]] = []
 
     def execution(self: Session, of: Chain, *, rows: int, round_number: int, **given: object) -> list[Sample]:
@@ -44,7 +44,7 @@ def executed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
 
 
 def session(race: Race | None, *, rows: int = 50_000, **options: Any) -> Any:
-    """Return the session of a run of CHAINS whose budget begins at 0 of the clock."""
+    """Return the session of a run of CHAINS. Its budget starts when the clock is 0."""
     dataset = SimpleNamespace(name="eq", rows=rows, size_bytes=40 * rows)
     return invented.session(
         plan=Plan((), {}, tuple(CHAINS)),
@@ -83,7 +83,9 @@ def test_a_race_drops_variants_that_cannot_win_and_ends_with_one(executed: list[
 def test_a_race_whose_budget_is_short_halves_the_field(
     executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Eight variants and raw I/O take 2 s each: in 50 s fewer than three rounds of all fit, but five of the leaders."""
+    """Eight variants and raw I/O take 2 s each. In 50 s, fewer than three rounds of all fit, but five rounds of the
+    leaders.
+    """
     clock_says(monkeypatch, lambda: 2 * SECOND * len(executed))
     ranked = [f"v{number}" for number in range(8)]
     chains = [chain("raw-io"), *map(chain, ranked)]
@@ -109,7 +111,10 @@ def test_rounds_that_the_user_fixed_are_a_races_too(executed: list[tuple[str, in
 def test_a_variant_without_a_counted_round_is_not_dropped_for_it(
     ranked: list[str], executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The machine was not at rest when v7 had its first round, or it failed: without a rank, it is not the last."""
+    """v7 failed in its first round, or the machine was not idle.
+
+    It then has no rank, but is not treated as the last.
+    """
     told = Session.execution
 
     def execution(self: Session, of: Chain, **asked: Any) -> list[Sample]:
@@ -130,7 +135,7 @@ def test_a_variant_without_a_counted_round_is_not_dropped_for_it(
 def test_what_came_before_the_rounds_is_spent_of_the_budget(
     before_s: int, counted: list[int], executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A round of all takes 8 s of 50; the first one is complete, however late it begins."""
+    """A round of all chains takes 8 s of 50 s. The first round is complete, however late it begins."""
     clock_says(monkeypatch, lambda: (before_s + 2 * len(executed)) * SECOND)
     rounds.count_rounds(session(None, rounds=9, budget_s=50.0), {each: prediction(1) for each in CHAINS})
     assert ran(executed, "csv") == counted
@@ -140,7 +145,9 @@ def test_what_came_before_the_rounds_is_spent_of_the_budget(
 def test_the_fastest_half_gets_the_rounds_of_a_verdict_if_all_cannot(
     executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Round 1 takes 2 + 2 + 5 + 2 s. 39 of 50 s are left: four more rounds of all take 44 s, without csv 24 s."""
+    """Round 1 takes 2 + 2 + 5 + 2 s, which leaves 39 of 50 s. Four more rounds take 44 s with csv, and 24 s without
+    csv.
+    """
     seconds = {"csv": 5}
     clock_says(monkeypatch, lambda: sum(seconds.get(name, 2) for name, _, _ in executed) * SECOND)
     rounds.count_rounds(session(None, rounds=5, budget_s=50.0), {each: prediction(1) for each in CHAINS})
@@ -152,7 +159,10 @@ def test_the_fastest_half_gets_the_rounds_of_a_verdict_if_all_cannot(
 def test_a_round_that_takes_longer_than_the_last_one_ends_with_the_budget(
     executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A second round takes 38 s too long; facts measured after the rounds keep their share of the time."""
+    """The second round takes 38 s longer than predicted.
+
+    Facts measured after the rounds keep their share of the time.
+    """
     clock_says(monkeypatch, lambda: (2 * len(executed) + 38 * (len(executed) > 4)) * SECOND)
     rounds.count_rounds(session(None, rounds=9, budget_s=50.0), {each: prediction(1) for each in CHAINS})
     assert [number for _, number, _ in executed] == [1, 1, 1, 1, 2, 2]
@@ -164,18 +174,18 @@ def test_without_a_race_contention_is_not_checked(executed: list[tuple[str, int,
 
 
 def test_screened_chains_have_no_pilot_round(executed: list[tuple[str, int, int]]) -> None:
-    """Except for chains that are not complete in the screening."""
+    """Chains that are incomplete in the screening still have a pilot round."""
     whole = [sample for each in CHAINS[:2] for sample in samples(each, (SECOND, SECOND), 1)]
     half = samples(CHAINS[2], (SECOND, SECOND), 1)[:1]
     screening: Any = SimpleNamespace(samples=[*whole, *half])
     predictions = pilot_round(session(Race(lambda run: (), screening), rows=60_000))
     assert executed == [("csv", 0, 12_000), ("raw-io", 0, 12_000)]
-    # Linear from the screening's 100 rows.
+    # The screening's 100 rows are scaled linearly.
     assert predictions[CHAINS[0]].slowest_ns == 600 * SECOND
 
 
 def test_a_screened_chain_with_a_read_in_service_is_complete(executed: list[tuple[str, int, int]]) -> None:
-    """If a chain has no read, its save was verified by one anyway."""
+    """If a chain has no read, a read in service verified its save, so the chain is complete."""
     one = replace(CHAINS[0], operations=("save", "project[columns=2]"))
     found = samples(replace(one, operations=(*one.operations, "read")), (SECOND,) * 3, 1)
     screening: Any = SimpleNamespace(samples=[*found[:2], changed(found[2], in_service=True)])
@@ -201,7 +211,7 @@ def test_a_small_table_has_no_pilot_round_and_is_known_from_earlier_runs(execute
 
 
 def test_a_quick_run_has_no_pilot_round_of_more_bytes_either(executed: list[tuple[str, int, int]]) -> None:
-    """It would be half of the work."""
+    """A pilot round would be half of the work."""
     for quick in (True, False):
         run = session(None, quick=quick)
         run.datasets["eq"].size_bytes = 40_000_000
@@ -210,7 +220,7 @@ def test_a_quick_run_has_no_pilot_round_of_more_bytes_either(executed: list[tupl
 
 
 def predicted(wall_ns: int, peak_bytes: int, size_bytes: int) -> Prediction:
-    """Return the prediction of a save and a read that take equally long."""
+    """Return the prediction for a save and a read of equal duration."""
     return Prediction({"save": wall_ns, "read": wall_ns}, peak_bytes, size_bytes)
 
 
@@ -228,7 +238,9 @@ TOO_MUCH = [
 def test_what_exceeds_the_machine_is_not_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, prediction: Prediction, kind: str
 ) -> None:
-    """80 % of 1 GB minus a table of 100 MB, 90 % of a disk of 1 GB, twice a limit of 10 s (rule 5)."""
+    """The limits are 80 % of 1 GB minus a table of 100 MB, 90 % of a disk of 1 GB, and twice a limit of 10 s
+    (rule 5).
+    """
     monkeypatch.setattr(environment, "usable_memory_bytes", lambda: 10**9)
     monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=10**9))
     run: Any = SimpleNamespace(
@@ -264,7 +276,7 @@ def test_what_exceeds_the_machine_gets_a_reason_and_no_round(monkeypatch: pytest
 def test_a_quick_run_on_a_restless_machine_keeps_its_budget(
     budget_s: float, again: list[int], executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One round of everything, slow or not; cells that were not counted get two more if these fit."""
+    """Everything gets one round, slow or not. Cells that were not counted get two more rounds if these fit."""
 
     def unsettled(self: Session, of: Chain, *, rows: int, round_number: int, **given: object) -> list[Sample]:
         executed.append((of.variant, round_number, rows))
@@ -288,8 +300,10 @@ def test_slow_variants_have_their_round_when_all_others_are_done(
     executed: list[tuple[str, int, int]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The others have all their rounds, or as many as leave time for it, but at least five, which a verdict needs, if
-    the whole budget allows. In between the watcher is notified."""
+    """Before slow variants begin, the other variants complete all their rounds, or as many as leave time for a slow
+    round.
+
+    If the whole budget allows, these are at least five, which a verdict needs. The watcher is notified in between."""
     clock_says(monkeypatch, lambda: 2 * SECOND * len(executed))
     told: list[int] = []
     run = session(None, rounds=asked, budget_s=budget_s)
@@ -306,7 +320,7 @@ def test_slow_variants_have_their_round_when_all_others_are_done(
 def test_slow_variants_leave_the_others_half_of_the_budget(
     executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A round of all but csv takes 6 s, one of csv more than there is."""
+    """A round without csv takes 6 s. A round of csv alone would exceed the remaining budget."""
     clock_says(monkeypatch, lambda: 2 * SECOND * len(executed))
     costs = {each: prediction(1) for each in CHAINS if each.variant != "csv"} | {CHAINS[2]: prediction(200)}
     rounds.count_rounds(session(None, rounds=9, budget_s=84.0), costs)
@@ -318,8 +332,10 @@ def test_slow_variants_leave_the_others_half_of_the_budget(
 def test_what_slow_variants_had_before_a_resume_they_do_not_get_again(
     budget_s: float, again: list[int], executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They waited until round 4 then, and until round 6 now. Five rounds were requested; without time for them,
-    the existing one is enough."""
+    """The slow variant waited until round 4 before the resume, and would now wait until round 6. Five rounds were
+    requested.
+
+    With time it gets the four missing rounds. Without time for them, the existing round is enough."""
     clock_says(monkeypatch, lambda: SECOND * len(executed))
     run, slow = session(None, rounds=5, budget_s=budget_s), CHAINS[2]
     before = samples(slow, (SECOND, SECOND), 4)
@@ -333,7 +349,7 @@ def test_what_slow_variants_had_before_a_resume_they_do_not_get_again(
 def test_what_a_resumed_run_has_is_not_charged_to_its_budget(
     known: tuple[int, ...], counted: list[int], executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A round of all takes 8 s, so 25 s are enough for three; existing rounds take no time."""
+    """A round of all chains takes 8 s, so 25 s suffice for three new rounds. Existing rounds take no time."""
     run = session(None, rounds=5, budget_s=25.0)
 
     def execution(of: Chain, how: object, number: int, rows: int) -> list[Sample]:

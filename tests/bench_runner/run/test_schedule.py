@@ -18,7 +18,7 @@ from tests.bench_runner.run.invented import SECOND, chain, sample
 
 
 def prediction(seconds: float) -> Prediction:
-    """Return the prediction of a save with this duration, and a read that takes half of it."""
+    """Return the prediction for a save with this duration, and a read that takes half as long."""
     walls_ns = {"save": int(seconds * SECOND), "read": int(0.5 * seconds * SECOND)}
     return Prediction(walls_ns, peak_bytes=0, size_bytes=0)
 
@@ -32,7 +32,7 @@ def samples(of: Chain, walls: tuple[int, int], round_number: int, **changes: obj
 
 
 def rounds_run(schedule: Schedule, noise: float = 0.2, limit: int = 50) -> dict[str, list[int]]:
-    """Play rounds with walls that alternate by `noise`. Return the rounds in which each variant ran."""
+    """Play rounds whose wall times alternate by `noise`. Return the rounds in which each variant ran."""
     ran: dict[str, list[int]] = {}
     for number in range(1, limit):
         due = schedule.due(number)
@@ -112,7 +112,7 @@ def test_unsettled_samples_are_made_up_for() -> None:
 
 
 def played(schedule: Schedule, lost: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
-    """Return the rounds in which each variant ran if samples of some are not counted; walls are never narrow."""
+    """Return the rounds in which each variant ran, if samples of some variants are not counted. Intervals stay wide."""
     ran: dict[str, list[int]] = {}
     for number in range(1, 30):
         due = schedule.due(number)
@@ -128,7 +128,7 @@ def played(schedule: Schedule, lost: Mapping[str, Sequence[int]]) -> dict[str, l
 
 @pytest.mark.rule(15)
 def test_variants_compared_with_a_lost_sample_get_five_common_rounds() -> None:
-    """Otherwise a lost round leaves a run of five rounds without a verdict."""
+    """Otherwise a run of five rounds would have no verdict after one lost round."""
     five = list(range(1, 6))
     chains = {chain("csv"): prediction(1), chain("orc"): prediction(1), chain("csv", "int"): prediction(1)}
     assert played(Schedule(dict(list(chains.items())[:2]), seed=1, rounds=5), {}) == {"csv": five, "orc": five}
@@ -144,16 +144,16 @@ def test_variants_compared_with_a_lost_sample_get_five_common_rounds() -> None:
 @pytest.mark.rule(15)
 def test_no_rounds_are_added_for_an_impossible_verdict() -> None:
     two = {chain("csv"): prediction(1), chain("orc"): prediction(1)}
-    # With three rounds of seven lost, neither may run often enough.
+    # If three of the seven rounds are lost, the two variants cannot share enough rounds.
     assert played(Schedule(two, seed=1, rounds=5), {"csv": [1, 2, 3]})["orc"] == [1, 2, 3, 4, 5]
-    # Three rounds have no verdict anyway.
+    # Three requested rounds do not suffice for a verdict in any case.
     assert played(Schedule(two, seed=1, rounds=3), {"csv": [1]}) == {"csv": [1, 2, 3, 4], "orc": [1, 2, 3]}
-    # Five of seven in common are enough.
+    # Five of the seven rounds are in common, which is enough.
     assert played(Schedule(two, seed=1, rounds=7), {"csv": [1, 2]})["orc"] == list(range(1, 8))
 
 
 def failed(of: Chain, round_number: int, *operations: str) -> list[Sample]:
-    """Return one execution in which these operations failed, and the others did not."""
+    """Return an execution in which only these operations failed."""
     failure = Failure(kind="crash", reason="x")
     return [
         changed(sample, figures={}, failure=failure) if sample.operation in operations else sample
@@ -162,7 +162,7 @@ def failed(of: Chain, round_number: int, *operations: str) -> list[Sample]:
 
 
 def test_two_failures_end_a_chain() -> None:
-    """Failures of the save: operations that need it are skipped each time."""
+    """If the save fails, the operations that need it are skipped in each execution."""
     one = chain("csv")
     schedule = Schedule({one: prediction(1)}, seed=1, rounds=None)
     schedule.progress[one].add(failed(one, 1, "save", "read"))
@@ -180,8 +180,8 @@ def with_projection(variant: str) -> Chain:
 
 
 def executed(of: Chain, wanted: Sequence[str], walls: Mapping[str, int], round_number: int) -> list[Sample]:
-    """Return an execution without failures: a save that no read verifies, and a read that the chain does not have, are
-    in service."""
+    """Return an execution without failures. It is in service if it is a save that no read verifies, or a read that the
+    chain does not have."""
     operations = of.needed_for(wanted)
     found = samples(replace(of, operations=operations), tuple(walls[name] for name in operations), round_number)
     serving = {"read"} - {*of.operations} | ({"save"} if "read" not in operations else set())
@@ -189,7 +189,7 @@ def executed(of: Chain, wanted: Sequence[str], walls: Mapping[str, int], round_n
 
 
 def test_rounds_continue_only_for_cells_that_are_not_narrow() -> None:
-    """The save that these need is executed in service: it is not counted."""
+    """The save that the remaining cells need is executed in service, so it is not counted."""
     one = with_projection("csv")
     schedule = Schedule({one: Prediction(dict.fromkeys(one.operations, SECOND), 0, 0)}, seed=1, rounds=None)
     asked: dict[int, tuple[str, ...]] = {}
@@ -206,7 +206,10 @@ def test_rounds_continue_only_for_cells_that_are_not_narrow() -> None:
 
 
 def test_a_cell_that_is_narrow_counts_where_it_is_executed_for_another() -> None:
-    """A save that is not narrow needs a read to be verified."""
+    """A save whose interval is not narrow needs a read to verify it.
+
+    This read counts although its interval is narrow.
+    """
     one = with_projection("csv")
     schedule = Schedule({one: Prediction(dict.fromkeys(one.operations, SECOND), 0, 0)}, seed=1, rounds=None)
     for number in range(1, 10):
@@ -221,7 +224,7 @@ def test_a_cell_that_is_narrow_counts_where_it_is_executed_for_another() -> None
 
 
 def test_rounds_are_planned_by_what_a_sample_of_the_cell_takes() -> None:
-    """A slow read reduces the rounds of the save, which it verifies, but not those of the columns."""
+    """A slow read reduces the rounds of the save that it verifies, but not the rounds of the projection."""
     one = with_projection("csv")
     walls_ns = {"save": SECOND, "read": 61 * SECOND, PROJECT: SECOND}
     schedule = Schedule({one: Prediction(walls_ns, 0, 0)}, seed=1, rounds=None)
@@ -321,7 +324,9 @@ def test_a_few_large_rows_are_no_small_data_set() -> None:
 
 @pytest.mark.rule(15)
 def test_a_race_continues_for_the_variants_that_may_run() -> None:
-    """Neither a number of rounds nor a narrow interval ends it. Paused variants may return. Raw I/O takes part."""
+    """A race ends neither after a number of rounds nor when intervals are narrow. Paused variants may return. Raw I/O
+    takes part.
+    """
     chains = {chain("feather"): prediction(0.1), chain("orc"): prediction(11), chain("raw-io"): prediction(0.1)}
     schedule = Schedule(chains, seed=1, rounds=MOST_RACE_ROUNDS)
     let_run = {6: ["feather", "orc"], 10: ["feather"], 12: ["orc", "feather"], 15: []}
@@ -342,7 +347,7 @@ def test_a_race_looks_at_growing_intervals() -> None:
 
 @pytest.mark.rule(15)
 def test_a_short_budget_goes_to_those_in_front() -> None:
-    """Six variants take 2 s a round each, and raw I/O takes 1 s."""
+    """Each of six variants takes 2 s per round, and raw I/O takes 1 s."""
     ranked = [*"abcdef"]
     costs_s = dict.fromkeys(ranked, 2.0)
 
@@ -363,7 +368,9 @@ def test_a_short_budget_goes_to_those_in_front() -> None:
 
 @pytest.mark.rule(15)
 def test_no_variant_races_alone() -> None:
-    """A chain without a competitor, or on only one of two sizes, does not show which is best."""
+    """A chain without a competitor, or with a competitor on only one of two sizes, does not show which variant
+    is best.
+    """
     one, other, yardstick = chain("feather"), chain("orc"), chain("raw-io")
     small_one, small_other = chain("feather", "eq[share=0.25]"), chain("orc", "eq[share=0.25]")
     everything = [one, other, small_one, small_other, yardstick]
@@ -397,7 +404,7 @@ def test_what_had_no_pilot_round_is_given_up_when_it_fails_once() -> None:
 
 @pytest.mark.rule(15)
 def test_what_a_first_round_has_shown_decides_the_rounds_and_the_order_to_come() -> None:
-    """Without a pilot round, it is unknown which chains are slow."""
+    """Without a pilot round, it is unknown before the first round which chains are slow."""
     unknown = without_pilot({"save": 0, "read": 0}, size_bytes=1000)
     schedule = Schedule({chain("csv"): unknown, chain("xml"): unknown}, seed=1, rounds=None)
     assert schedule.planned_rounds(chain("xml"), "read") == 9
@@ -429,7 +436,7 @@ def test_what_waits_comes_after_the_rounds_of_all_others() -> None:
 
 @pytest.mark.rule(15)
 def test_no_rounds_are_added_for_variants_that_waited() -> None:
-    """They have no round in common, whatever is measured again."""
+    """These variants have no common round, so additional rounds cannot give a verdict."""
     chains = {chain("csv"): prediction(1), chain("xml"): prediction(20)}
     schedule = Schedule(chains, seed=1, rounds=5)
     schedule.hold_back(["xml"])

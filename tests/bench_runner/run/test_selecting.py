@@ -1,4 +1,4 @@
-"""Takes, scans and appends in a chain: correct results, and wrong ones, which are found (rules 11 and 19)."""
+"""Takes, scans and appends in a chain: correct results count, and wrong results are found (rules 11 and 19)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ def only(run_faulty: Executor, fault: str, operation: str) -> Sample:
 
 
 def fitting(sample: Sample, threads: int = 1) -> int:
-    """Return the calls of a block: all, unless the first one was so slow on a busy machine that fewer fit."""
+    """Return the number of calls in a block: all, unless the first call was so slow on a busy machine that
+    fewer fit.
+    """
     figures = sample.figures
     shorter = "fewer streams" if threads > 1 else ""
     return calls_that_fit(figures["first_ns"], figures["result_bytes"], shorter=shorter, threads=threads)
@@ -43,7 +45,7 @@ def test_a_take_is_a_block_of_calls(run_faulty: Executor) -> None:
     assert figures["first_ns"] > 0
     assert figures["open_ns"] >= 0
     assert 0 < figures["empty_ns"] < figures["wall_ns"]
-    # 20 rows of the columns, not the whole table.
+    # The answer is 20 rows of the columns, not the whole table.
     assert 20 * 8 <= figures["result_bytes"] < 20 * 200
     assert figures["asked_bytes"] > figures["result_bytes"]
     assert not sample.cached
@@ -70,7 +72,7 @@ def test_other_takes_are_verified_too(run_faulty: Executor, spelled: str) -> Non
     [
         ("take_sorted", "row "),
         ("take_drops_one", "call 1 returned 19 rows, expected 20"),
-        # One of thirty-one: the others were right.
+        # Only one of the thirty-one answers is wrong.
         ("take_of_the_call_before", "row "),
     ],
 )
@@ -84,7 +86,7 @@ def test_one_wrong_call_voids_the_sample(run_faulty: Executor, fault: str, words
 
 
 def test_a_copy_that_is_replaced_meanwhile_is_refused(run_faulty: Executor) -> None:
-    """Even with the same bytes: it is unknown which of the two was read."""
+    """Even if the new copy has the same bytes, it is unknown which of the two was read."""
     sample = only(run_faulty, "take_replaces_the_copy", TAKE)
     assert sample.failure is not None
     assert sample.failure.kind == "mismatch"
@@ -100,7 +102,7 @@ def test_a_handle_that_keeps_what_it_has_read_is_marked(run_faulty: Executor, fa
 
 
 def test_a_handle_that_holds_memory_and_reads_all_again_is_no_cache(run_faulty: Executor) -> None:
-    """As pyarrow's Parquet does: a footer, and what the last call read."""
+    """pyarrow's Parquet reader does so: it holds a footer and the buffers of the last call."""
     sample = only(run_faulty, "take_holds", TAKE)
     assert sample.failure is None
     assert not sample.cached
@@ -114,7 +116,7 @@ def test_a_handle_that_maps_the_copy_asks_for_nothing_and_is_no_cache(run_faulty
 
 
 def test_sorted_numbers_hide_a_take_that_sorts(run_faulty: Executor) -> None:
-    """So unsorted numbers are the default."""
+    """For this reason unsorted row numbers are the default."""
     assert only(run_faulty, "take_sorted", "take[rows=20,order=sorted,handle=kept]").failure is None
 
 

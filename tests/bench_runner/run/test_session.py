@@ -1,4 +1,4 @@
-"""The shared state of a run: the watcher receives the plan in the words of records, and each execution."""
+"""The shared state of a run. The watcher receives the plan, in the terms that records use, and each execution."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.bench_runner.run import invented
 
 
 class Told:
-    """A watcher that keeps what it receives."""
+    """A watcher that stores what it receives."""
 
     def __init__(self) -> None:
         self.events: list[str] = []

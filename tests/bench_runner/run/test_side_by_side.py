@@ -1,4 +1,4 @@
-"""Two environments measured in turn: the order, the rounds that are kept, and errors of a turn that fails."""
+"""Two environments measured in turns: the order of turns, the rounds that are kept, and errors of a failed turn."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ info["stages_ns"] = {{f"round {{number}}": {round_ns} for number in range(1, rou
 
 
 class Fakes:
-    """Two interpreters that record how they were called, and leave a run with the requested rounds."""
+    """Two fake interpreters. They record how they were called, and leave a run with the requested rounds."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.journal = folder / "journal"
 
     def make(self, *, then: str = "", round_ns: int = 10**12) -> list[Environment]:
-        """`then` is what they do last, as Python code."""
+        """`then` is Python code that the fake interpreters execute last."""
         from bench_runner.results.records import SCHEMA
 
         made = []
@@ -65,7 +65,7 @@ class Fakes:
         return made
 
     def calls(self) -> list[list[str]]:
-        """Return the words of each call, in order."""
+        """Return the command-line words of each call, in order."""
         return [json.loads(line) for line in self.journal.read_text().splitlines()] if self.journal.exists() else []
 
     def turns(self) -> list[tuple[str, int]]:
@@ -130,7 +130,7 @@ def test_a_part_that_was_stopped_is_gone_on_with(fakes: Fakes) -> None:
     stored.write_text(json.dumps(json.loads(stored.read_text()) | {"partial": True}))
     first = len(fakes.calls())
     taken(environments, 3)
-    # Its earlier turns exist: only the stopped one is repeated.
+    # The earlier turns of this side are stored, so only the stopped turn is repeated.
     assert fakes.turns()[first:] == [("before", 2), ("before", 3), ("after", 3)]
 
 
@@ -376,7 +376,7 @@ def test_two_real_environments_end_in_a_comparison(
         "--no-fidelity",
     )
     pythons = {}
-    # Each environment measures one of its two turns, and gets the other from the other environment.
+    # Each environment measures only one of its two turns. It gets the other turn from the other environment's run.
     at_rest = os.environ["PYTHONPATH"]
     for name, other, given in (("before", "after", "*' --resume'*"), ("after", "before", "*' run '*")):
         pythons[name] = tmp_path / f"python-{name}"
@@ -392,7 +392,7 @@ def test_two_real_environments_end_in_a_comparison(
     for name in ("before", "after"):
         run = read_run(out / name)
         assert run.info.partial is False
-        # On a busy machine some are not counted, and replaced.
+        # On a busy machine some samples are not counted, and are replaced in later rounds.
         assert {sample.round for sample in run.samples if sample.failure is None} >= {1, 2, 3, 4, 5}
         assert run.info.resumed
         assert run.info.probe is not None

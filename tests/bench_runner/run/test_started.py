@@ -1,4 +1,4 @@
-"""What a format does in processes that it starts is its own cost (rule 20); each process here has a known cost."""
+"""The cost of processes that a format starts is the format's own (rule 20). Each process here has a known cost."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ BURNT_NS = int(BURNT_S * 1e9)
 
 
 TRIES = 3
-"""A machine with other load may leave the runner no time for a reading while memory is held."""
+"""Number of tries. Under other load, the runner may take no reading while memory is held."""
 
 
 @pytest.fixture
 def started_by(request: pytest.FixtureRequest, launcher: Launcher, tmp_path: Path) -> Bench:
-    """Return a bench for one kind of worker. Both do the same job: one is tested in all ways, the other in one."""
+    """Return a bench for one kind of worker.
+
+    Both kinds do the same job, so one is tested in all ways and the other in one way.
+    """
     made = launcher if request.param == "forkserver" else Spawning(launcher, "save")
     return Bench(made, Settler(tmp_path), tmp_path, timeout_s=WORKER_TIMEOUT_S, machine="test")
 
@@ -60,7 +63,8 @@ def test_memory_of_what_is_started_counts(
     for _ in range(TRIES):
         figures = save(started_by, dataset, fault).figures
         off = [figures[name] / peak_bytes - 1 for name in ("peak_private_bytes", "peak_rss_bytes")]
-        # Memory that is missed is too little; memory counted twice is too much each time.
+        # A reading may miss memory, so low figures are retried. Memory that is counted twice gives a high figure in
+        # every try.
         if min(off) >= -0.05:
             break
     assert max(map(abs, off)) <= 0.05
@@ -80,5 +84,7 @@ def test_memory_of_what_is_started_counts(
 )
 @pytest.mark.rule(20)
 def test_cpu_time_of_what_is_started_counts(started_by: Bench, dataset: StoredDataset, fault: str) -> None:
-    """Starting a process takes CPU time too; twice as much burnt before the clock would show."""
+    """Starting a process takes CPU time too. If CPU time from before the call counted, the figure would be twice as
+    high.
+    """
     assert 0.98 * BURNT_NS <= save(started_by, dataset, fault).figures["cpu_ns"] <= BURNT_NS + 250 * 10**6

@@ -1,5 +1,5 @@
-"""Streams in a chain: correct results, and batches that are wrong, missing, doubled or moved, which are found even if
-only inside the clock (rule 11)."""
+"""Streams in a chain: correct results count. Batches that are wrong, missing, doubled or moved are found, even if the
+fault occurs only in the timed call (rule 11)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_stream_is_read_and_compared_whole(run_faulty: Executor, fault: str, f
     assert (sample.fidelity, sample.fallback) == ("exact", fallback)
     figures = sample.figures
     assert figures["batches_count"] == BATCHES
-    # An integer, two floats and text.
+    # A row has an integer, two floats and text.
     assert figures["result_bytes"] > ROWS * 3 * 8
     parts = sum(figures[name] for name in ("engine_ns", "convert_ns", "touch_ns"))
     assert 0 < parts <= figures["wall_ns"]
@@ -43,7 +43,7 @@ def test_a_stream_is_saved_next_to_the_copy_and_compared_whole(run_faulty: Execu
     assert [sample.failure for sample in samples] == [None, None, None]
     sample = samples[1]
     assert (sample.fidelity, sample.fallback) == ("exact", fallback)
-    # A batch of the stream ends where one of the cached data ends.
+    # Batches of the stream also end where batches of the cached data end.
     assert BATCHES <= sample.figures["batches_count"] <= BATCHES + 1
     assert sample.figures["growth_bytes"] > ROWS * 3 * 8
     assert sample.figures["sync_ns"] > 0

@@ -1,5 +1,5 @@
-"""Takes by concurrent streams, and repeated projections: correct results, and wrong ones, which are found (rules
-11 and 19)."""
+"""Takes by concurrent streams, and repeated projections: correct results count, and wrong results are found (rules 11
+and 19)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ PROJECT = "project[columns=2,handle=kept]"
 
 @pytest.mark.parametrize("fault", ["take_by_streams", "take_by_streams_each"])
 def test_streams_call_at_once(run_faulty: Executor, fault: str) -> None:
-    """On one handle, or on one each, where use by another thread would be an error."""
+    """Streams share one handle, or have one handle each. A separate handle may raise an error if another thread uses
+    it.
+    """
     sample = only(run_faulty, fault, TAKE)
     assert sample.failure is None
     assert sample.fidelity == "exact"
@@ -26,11 +28,11 @@ def test_streams_call_at_once(run_faulty: Executor, fault: str) -> None:
     fit = fitting(sample, STREAMS)
     assert figures["repetitions"] == fit <= STREAMS * REPETITIONS
     assert figures["wall_ns"] == figures["calls_ns"] // figures["repetitions"]
-    # Each call sleeps for 2 ms, and so do others meanwhile.
+    # Each call sleeps for 2 ms while calls of other streams sleep too.
     assert 2_000_000 < figures["latency_ns"] <= figures["p90_ns"]
     assert figures["calls_ns"] >= fit // STREAMS * 2_000_000
     assert figures["empty_ns"] > 0
-    # Parts are of a call's own clock, so they do not add up to its share of the block.
+    # The parts are measured by a call's own clock, so they do not add up to the call's share of the block.
     assert not {"engine_ns", "convert_ns", "touch_ns"} & set(figures)
     assert 20 * 8 <= figures["result_bytes"] < 20 * 200
 
@@ -38,7 +40,7 @@ def test_streams_call_at_once(run_faulty: Executor, fault: str) -> None:
 @pytest.mark.parametrize(("fault", "cached"), [("take_by_streams", False), ("take_by_streams_keeps", True)])
 @pytest.mark.rule(19)
 def test_a_handle_that_keeps_what_streams_have_read_is_marked(run_faulty: Executor, fault: str, cached: bool) -> None:
-    """By calls before and after the block: calls of the block overlap, so it has no first half."""
+    """Calls before and after the block are compared. Calls of the block overlap, so the block has no first half."""
     assert only(run_faulty, fault, TAKE).cached == cached
 
 
@@ -51,7 +53,7 @@ def test_a_handle_that_mixes_up_answers_of_streams_is_found(run_faulty: Executor
 
 
 def test_one_stream_alone_hides_that(run_faulty: Executor) -> None:
-    """So streams are measured, and verified, as streams."""
+    """A single stream does not show the fault, so streams are measured and verified concurrently."""
     assert only(run_faulty, "take_streams_mixed_up", "take[rows=20,handle=kept]").failure is None
 
 
@@ -73,7 +75,7 @@ def test_a_kept_handle_projects_other_columns_each_time(run_faulty: Executor) ->
 
 @pytest.mark.rule(19)
 def test_one_wrong_projection_of_many_voids_the_sample(run_faulty: Executor) -> None:
-    """The requested names have the columns of the call before."""
+    """The result has the requested names, but the columns of the call before."""
     sample = only(run_faulty, "project_kept_gives_the_columns_before", PROJECT)
     assert sample.failure is not None
     assert sample.failure.kind == "mismatch"

@@ -1,4 +1,4 @@
-"""Mini-batches in a chain: a correct loader, and wrong ones, which are found (rule 11)."""
+"""Mini-batches in a chain: a correct loader counts, and wrong loaders are found (rule 11)."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def test_the_epoch_that_is_shuffled_less_is_reported() -> None:
 HANDED_OUT = {
     SHUFFLED: ("takes", (900, 1_150), (900, 1_150)),
     BLOCKS: ("takes", (1_100, 1_500), (6_000, 10_000)),
-    # Batches contain only neighbours, from one part of the table.
+    # Each batch contains only neighbouring rows, from one part of the table.
     STORED: ("batches", (15_000, 25_000), (300_000, 512_000)),
 }
-"""Variant, and the range of its locality and its parts, in thousandths."""
+"""Variant -> the expected ranges of its locality and its parts, in thousandths."""
 
 
 @pytest.mark.parametrize("operation", HANDED_OUT)
@@ -74,9 +74,9 @@ def test_all_rows_are_handed_out_twice(run_faulty: Executor, operation: str) -> 
     assert 0 < figures["first_batch_ns"] < figures["epoch_1_ns"]
     assert 0 < figures["gap_p99_ns"] < figures["calls_ns"]
     assert figures["engine_ns"] + figures["convert_ns"] + figures["touch_ns"] <= figures["wall_ns"]
-    # Batches are kept until they are verified, so memory would be theirs.
+    # Batches are kept until they are verified, so a memory figure would include them.
     assert "peak_private_bytes" not in figures
-    # How shuffled it was is reported with the speed.
+    # The quality of the shuffle is reported with the speed.
     assert locality[0] < figures["locality_permille"] < locality[1]
     assert parts[0] < figures["parts_permille"] <= parts[1]
 
@@ -174,7 +174,7 @@ def test_a_lossy_storage_keeps_to_its_bound(run_images: RunImages) -> None:
 
 @pytest.fixture
 def with_torch(bench: Bench, launcher: Launcher, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    """Workers with a substitute for torch."""
+    """Workers that import a substitute for torch."""
     launcher.load()
     places = [str(PLUGINS / "stand_in"), os.environ["PYTHONPATH"]]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(places))
@@ -188,7 +188,7 @@ def test_two_processes_hand_out_the_same(run_faulty: Executor, with_torch: Bench
     if fault == "takes":
         assert failure is None
         assert samples[1].fidelity == "exact"
-        # On a busy machine starting them may take so long that the first window ends the epoch.
+        # On a busy machine workers may start so slowly that the first window ends the epoch.
         assert samples[1].figures["epoch_rows"] in range(1_024, ROWS + 1)
     else:
         assert failure is not None

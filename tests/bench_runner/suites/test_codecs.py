@@ -1,4 +1,4 @@
-"""Choosing codecs and levels: the settings that a choice means."""
+"""Choosing codecs and levels: the settings that a request expands to."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_format_without_the_codec_or_without_any_takes_no_part() -> None:
 
 
 def test_levels_that_are_asked_for_reach_every_codec() -> None:
-    """Those that are not supported too, so that the plan can show the refusal."""
+    """Unsupported levels are included too, so that the plan can show the refusal."""
     assert chosen("csv", ("gzip",), (1, 12)) == [
         {"codec": "none"},
         {"codec": "gzip", "level": "1"},

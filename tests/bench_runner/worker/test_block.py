@@ -1,4 +1,4 @@
-"""A block of calls: their number, their figures, and when a library answers from its own memory."""
+"""A block of calls: how many calls it has, its figures, and whether a library answers from its own memory."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def test_too_few_calls_are_no_figure_for_a_kept_handle() -> None:
 
 
 def test_memory_with_fewer_answers_is_not_compared_with_that_of_thirty() -> None:
-    """Answers are kept until they are verified: a slow variant with three of them would seem to need a tenth."""
+    """Answers are kept until they are verified. A slow variant with three answers would seem to need a tenth of the
+    memory.
+    """
     assert tells_memory(REPETITIONS, PRIVATE_FROM_NS, 1, once=False)
     assert not tells_memory(REPETITIONS - 1, PRIVATE_FROM_NS, 1, once=False)
     assert not tells_memory(REPETITIONS, PRIVATE_FROM_NS - 1, 1, once=False)
@@ -72,7 +74,7 @@ def test_streams_make_as_many_calls_each_or_all_that_fit_together() -> None:
 
 
 def test_for_concurrent_calls_the_block_and_each_latency_are_clocked() -> None:
-    """A call among ten concurrent ones did not take a tenth of their time."""
+    """A call among ten concurrent calls did not take a tenth of their total time."""
     block = Block(
         results=[None] * 10,
         laps=[{"wall_ns": wall, "engine_ns": wall} for wall in [10] * 9 + [90]],
@@ -131,17 +133,18 @@ def test_each_input_is_asked_for_once_and_in_order() -> None:
         ([100_000, 51_000], 30, 0, False),
         ([100_000, 49_000], 30, 0, True),
         ([100_000, 0], 30, 0, True),
-        # Two calls against one, with the same bytes for each.
+        # The block has an odd number of calls. Its halves have one and two calls, with the same bytes for each call.
         ([100_000, 50_000], 3, 0, False),
-        # Whatever opening or the first call read, these calls read nothing again.
+        # Whatever opening or the first call read before, these calls read nothing again.
         ([0, 0], 30, 0, True),
         ([0], 1, 0, True),
-        # SQLite reads 16 bytes of its file to check whether it has changed.
+        # SQLite reads 16 bytes of its file per call, to check whether the file has changed.
         ([32 * 15, 32 * 15], 30, 0, True),
         ([LOOK_BYTES * 15, LOOK_BYTES * 15], 30, 0, False),
         ([LOOK_BYTES * 2, LOOK_BYTES], 3, 0, False),
         ([100_000], 1, 0, False),
-        # Memory held alone, such as metadata or buffers of the last call, is not a cache: everything is read again.
+        # Held memory alone, such as metadata or buffers of the last call, is not a cache if every call reads everything
+        # again.
         ([100_000, 100_000], 30, HELD_BYTES + 1, False),
     ],
 )
@@ -155,9 +158,9 @@ def test_reading_less_and_less_or_nothing_is_a_cache(
 @pytest.mark.parametrize(
     ("before_bytes", "held_bytes", "cached"),
     [
-        # A footer, then a whole copy by each call.
+        # Opening and the first call read a footer and a whole copy. Each later call reads a whole copy.
         (HELD_BYTES + 60_000, 3 * HELD_BYTES, False),
-        # A tenth of the copy more than a call reads later.
+        # Opening and the first call read a tenth of the copy more than a later call.
         (HELD_BYTES + HELD_BYTES // 10 + 1, HELD_BYTES + 1, True),
         (HELD_BYTES + HELD_BYTES // 10, HELD_BYTES + 1, False),
         (2 * HELD_BYTES, HELD_BYTES, False),
@@ -173,14 +176,14 @@ def test_what_is_held_is_a_cache_where_that_much_was_read_before(
 
 @pytest.mark.parametrize("asked_bytes", [[0, 0], [116, 0], [0], [5_000, 8]])
 def test_what_reads_by_a_mapping_asks_for_nothing_and_is_no_cache(asked_bytes: list[int]) -> None:
-    """Nor are reads of a service seen: only the memory held shows a cache."""
+    """Reads through a mapping and reads of a service are not counted, so only the held memory can show a cache."""
     block = Block(laps=[{"wall_ns": 1}] * (30 if len(asked_bytes) > 1 else 1), asked_bytes=asked_bytes)
     assert not is_cached(block, HELD_BYTES, HELD_BYTES, 0, sees_reads=False, needs_values=True)
     assert is_cached(block, HELD_BYTES + 1, HELD_BYTES, 0, sees_reads=False, needs_values=True)
 
 
 def test_an_answer_from_metadata_needs_no_reads() -> None:
-    """The first call may have read these, as pyarrow's data sets do."""
+    """Opening or the first call may have read the metadata, as pyarrow's data sets do."""
     block = Block(laps=[{"wall_ns": 1}] * 30, asked_bytes=[0, 0])
     assert not is_cached(block, 0, 1, 0, sees_reads=True, needs_values=False)
     block.asked_bytes = [9_000, 0]

@@ -1,4 +1,4 @@
-"""Concurrent calls: every input once, in order, on its stream's own handle, clocked together."""
+"""Concurrent calls use every input once, in order, on their stream's own handle. They are timed together."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_each_stream_keeps_to_its_handle() -> None:
         users.setdefault(id(handle), set()).add(threading.get_ident())
         return sleeping(handle, held)
 
-        # One call each, as in a cold sample: a fast stream does not make another one's call.
+        # Each stream makes one call, as in a cold sample. A fast stream does not make the call of another stream.
 
     call_at_once(call, handles, list(range(THREADS)), THREADS)
     assert len(users) == THREADS

@@ -1,4 +1,4 @@
-"""Fidelity distinguishes exact, lossy, refused and error, with an adapter that can be controlled."""
+"""Fidelity distinguishes exact, lossy, refused and error. The tests use an adapter whose behaviour they control."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images as a target, and every kind of fault that verification finds, in exact and in lossy storages."""
+"""Images as a target, and every kind of fault that verification finds in exact and in lossy storages."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_nothing_is_converted_inside_the_clock() -> None:
 
 @pytest.mark.rule(7)
 def test_touching_reads_a_byte_of_each_page() -> None:
-    """Counted by ones at every place that must be read."""
+    """All bytes are 0, except that every byte that has to be read is 1. The sum counts the bytes that were read."""
     large = np.zeros((3, PAGE_BYTES), np.uint8)
     large.reshape(-1)[::PAGE_BYTES] = 1
     small = np.zeros((5, 5, 3), np.uint8)
@@ -162,7 +162,7 @@ def test_a_planted_fault_is_found(
 
 
 def test_two_images_of_one_shape_that_changed_places_are_found_in_a_lossy_storage(tmp_path: Path) -> None:
-    """Noise of a few levels is the loss; another image is not."""
+    """A storage may change pixels by a few levels, but must not return another image."""
     stored = table([(16, 16, 3)] * 20)
     path = tmp_path / "images.arrow"
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, SCHEMA) as writer:
@@ -185,7 +185,7 @@ def test_a_loss_beyond_the_bound_over_all_images_is_found(dataset: Path) -> None
 
 
 def test_differences_do_not_overflow_the_type_of_pixels(dataset: Path) -> None:
-    """The square of 16 is 0 in eight bits. Pixels that are off by it have 24 dB."""
+    """The square of 16 is 0 in eight bits. Images whose pixels differ by 16 have a PSNR of 24 dB."""
     images = held()
     off = Images([array ^ 16 for array in images.arrays], images.labels)
     assert compared(dataset, off, least_psnr_db=24.0)
@@ -218,7 +218,9 @@ def test_something_else_than_images_is_found(dataset: Path) -> None:
 
 
 def chosen(dataset: Path, handed: list[int], asked: list[int]) -> tuple[str, ...]:
-    """Compare images of the first numbers with those of the second, which were requested."""
+    """Compare the images with the first numbers, which were returned, with those with the second numbers, which were
+    requested.
+    """
     images = held()
     some = Images([images.arrays[number] for number in handed], [images.labels[number] for number in handed])
     numbers = np.array(asked, np.int64)
@@ -234,8 +236,8 @@ def test_images_in_another_order_are_those_that_were_asked_for(dataset: Path, nu
     ("handed", "words"),
     [
         ([0, 1, 2, 3, 4], "label 0"),  # a loader that does not shuffle
-        ([4, 0, 3, 1, 1], "label 2"),  # one that repeats an image
-        ([4, 0, 3, 1], "stored 5, came back 4"),  # one that drops the last
+        ([4, 0, 3, 1, 1], "label 2"),  # a loader that repeats an image
+        ([4, 0, 3, 1], "stored 5, came back 4"),  # a loader that drops the last image
     ],
 )
 def test_images_that_were_not_asked_for_are_found(dataset: Path, handed: list[int], words: str) -> None:

@@ -1,4 +1,4 @@
-"""A mismatch of columns names the first that differs, in quotes, so that a space is visible."""
+"""A mismatch of columns names the first column that differs, in quotes, so that spaces are visible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Known allocations, seen by both probes through a real worker (rule 13)."""
+"""Both memory probes measure known allocations of a real worker (rule 13)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench_runner.worker.memory_probe import SIZES_BYTES
 ROOT = Path(__file__).parents[3]
 ENDS = (min(SIZES_BYTES), max(SIZES_BYTES))
 ASKED = tuple((how, size) for how, size in probe_check.LONG if how == "numpy" or size in ENDS)
-"""All sizes by one means, and the smallest and largest by the others."""
+"""All sizes for one kind of allocation, and the smallest and largest size for the other kinds."""
 TOLERANCE = {"numpy": 0.05, "four threads": 0.05, "arrow": 0.15, "small objects": 0.10}
 
 
@@ -24,7 +24,8 @@ TOLERANCE = {"numpy": 0.05, "four threads": 0.05, "arrow": 0.15, "small objects"
 def test_known_allocations_are_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolate: str, asked: Sequence[tuple[str, int]]
 ) -> None:
-    # Without the fixture at_rest, because workers are disturbed less there.
+    # Replace the path of the plugin at_rest, which makes workers skip the allocation of 500 MB before known
+    # allocations.
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     launcher = Launcher(isolate=isolate, threads=None, preload=[])
     try:
@@ -33,7 +34,7 @@ def test_known_allocations_are_seen(
         launcher.close()
     assert len(answers) == len(asked)
     for answer in answers:
-        # Arrow's pool takes whole segments: at 1 MB its rounding is as large as the request.
+        # Arrow's pool allocates whole segments. At 1 MB, its rounding is as large as the request.
         slack = 1.3e6 if answer.how == "arrow" and answer.size_bytes <= 1e6 else 0.3e6
         allowed = TOLERANCE[answer.how] * answer.size_bytes + slack
         assert abs(answer.peak_private_bytes - answer.size_bytes) <= allowed, answer

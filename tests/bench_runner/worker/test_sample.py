@@ -1,4 +1,4 @@
-"""The order of events around the clock, seen from inside a worker: before it, in it and after it."""
+"""The order of events in a worker: before, during and after the measured time."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Order:
         self.seen.append((what, self._phase[0]))
 
     def spy(self, owner: Any, name: str) -> None:
-        """Record each call of `owner.name` under that name, and make it."""
+        """Record each call of `owner.name` under that name, and make the call."""
         real = getattr(owner, name)
 
         def noted(*arguments: Any, **named: Any) -> Any:
@@ -62,7 +62,7 @@ class Order:
 
 
 class SpyAdapter:
-    """A format that keeps tables in memory and records its calls; its files are empty."""
+    """A format that keeps tables in memory and records its calls. Its files are empty."""
 
     native = native_read = Native.ARROW
     losses = ()
@@ -158,8 +158,10 @@ def task(tmp_path: Path, dataset: StoredDataset) -> MeasureTask:
 
 @pytest.mark.rule(1)
 def test_the_life_of_a_save(order: Order, task: MeasureTask, phase: mmap.mmap) -> None:
-    """Primed small, the input in memory, the machine at rest, a clean slate, the reset; the sync after the clock (rules
-    1, 2, 3 and 6)."""
+    """A save is primed on few rows. Then the input is loaded, the machine comes to rest, and pools and the peak are
+    reset.
+
+    The sync follows the timed call (rules 1, 2, 3 and 6)."""
     (answer,) = worker.measure(task, phase)
     assert order.seen == [
         ("make", PHASE_PREPARE),
@@ -183,7 +185,7 @@ def test_the_life_of_a_save(order: Order, task: MeasureTask, phase: mmap.mmap) -
 
 
 def test_the_life_of_a_read(order: Order, task: MeasureTask, phase: mmap.mmap) -> None:
-    """Every page touched inside the clock; verified after it, and again without the files (rules 7 and 11)."""
+    """Touching every page is timed. Verification follows, once with the files and once without (rules 7 and 11)."""
     list(worker.measure(task, phase))
     order.seen.clear()
     phase[0] = PHASE_PREPARE
@@ -223,7 +225,7 @@ def test_a_server_runs_from_before_the_machine_comes_to_rest_until_behind_the_cl
 
 
 class Keeping(TabularFormat):
-    """Keeps its input in memory, as the kind that `native` names; it has no calls for operations."""
+    """A format that keeps its input in memory, in the type that `native` names. It offers no calls for operations."""
 
     format = "keeping"
     engine = "memory"
@@ -257,7 +259,9 @@ class Keeping(TabularFormat):
 def test_without_a_call_for_it_columns_are_selected_from_everything(
     native: Native, kind: str, task: MeasureTask, phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The right ones, in the order requested, whatever the engine returns; the answer is marked."""
+    """The right columns are selected, in the requested order, whatever the engine returns. The answer is marked as a
+    fallback.
+    """
     adapter = Keeping(native)
     monkeypatch.setattr(prepared, "loaded_adapter", lambda task: adapter)
     results: list[Any] = []
@@ -281,7 +285,7 @@ def test_without_a_call_for_it_columns_are_selected_from_everything(
 
 @dataclass(frozen=True)
 class Count(Operation):
-    """Return the number of rows: all that a new reading operation has to define."""
+    """Return the number of rows. A new reading operation has to define nothing else."""
 
     name: ClassVar[str] = "count"
     meaning: ClassVar[str] = "count the rows"
@@ -303,7 +307,7 @@ class Count(Operation):
 def test_a_new_operation_is_a_class_and_a_row(
     off: int, order: Order, task: MeasureTask, phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is planned, measured and verified without being named anywhere else."""
+    """The operation is planned, measured and verified although no other code names it."""
     monkeypatch.setitem(OPERATIONS, "count", Count)  # type: ignore[arg-type]
     monkeypatch.setattr(Count, "right", off)
     chain, *_ = make_plan([SUITES["tabular"]], Request(rows=10, target="arrow", operations=("count",))).chains
@@ -331,7 +335,7 @@ def test_a_table_smaller_than_the_primer_is_primed_whole(order: Order, task: Mea
 def test_a_result_that_is_another_the_second_time_is_a_mismatch(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, dataset: StoredDataset
 ) -> None:
-    """Even if both comparisons pass, but with different losses (rule 11)."""
+    """The results must be equal even if both comparisons pass with different losses (rule 11)."""
     answers = [(), ("rounded",)]
     monkeypatch.setitem(verification.COMPARISONS, "tables", lambda *arguments: answers.pop(0))
     order = Order(monkeypatch, mmap.mmap(-1, mmap.PAGESIZE))
@@ -345,7 +349,7 @@ def test_a_result_that_is_another_the_second_time_is_a_mismatch(
 
 @pytest.mark.parametrize("threads", [None, 1])
 def test_an_adapter_is_told_how_many_threads_it_has(threads: int | None) -> None:
-    """Some libraries take it as an argument of each call, not from the environment."""
+    """Some libraries take the number of threads as an argument of each call, not from the environment."""
     task = ImportTask(
         variant="feather[engine=pyarrow,codec=none]",
         threads=threads,
@@ -369,7 +373,7 @@ def test_a_file_without_the_codec_of_its_variant_is_a_mismatch(
 
 @pytest.mark.rule(3)
 def test_a_clean_slate_empties_every_pool(monkeypatch: pytest.MonkeyPatch) -> None:
-    """First the collector, then pools, then the C library's heap (rule 3)."""
+    """First the garbage collector runs, then pools are emptied, then the C library's heap is trimmed (rule 3)."""
     done: list[str] = []
 
     class Pool:
@@ -405,7 +409,7 @@ def test_containers_are_counted_and_many_of_them_collect() -> None:
 def test_objects_made_while_priming_decide_whether_all_garbage_is_collected(
     many: bool, order: Order, task: MeasureTask, phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With enough objects for each row to cause a full collection inside the clock, or next to none."""
+    """Priming makes enough objects per row to cause a full collection in the timed call, or hardly any objects."""
     collected: list[bool] = []
     kept: list[object] = []
     monkeypatch.setattr(prepared, "clean_slate", lambda thorough: collected.append(thorough))
@@ -425,7 +429,7 @@ def test_objects_made_while_priming_decide_whether_all_garbage_is_collected(
 def test_an_unexpected_full_collection_is_reported(
     thorough: bool, told: bool, order: Order, task: MeasureTask, phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a forked worker it would copy pages of the forkserver, inside the clock."""
+    """In a forked worker, a full collection in the timed call would copy pages of the forkserver."""
     monkeypatch.setattr(prepared, "may_collect", lambda containers: False)
     monkeypatch.setattr(SpyAdapter, "save", lambda self, held, location: (location.touch(), gc.collect()))
     (answer,) = worker.measure(replace(task, thorough=thorough), phase)
@@ -446,7 +450,7 @@ def test_every_pool_of_arrow_is_known() -> None:
 def test_nothing_of_the_data_set_is_read_inside_the_clock(
     operation: str, order: Order, task: MeasureTask, phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Inputs and the right answer are read before the clock and after it."""
+    """Inputs are read before the timed call, and the right answer before or after it."""
     list(worker.measure(task, phase))
     phases = []
     whole = OperationContext.table
@@ -465,8 +469,9 @@ def test_nothing_of_the_data_set_is_read_inside_the_clock(
 def test_of_large_answers_one_is_held_at_a_time(
     large: bool, task: MeasureTask, phase: mmap.mmap, cache_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first one is verified and dropped before the clock, and the machine comes to rest again: two of them may
-    exceed the memory made ready."""
+    """The first result is verified and dropped before the timed call. Then the machine has to come to rest again.
+
+    Two large results together may exceed the memory that was made ready."""
     queries = prepare(resolve("snowset", {"block_rows": "500"}, rows=5_000), cache_folder)
     variant = "parquet[engine=near-storage,codec=snappy,reader=ranges,row_group_rows=500]"
     task = replace(

@@ -1,4 +1,4 @@
-"""Rest before every sample, proven by a control (rule 1)."""
+"""The machine is idle before every sample, which a control measurement proves (rule 1)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bench_runner.worker.settle import ALWAYS, Control, Readiness, Settler
 
 
 class ScriptedSettler(Settler):
-    """Has scripted controls instead of measured ones."""
+    """A settler whose control measurements are scripted."""
 
     def __init__(self, folder: Path, controls: list[Control], readiness: Readiness = ALWAYS) -> None:
         super().__init__(folder, readiness=readiness)
@@ -77,7 +77,7 @@ def test_a_slow_control_is_cured_by_touching_more_memory(tmp_path: Path, touched
 
 
 def test_writing_and_memory_are_each_held_against_their_own_best(tmp_path: Path, touched: list[int]) -> None:
-    """On most machines a write takes several times as long as touching the same amount of memory."""
+    """On most machines, writing takes several times as long as touching the same amount of memory."""
     best = Control(1_000, 100)
     settler = ScriptedSettler(tmp_path, [best, Control(1_000, 160), best])
     settler.learn(best)
@@ -175,7 +175,9 @@ def test_a_control_that_cannot_be_written_names_its_file(tmp_path: Path) -> None
 
 @pytest.mark.rule(1)
 def test_the_control_copies_from_the_beginning_of_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the last bytes before one, both halves take two to four times as long, and a whole cell is left out."""
+    """If the copy began in the last bytes of a page, both halves would take two to four times as long, and a whole cell
+    would not be counted.
+    """
     sources: list[int] = []
     fresh = linux.anonymous_memory
 
@@ -214,7 +216,7 @@ def test_whether_the_host_takes_memory_back_is_examined(
     assert found.touches is gains
     assert why in found.why
     assert touches_ms == []
-    # If the first touch shows it already, nothing waits.
+    # If the first touch already shows the effect, the test of the effect does not wait.
     assert len(waited) == ("the first time" not in why)
 
 
@@ -238,11 +240,11 @@ def test_no_more_is_examined_than_a_container_leaves(tmp_path: Path, touched: li
 @pytest.mark.parametrize(
     ("keeps_bytes", "need_bytes", "most_bytes"),
     [
-        # Growth ends when it is enough: 900 MB, 1.35 GB, 2.025 GB.
+        # The memory grows from 900 MB to 1.35 GB and 2.025 GB, which is enough.
         (10**10, 800_000_000, 900_000_000),
         (10**10, 1_000_000_000, 1_350_000_000),
         (10**10, 1_500_000_000, 2_025_000_000),
-        # Of 4.1 GB that may be used, half may be touched.
+        # Half of the 4.1 GB of usable memory may be touched.
         (10**10, 3_000_000_000, 2_025_000_000),
         (1_400_000_000, 3_000_000_000, 1_350_000_000),
         (1_000_000_000, 3_000_000_000, 900_000_000),
@@ -252,7 +254,7 @@ def test_no_more_is_examined_than_a_container_leaves(tmp_path: Path, touched: li
 def test_more_memory_is_made_ready_where_a_sample_needs_it_and_it_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keeps_bytes: int, need_bytes: int, most_bytes: int
 ) -> None:
-    """Simulates a host that gives 1 GB a second, and takes back memory beyond `keeps_bytes` at once."""
+    """The simulated host gives 1 GB a second, and takes back memory beyond `keeps_bytes` at once."""
     held_bytes, clock_ns, touches = 0, 0, 0
 
     def touch(size_bytes: int) -> None:
@@ -285,7 +287,7 @@ def test_where_nothing_is_gained_nothing_is_touched(tmp_path: Path, touched: lis
 @pytest.mark.parametrize("slow", [SLOW_MEMORY, SLOW_WRITE])
 @pytest.mark.rule(1)
 def test_a_slow_control_that_touching_cures_is_remembered(tmp_path: Path, touched: list[int], slow: Control) -> None:
-    """Simulates a machine that was found to keep its memory, but takes it back."""
+    """The simulated machine was found to keep its memory, but then takes memory back."""
     settler = ScriptedSettler(tmp_path, [slow, GOOD, GOOD], NEVER)
     settler.learn(GOOD)
     rest = settler.settle(NEED_BYTES)

@@ -1,4 +1,4 @@
-"""Joined answers are those of the calls, each compared with its request."""
+"""Joined answers equal the answers of the single calls. Each answer is compared with its request."""
 
 from __future__ import annotations
 

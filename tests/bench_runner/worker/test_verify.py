@@ -1,4 +1,4 @@
-"""Every planted fault is found, also inside a lossy column; what is equal by method rule 11 passes."""
+"""Every planted fault is found, also in a lossy column. Values that are equal by method rule 11 pass."""
 
 import datetime as dt
 from decimal import Decimal
@@ -219,7 +219,7 @@ def one_column(arrow_type: pa.DataType, *values: Any) -> pa.Table:
 
 
 def outcome_of_objects(stored: pa.Table, *values: Any) -> str:
-    """Return the outcome when a column of objects came back with these values."""
+    """Return the outcome of verification for a column of objects that was read back with these values."""
     targets.apply_strings(PANDAS)
     column = np.empty(len(values), dtype=object)
     column[:] = values
@@ -294,7 +294,7 @@ NESTED_TYPES = [
 
 
 def nested_value(arrow_type: pa.DataType, number: float) -> Any:
-    """Return a value of this type that contains the number once."""
+    """Return a value of this type that contains the given number once."""
     if pa.types.is_map(arrow_type):
         return [("k", number)]
     if pa.types.is_struct(arrow_type):
@@ -532,7 +532,7 @@ def test_rows_are_held_against_what_was_stored_in_the_order_asked() -> None:
 
 
 def test_a_loss_of_the_whole_column_is_seen_in_rows_that_would_not_show_it() -> None:
-    """A reader that converts integers with a null to floats does so for rows without one."""
+    """A reader that converts integers to floats because of one null also converts the values of rows without nulls."""
     stored = pa.table({"i": [1, None, 3]})
     rows = np.array([2, 0])
     losses = [_loss(_as_floats_with_nulls)]

@@ -1,4 +1,4 @@
-"""JSON documents: all rows of a table as one array of objects, by Python's own json."""
+"""JSON documents: all rows of a table as one array of objects, written with Python's json module."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from formats.shared import text_losses as text
 
 
 class JsonDocument(TabularFormat):
-    """json.dump and json.load of a list of rows."""
+    """Uses json.dump and json.load on a list of rows."""
 
     format = "json-document"
     engine = "json"
@@ -32,7 +32,7 @@ class JsonDocument(TabularFormat):
 
     @property
     def known_faults(self) -> Mapping[str, str]:
-        """Faults seen with every version."""
+        """Faults that every version of the library has."""
         return {"map": "maps come back as structs that have every key of the column"}
 
     def load_library(self) -> None:
@@ -42,7 +42,7 @@ class JsonDocument(TabularFormat):
         self._json = json
 
     def save(self, table: Records, location: Path) -> None:
-        """Write all rows; json raises an error for values that JSON has no notation for."""
+        """Write all rows. json raises an error for values that have no JSON notation."""
         with location.open("w") as file:
             self._json.dump(list(table.rows), file)
 

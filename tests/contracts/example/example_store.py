@@ -1,4 +1,4 @@
-"""dbm: documents as JSON under the JSON of their keys, in a file of Python's dbm module."""
+"""dbm: a file of Python's dbm module. The keys and values are the documents' keys and the documents, both as JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from document_stores.shared.json_losses import JSON_TEXT
 
 
 class DbmStore(DocumentStoreAdapter):
-    """dbm.dumb: a file of values, and an index in a text file."""
+    """Uses dbm.dumb: a file of values, and an index in a text file."""
 
     format = "dbm-documents"
     engine = "dbm"
@@ -36,7 +36,10 @@ class DbmStore(DocumentStoreAdapter):
     losses = JSON_TEXT
 
     def load_library(self) -> None:
-        """Import dbm and the encoding of its index, which Python would otherwise load with the first file."""
+        """Import dbm and the text encoding of its index.
+
+        Python would otherwise load the encoding with the first file.
+        """
         import codecs
         import dbm.dumb
 
@@ -82,7 +85,7 @@ class DbmHandle(DocumentHandle):
             yield [document if paths is None else parts(document, paths)]
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """Look the keys up in the index."""
+        """Look up the keys in the index."""
         found = {
             key: self._file.get(document_encoding.encoded([{"key": key}])) for key in document_encoding.possible(keys)
         }

@@ -1,9 +1,10 @@
-"""Treat the machine as at rest in processes that tests start: small controls, and no waiting for writes of others.
+"""Treat the machine as idle in processes that tests start: controls are small, and writes of other processes are
+ignored.
 
-Workers also skip the allocation of 500 MB before each known allocation, except in the test of the memory probe.
+Workers also allocate much less memory to disturb the probe before known allocations, except in the probe's own test.
 
-Python imports this module at startup, because conftest.py puts the folder on its path. Waiting for rest has separate
-tests; all other tests would wait several times.
+Python imports this module at startup, because conftest.py puts its folder on the path. Waiting for an idle machine has
+separate tests. Without this module, all other tests would wait several times.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ def _controls_are_small() -> None:
     from bench_runner.worker import settle
 
     settle.CONTROL_BYTES = 1 << 20
-    # Small controls are easily disturbed. Controls that a test makes slow exceed this factor by far.
+    # Small controls are easily disturbed, so the factor is high. Controls that a test slows down on purpose exceed it
+    # by far.
     settle.SLOW_FACTOR = 1_000
     settle.Settler._write_back = lambda self: True  # type: ignore[method-assign]
 
@@ -24,7 +26,7 @@ def _probes_are_disturbed_little() -> None:
     from bench_runner.worker import memory_probe
 
     memory_probe.DISTURBANCE_BYTES = 20 * 10**6
-    # Early enough, because the modules that use all sizes have not been imported yet.
+    # The setting takes effect, because the modules that use the list of sizes have not been imported yet.
     memory_probe.SIZES_BYTES = (10**6, 10**7)
 
 

@@ -1,6 +1,7 @@
-"""A fourth kind of data, graphs, in a single module: the kind, a format, a data set and a suite.
+"""A fourth kind of data, graphs, defined in a single module: the kind, a format, a data set and a suite.
 
-The format `graph-npz` is also listed among those of tables, because workers import the module when they look it up.
+The format `graph-npz` is also registered as a format of tables, because looking it up there makes workers import this
+module.
 """
 
 from __future__ import annotations

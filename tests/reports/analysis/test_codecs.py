@@ -1,4 +1,4 @@
-"""Effects of a codec: pairs by round, the Pareto frontier, the break-even bandwidth."""
+"""Effects of a codec: pairs within rounds, the Pareto frontier, and the break-even bandwidth."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ MS, MB = 1_000_000, 1_000_000
 def samples(
     variant: str, save_ms: float, read_ms: float, size_mb: float, *, rounds: int = 5, dataset: str = "webface"
 ) -> Iterator[Sample]:
-    """Return the rounds of one chain, each 10 ms slower than the one before, as on a slowing machine."""
+    """Return the samples of one chain, one per round. Each takes 10 ms longer than the one before, as if the machine
+    slowed.
+    """
     conditions = Conditions(track="codecs", target="arrow" if variant == RAW_IO else "pandas")
     for number in range(1, rounds + 1):
         base = make_sample(suite="compression", dataset=dataset, variant=variant, conditions=conditions, round=number)
@@ -74,7 +76,7 @@ def four() -> list[list[Sample]]:
 
 
 def test_differences_are_taken_within_rounds(four: list[list[Sample]]) -> None:
-    """Rounds differ by 10 ms from one to the next, but the difference within each round is constant."""
+    """Successive rounds differ by 10 ms, but the difference within each round is constant."""
     effects = {effect.row.variant: effect for effect in codec_effects(table_of(*four))}
     zstd, lz4 = effects[ZSTD], effects[LZ4]
     assert zstd.codec == "zstd 1"
@@ -174,7 +176,7 @@ def test_the_pdf_has_a_page_on_codecs(four: list[list[Sample]]) -> None:
 
 
 def thesis_run(rounds: int = 5) -> Run:
-    """Return a run with the thesis's own figures."""
+    """Return a run with the figures of the thesis."""
     theirs = thesis_figures()
     groups = []
     for name in NAMES:

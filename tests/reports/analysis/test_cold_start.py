@@ -1,4 +1,4 @@
-"""Cold starts: medians, order, and missing values."""
+"""Cold starts: medians, their order, and missing values."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_what_is_not_counted_is_left_out() -> None:
 
 
 def test_of_both_conditions_of_threads_the_libraries_own_is_shown() -> None:
-    """A median over both conditions would be the cost under neither."""
+    """A median over both thread conditions would be the cost under neither condition."""
     run = run_of((PARQUET, "save", 2_000_000, 0), (PARQUET, "save", 8_000_000, 0))
     own, single = run.samples
     single = changed(single, conditions=changed(single.conditions, threads="1"))

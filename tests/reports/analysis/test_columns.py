@@ -1,4 +1,4 @@
-"""Columns are found by operation and role, in a fixed order."""
+"""Columns are found by operation and role, and have a fixed order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Two runs: planted changes are found, noise and drift are not, and what cannot be compared is refused."""
+"""Comparing two runs: planted changes are found, noise and drift are not reported, and incomparable runs are
+rejected.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def run(seed: int, change: Callable[[Sample], Sample] = lambda sample: sample, *
 
 
 def slower(factor: float, *, variant: str = PARQUET, operation: str = "read", figure: str = "wall_ns"):  # type: ignore[no-untyped-def]
-    """Multiply one figure of one variant on eq, as a slower library would."""
+    """Multiply one figure of one variant on eq, as if a library had become slower."""
 
     def change(sample: Sample) -> Sample:
         if (sample.variant, sample.operation, sample.dataset) != (variant, operation, "eq") or sample.failure:
@@ -87,7 +89,7 @@ def test_memory_and_size_are_compared_too(figure: str) -> None:
     ("shift", "ratio", "drift", "verdict"),
     [
         (Shift(1.5, 1.3, 1.7), 1.25, 1.2, ChangeVerdict.WORSE),
-        # Surely slower than before, and not surely by more than all others are.
+        # The variant is surely slower than before, but not surely by more than the drift of all other variants.
         (Shift(1.5, 1.1, 1.7), 1.25, 1.2, ChangeVerdict.SAME),
         (Shift(0.6, 0.5, 0.7), 0.75, 0.8, ChangeVerdict.BETTER),
         (Shift(0.6, 0.5, 0.9), 0.75, 0.8, ChangeVerdict.SAME),
@@ -101,7 +103,7 @@ def test_a_change_must_be_significant_without_the_drift(
 
 
 def test_memory_below_the_probes_resolution_is_not_a_change() -> None:
-    """Both are under three times the probe's error of 1.5 MB."""
+    """Both peaks of the first comparison are under three times the probe's error of 1.5 MB."""
 
     def peak(value: int) -> Callable[[Sample], Sample]:
         def change(sample: Sample) -> Sample:
@@ -116,13 +118,13 @@ def test_memory_below_the_probes_resolution_is_not_a_change() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
-        # One step of an allocator, in each round of a run.
+        # In each round of the second run, the peak is higher by one step of an allocator.
         ([10_790_000] * 7, [11_840_000] * 7, False),
         ([10_790_000] * 7, [13_100_000] * 7, True),
-        # A peak that the sampling missed altogether, in a run that did not record its probe's error.
+        # The sampling missed the peak altogether, in a run that did not record its probe's error.
         ([10_790_000] * 7, [0] * 7, False),
         ([0] * 6 + [10_790_000], [10_790_000] * 7, False),
-        # The rounds of a run differ by more than the two runs do.
+        # The rounds within a run differ by more than the two runs do.
         ([40e6, 41e6, 43e6, 44e6, 45e6, 46e6, 46e6], [46e6, 46e6, 47e6, 47e6, 48e6, 48e6, 49e6], False),
         ([40e6, 41e6, 43e6, 44e6, 45e6, 46e6, 46e6], [56e6, 56e6, 57e6, 57e6, 58e6, 58e6, 59e6], True),
     ],
@@ -166,7 +168,7 @@ def test_a_change_below_the_users_limit_is_ignored() -> None:
 
 
 def times(factor: Callable[[Sample], float]) -> Callable[[Sample], Sample]:
-    """Each time is multiplied by what its sample is given."""
+    """Multiply the time of each sample by its factor."""
 
     def change(sample: Sample) -> Sample:
         if "wall_ns" not in sample.figures:
@@ -178,19 +180,19 @@ def times(factor: Callable[[Sample], float]) -> Callable[[Sample], Sample]:
 
 
 def chance(seed: object, sample: Sample) -> random.Random:
-    """Return the same source for all samples of a cell, unless the seed includes the round."""
+    """Return a random source that is the same for all samples of a cell, unless the seed includes the round."""
     return random.Random(f"{seed}{sample.variant}{sample.dataset}{sample.operation}")
 
 
 def moved(seed: int, deviation: float, operations: Sequence[str] = ("read", "save")) -> Callable[[Sample], Sample]:
-    """Move each cell of some operations by its own factor, as happens between two runs of equal code."""
+    """Multiply each cell of some operations by a separate factor, as happens between two runs of the same code."""
     return times(
         lambda sample: math.exp(chance(seed, sample).gauss(0, deviation)) if sample.operation in operations else 1.0
     )
 
 
 def restless(deviation: float) -> Callable[[Sample], Sample]:
-    """Make every sample slower or faster by chance, as on a busy machine."""
+    """Make every sample slower or faster at random, as on a busy machine."""
     return times(lambda sample: math.exp(chance(sample.round, sample).gauss(0, deviation)))
 
 
@@ -206,20 +208,22 @@ def test_runs_that_differ_from_cell_to_cell_are_noise() -> None:
 
 
 def test_equal_runs_seldom_show_a_change() -> None:
-    """One pair in twenty, whatever the noise and the number of cells."""
+    """At most one pair of runs in twenty may show a change, whatever the noise and the number of cells."""
     pairs = [compare(run(seed, moved(seed, 0.08)), run(seed + 100, moved(seed + 100, 0.08))) for seed in range(40)]
     assert sum(bool(pair.regressions or pair.improvements) for pair in pairs) <= 4
 
 
 def test_cells_that_happen_to_agree_do_not_hide_how_far_rounds_differ() -> None:
-    """Two runs with identical figures: their cells have no spread, which does not predict the next run."""
+    """The two runs have identical figures, so their cells have no spread. This does not predict the spread of the next
+    run.
+    """
     calm, busy = (compare(run(1, restless(noise)), run(1, restless(noise))) for noise in (0.02, 0.2))
     assert all(drift.noise > 0.2 for drift in busy.drifts)
     assert all(drift.noise < 0.1 for drift in calm.drifts)
 
 
 def test_operations_share_their_noise() -> None:
-    """If saves differ between the runs, reads are as uncertain, even if few of them differ."""
+    """If saves differ between the runs, reads are considered as uncertain, even if only few of them differ."""
     found = compare(run(1, moved(1, 0.15, ("save",))), run(2, moved(2, 0.15, ("save",))))
     first, second = (drift.noise for drift in found.drifts)
     assert first == pytest.approx(second, rel=0.5)
@@ -332,7 +336,7 @@ def test_the_shift_of_two_samples_is_the_median_of_all_ratios() -> None:
 
 
 def test_the_interval_of_a_shift_covers_the_truth() -> None:
-    """2,000 pairs of skewed samples of 7: at least 95 % of the intervals hold the true ratio of 1.1."""
+    """2,000 pairs of skewed samples of 7 values: at least 95 % of the intervals must contain the true ratio of 1.1."""
     source = random.Random(5)
     held = 0
     for _ in range(2_000):
@@ -351,7 +355,7 @@ def test_the_interval_of_a_shift_covers_the_truth() -> None:
     [(5, 5, 2), (7, 7, 8), (20, 20, 127), (10, 60, 183), (51, 51, 1_007), (60, 60, 1_426)],
 )
 def test_the_interval_of_a_shift_ends_at_the_tabled_critical_values(after: int, before: int, outside: int) -> None:
-    """Mann and Whitney's of two sides and 5 %; those beyond 20 by counting all orders, as is done up to 50 and 50."""
+    """The tabled values are Mann and Whitney's, two-sided at 5 %. `shift_ratio` counts all orders, up to 50 and 50."""
     late, early = [1 + place / 1_000 for place in range(after)], [1 + place / 7_919 for place in range(before)]
     ratios = sorted(one / other for one in late for other in early)
     assert shift_ratio(late, early) == Shift(statistics.median(ratios), ratios[outside], ratios[-1 - outside])

@@ -1,4 +1,4 @@
-"""The suite engines separates format and call, from paired rounds, never from a mean over formats."""
+"""The suite engines separates the effects of format and call. It uses paired rounds, never a mean over formats."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ TIMES_MS: Mapping[str, tuple[int, int]] = {
     "feather[engine=pandas,codec=none]": (30, 10),
     "orc[engine=pyarrow,codec=none]": (60, 50),
 }
-"""Return samples of save and read for each call."""
+"""Variant -> milliseconds of save and read."""
 
 
 def run_of(times_ms: Mapping[str, tuple[int, int]] = TIMES_MS, rounds: int = 7, **conditions: str) -> Run:
     samples: list[Sample] = []
     for number in range(1, rounds + 1):
-        slower = 1 + number / 10  # slows down whole rounds, which cancels out
+        slower = 1 + number / 10  # A factor that slows down a whole round cancels out.
         for variant, (save_ms, read_ms) in {**times_ms, "raw-io": (5, 5)}.items():
             for operation, time_ms in (("save", save_ms), ("read", read_ms)):
                 target = "arrow" if variant == "raw-io" else "pandas"
@@ -81,7 +81,7 @@ def test_with_few_counted_calls_no_fastest_is_named() -> None:
 
 
 def test_ratios_are_paired_by_round() -> None:
-    """Rounds differ by half, but the ratio within each is the same."""
+    """Rounds differ by half, but the ratio within each round is the same."""
     csv = next(calls for calls in calls_of(table_of(), READ_TIME) if calls.format == "csv")
     assert csv.by_call is not None
     assert csv.by_call.low == pytest.approx(20)

@@ -1,4 +1,4 @@
-"""Tables of a run in progress show what is known so far, equal the final ones at the end, and are updated quickly."""
+"""Tables of a run in progress show what is known so far, are updated quickly, and equal the final tables at the end."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def fed(run: Run, most: int | None = None) -> SoFar:
 
 
 def seen(table: Table) -> list[tuple[str, str, dict[str, CellSummary]]]:
-    """Return everything a table shows of its rows, except multiples of raw I/O, which live tables do not show."""
+    """Return all that a table shows for its rows, except multiples of raw I/O, which live tables do not show."""
     return [
         (row.variant, row.label, {name: replace(cell, raw_io_multiple=None) for name, cell in row.cells.items()})
         for row in table.rows
@@ -107,7 +107,7 @@ def test_of_the_pilot_round_only_reasons_are_shown_and_they_are_about_all_rows()
 
 
 def test_a_save_counts_when_a_later_part_of_the_run_has_read_it() -> None:
-    """A run stopped between the two samples, and resumed."""
+    """The run was stopped between the two samples, and then resumed."""
     run = one_table()
     save, read = next(execution for execution in executions(run) if execution[0].variant.startswith("parquet"))
     running = fed(run, most=0)

@@ -1,4 +1,4 @@
-"""Remarks on a run: reused facts with their date, and where its time went."""
+"""Remarks on a run: facts reused from earlier runs with their date, and how the run spent its time."""
 
 from __future__ import annotations
 

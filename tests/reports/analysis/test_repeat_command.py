@@ -1,4 +1,4 @@
-"""The command next to a figure measures that variant again: each is parsed and planned."""
+"""The command shown next to a figure measures that variant again. Each command is parsed and planned."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def chains(suite: str) -> list[Chain]:
     variants = {chain.variant for chain in everything if not chain.is_raw_io}
     one = min(variants)
     chosen = [chain for chain in everything if not chain.is_raw_io and (chain.dataset == first or chain.variant == one)]
-    # Operations that the data refuse appear separately.
+    # The plan lists operations that the data set cannot support as separate chains.
     return list({(chain.dataset, chain.variant, chain.conditions): chain for chain in reversed(chosen)}.values())
 
 
@@ -82,7 +82,7 @@ def test_every_variant_and_every_data_set_is_planned_again_alone(suite: str, sub
             run, table = table_of(chain)
             plan, options = plan_of(repeating_command(run, table, table.rows[0]))
             found = [*plan.chains, *(each.chain for each in plan.excluded)]
-            # Operations that the data refuse appear separately.
+            # The plan lists operations that the data set cannot support as separate chains.
             assert {(each.dataset, each.variant, each.conditions) for each in found if not each.is_raw_io} == {
                 (chain.dataset, chain.variant, chain.conditions)
             }

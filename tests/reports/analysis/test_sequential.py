@@ -1,4 +1,4 @@
-"""The rule that ends cells early: it finds a planted 10 %, names hardly anything else, and saves rounds."""
+"""The rule that ends cells early finds a planted change of 10 %, reports hardly any other change, and saves rounds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_no_cell_is_unchanged_before_forty_rounds_and_the_last_round_decides() -
 
 @pytest.mark.slow
 def test_a_planted_tenth_is_found_and_hardly_anything_else() -> None:
-    """12 cells a pair, one of them 10 % slower; 14 % of noise, and one sample in twenty slow."""
+    """Each pair of runs has 12 cells, one of them 10 % slower. The noise is 14 %, and one sample in twenty is slow."""
     source = random.Random(3)
     pairs = 250
     found = false = rounds = 0

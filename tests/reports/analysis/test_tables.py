@@ -1,4 +1,4 @@
-"""Tables: fidelity, enough rounds for a verdict, and times too short for the clock."""
+"""Tables: fidelity, whether there are enough rounds for a verdict, and times too short for the clock."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def test_what_was_stopped_is_named_where_the_rest_was_measured() -> None:
     repeated = Failure(kind="refused", reason=f"q2 was not asked: {REFUSED.reason}")
     assert told({REFUSED: ("ask[query=q1]",), repeated: ("ask[query=q2]",)}, measured=True) == "ask refused"
     assert told({REFUSED: ("save", "read")}, measured=False) == "refused"
-    # On a busy machine the others may not be counted, but only this one was refused.
+    # On a busy machine the other operations may not be counted, but only this operation was refused.
     assert told({REFUSED: ("project[columns=4]",)}, measured=False, besides=("save", "read")) == "project refused"
     assert told({}, measured=False, besides=("save", "read")) == "-"
     assert told({}, measured=True) == "-"

@@ -1,4 +1,4 @@
-"""The PDF's charts are the site's, and their bars end in the right place."""
+"""The PDF has the same charts as the site, and their bars end at the right positions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUICK, SLOW = "feather[engine=pyarrow,codec=none]", "csv[engine=pandas]"
 
 
 def table_of(*samples: Sample, **info: object) -> tuple[Table, Figure]:
-    """Return a table, and the first page of its charts."""
+    """Return a table, and the first page of charts for it."""
     run = replace(make_run(datasets=()), samples=samples, info=RunInfo(), fidelity=())
     run = with_info(run, **info)
     (table,) = tables(run)
@@ -29,7 +29,7 @@ def table_of(*samples: Sample, **info: object) -> tuple[Table, Figure]:
 
 
 def ends(figure: Figure, title: str) -> list[float]:
-    """Return the ends of a chart's bars, from the top, as shares of its width."""
+    """Return the ends of a chart's bars from top to bottom, as shares of the chart's width."""
     (axes,) = (each for each in figure.axes if each.get_title(loc="left").startswith(title))
     bars = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
     return [(bar.get_x() + bar.get_width()) / axes.get_xlim()[1] for bar in bars]
@@ -55,7 +55,7 @@ def test_memory_too_small_for_the_probe_has_a_bar_up_to_its_limit() -> None:
 
 
 def test_rows_have_the_same_order_in_every_chart_of_a_page() -> None:
-    """Labels are only next to the left chart, even if one chart has no figure."""
+    """Only the left chart has labels, so all charts need the same order of rows, even if a chart lacks a figure."""
     figures = {"wall_ns": 10**6, "peak_private_bytes": 8 * 10**6}
     samples = [make_sample(variant=QUICK, figures={"wall_ns": 5 * 10**5}), make_sample(variant=SLOW, figures=figures)]
     _, figure = table_of(*samples)

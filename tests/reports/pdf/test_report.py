@@ -1,4 +1,4 @@
-"""Pages of the PDF report, and the text they must contain."""
+"""Pages of the PDF report, and the text that they must contain."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _pages(run: Run, folder: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Return the text of a report of two tables, made once because drawing takes a second or two."""
+    """Return the text of a report of two tables. It is made only once, because drawing takes a second or two."""
     return _pages(make_run(datasets=("eq", "core"), tracks=("plain",)), tmp_path_factory.mktemp("pdf"))
 
 

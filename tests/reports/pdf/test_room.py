@@ -1,4 +1,4 @@
-"""Texts on the PDF's pages do not overlap or leave the page, however long names are."""
+"""Texts on the PDF's pages neither overlap nor leave the page, however long names are."""
 
 from __future__ import annotations
 
@@ -34,19 +34,22 @@ LONG = "V1 (rows), footers parsed, groups of 550, loopback at 1,000 Mbit/s"
 
 
 def boxes(figure: Figure) -> Iterator[tuple[str, Bbox]]:
-    """Return the positions of a page's texts, except along axes, where some are outside the visible part."""
+    """Return the positions of a page's texts.
+
+    Labels of axes are excluded, because some are outside the visible part.
+    """
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     ticks = [tick for axes in figure.axes for each in (axes.xaxis, axes.yaxis) for tick in each.get_major_ticks()]
     along = {label for tick in ticks for label in (tick.label1, tick.label2)}
     for text in figure.findobj(Text):
         if isinstance(text, Text) and text.get_text().strip() and text not in along:
-            # The letters of an annotation alone, without its connecting line.
+            # The bounding box of an annotation's text, without its connecting line.
             yield text.get_text(), Text.get_window_extent(text, canvas.get_renderer())
 
 
 def crowded(figures: Iterable[Figure]) -> list[tuple[str, ...]]:
-    """Return texts that overlap another one or leave the page."""
+    """Return the texts that overlap another text or leave the page."""
     found: list[tuple[str, ...]] = []
     for figure in figures:
         placed = list(boxes(figure))

@@ -1,4 +1,4 @@
-"""The interactive site as files: content of its pages, links, and escaping of untrusted text."""
+"""The interactive site as files: the content of its pages, links, and the escaping of untrusted text."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ def data_of(page: Path) -> Any:
 
 
 def small_one(folder: Path, name: str = "run-1", **told: Any) -> Run:
-    """Return a stored run of few variants, for tests that write their own sites."""
+    """Return a stored run of few variants, for tests that write a separate site."""
     run = make_run(datasets=("eq", "core"), rounds=5, info={"id": name}, **told)
     return read_run(write_run(of_few(run), folder / name))
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Return a run with two data sets and two tracks, as read from a folder."""
+    """Return a run with two data sets and two tracks, read from a folder."""
     made = make_run(datasets=("eq", "core"), rounds=5, info={"id": "run-1"})
     return read_run(write_run(made, tmp_path_factory.mktemp("runs") / "run-1"))
 

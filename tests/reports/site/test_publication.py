@@ -35,7 +35,7 @@ def links(page: Path) -> list[str]:
 
 
 def index_links(site: Path) -> list[str]:
-    """Return the links of the index of stored runs, except the one back."""
+    """Return the links of the index of stored runs, except the link back to the start."""
     return [link for link in links(site / "runs" / "index.html") if link != "../index.html"]
 
 
@@ -136,7 +136,7 @@ def test_runs_of_other_machines_are_not_compared(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("threads", "compared"), [("default", True), ("1", False)])
 def test_threads_that_are_left_to_the_suite_are_the_same_question(threads: str, compared: bool, tmp_path: Path) -> None:
-    """Older runs have their threads in the request; newer ones may leave them to the suite."""
+    """Older runs have the threads in their request. Newer runs may leave the threads to the suite."""
     write_run(run_of(1, request={"rows": None, "threads": "default"}), tmp_path / "runs" / "a")
     later = run_of(2, request={"rows": None, "threads": None})
     samples = tuple(changed(sample, conditions=changed(sample.conditions, threads=threads)) for sample in later.samples)

@@ -1,4 +1,4 @@
-"""Published claims compared with a run: which hold, which do not, which cannot be tested, and why."""
+"""Published claims compared with a run: which claims hold, which do not, which cannot be tested, and the reasons."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ ONE, TEN = "take[rows=1,handle=kept]", "take[rows=10,handle=kept]"
 
 
 def run_of(times_ms: Mapping[tuple[str, str, str], float], *, rounds: int = 7, **told: Any) -> Run:
-    """Return a run with these times by (operation, variant, data set), a little longer in each round; `told` applies to
-    all samples."""
+    """Return a run with these times by (operation, variant, data set). Times grow slightly from round to round.
+
+    `told` applies to all samples."""
 
     def samples() -> Iterator[Sample]:
         for number in range(1, rounds + 1):
@@ -37,7 +38,7 @@ def run_of(times_ms: Mapping[tuple[str, str, str], float], *, rounds: int = 7, *
 
 
 def both(one: Run, other: Run) -> Run:
-    """Return the samples of two runs as those of one, the first one's first."""
+    """Return the samples of two runs as one run. The samples of the first run come first."""
     return replace(one, samples=(*one.samples, *other.samples))
 
 
@@ -124,7 +125,7 @@ def test_fallbacks_give_no_figure_for_a_claim() -> None:
 
 @pytest.mark.rule(17)
 def test_a_wrong_answer_supports_no_claim() -> None:
-    """A cell with a wrong answer has no rank, whatever its other rounds took."""
+    """A cell with a wrong answer has no rank, whatever times its other rounds had."""
     wrong = Failure(kind="mismatch", reason="row 3")
     some = run_of({(ONE, F3.variants["f3"], "events"): 1.0}, round=8, figures={}, failure=wrong)
     found = of("f3-second", F3, both(run_of(ROW), some))
@@ -133,7 +134,7 @@ def test_a_wrong_answer_supports_no_claim() -> None:
 
 
 def test_answers_from_the_librarys_memory_are_named() -> None:
-    """Measuring it again would change nothing, so "not in this run" would be a wrong reason."""
+    """Another measurement would not change this, so the reason "not in this run" would be wrong."""
     quick = {key: value for key, value in ROW.items() if key[1].startswith(("vortex", "parquet"))}
     rest = {key: value for key, value in ROW.items() if key not in quick}
     run = both(run_of(rest), run_of(quick, cached=True))
@@ -179,7 +180,7 @@ READ = {
 )
 @pytest.mark.parametrize("first", [True, False], ids=["before", "behind"])
 def test_other_row_counts_or_machines_are_not_compared(told: dict[str, Any], first: bool) -> None:
-    """Parquet reads a fortieth of the rows in 4 ms, which says nothing about F3's read of everything."""
+    """Parquet reads a fortieth of the rows in 4 ms. This does not allow a comparison with F3's read of all rows."""
     whole = run_of(READ)
     few = run_of({("read", F3.variants["parquet"], "core"): 4.0}, **told)
     found = of("reads-faster", F3, both(few, whole) if first else both(whole, few))
@@ -193,7 +194,7 @@ def test_a_verdict_on_one_of_several_machines_says_which() -> None:
 
 
 def test_files_are_compared_with_those_of_the_default_call() -> None:
-    """Parquet without a codec does not count: the source gives block compression as the cause."""
+    """Parquet without a codec does not support the claim, because the source names block compression as the cause."""
     megabytes = {F3.variants["f3"]: 19, F3.variants["parquet"]: 19.2, F3.variants["parquet-usual"]: 15}
     samples = tuple(
         changed(sample, operation=operation, figures={"wall_ns": 10**9, "size_bytes": int(value * 1e6)}, saw_all=True)
@@ -211,7 +212,7 @@ LANCE_RATES = {
     "alike-when-small": {"full-zip": "16 bytes: full-zip", "mini-block": "16 bytes: mini-block"},
     "scan-keeps-up": {"lance-2.1": "code: Lance 2.1", "tuned": "code: Parquet at best"},
 }
-"""For each claim, the published rate of each of our variants."""
+"""For each claim, the published rates of the variants that we measure."""
 
 
 @pytest.mark.parametrize("key", LANCE_RATES)

@@ -25,7 +25,7 @@ TESTED = {
 
 @cache
 def plan_of(command: str) -> Plan:
-    """Return the plan of the command line for these words."""
+    """Return the plan for these command-line words."""
     verb, *words = shlex.split(command)
     assert verb == "run"
     options = dict(run.make_context(verb, words).params)
@@ -35,8 +35,9 @@ def plan_of(command: str) -> Plan:
 
 @cache
 def cells_of(command: str) -> dict[Conditions, frozenset[tuple[str, str, str]]]:
-    """Return the cells of a plan by what is compared: operation, variant and data set. Variants that are only not
-    installed here count."""
+    """Return the (operation, variant, data set) of each cell that the command measures, by conditions.
+
+    Variants that are excluded only because they are not installed here count as well."""
     plan = plan_of(command)
     missing = (each.chain for each in plan.excluded if each.failure.kind == "not installed")
     found: dict[Conditions, set[tuple[str, str, str]]] = {}
@@ -48,8 +49,9 @@ def cells_of(command: str) -> dict[Conditions, frozenset[tuple[str, str, str]]]:
 
 @pytest.mark.parametrize("claim", TESTED.values(), ids=TESTED)
 def test_the_command_of_a_claim_measures_all_that_it_compares(claim: Claim) -> None:
-    """A renamed suite, or a variant, operation or data set that the suite leaves out, must not make a claim untestable:
-    users would measure for hours and get the same reason again."""
+    """The suite may rename or leave out a variant, operation or data set. The claim must not become untestable by that.
+
+    Otherwise users would measure for hours and then get the same reason again."""
     assert claim.finding is not None
     needed = {
         (subject.column.operation, subject.format, subject.dataset)
@@ -62,7 +64,7 @@ def test_the_command_of_a_claim_measures_all_that_it_compares(claim: Claim) -> N
 
 @pytest.mark.parametrize("claim", TESTED.values(), ids=TESTED)
 def test_claims_are_about_calls_that_engines_have(claim: Claim) -> None:
-    """A fallback that reads everything for a part gives no figure that counts."""
+    """A fallback that reads everything to return a part gives no valid figure."""
     assert claim.finding is not None
     for subject in {subject for pair in claim.finding.pairs for subject in (pair.lower, pair.higher)}:
         assert not operation_of(subject.column.operation).fallback(adapter_of(subject)), subject

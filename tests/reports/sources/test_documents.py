@@ -1,4 +1,4 @@
-"""The paper on columns in document stores compared with a run: findings, table 3, and errors of the paper."""
+"""The paper on columnar document stores compared with a run: findings, table 3, and errors of the paper."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Q2 = "ask[query=q2]"
 BY_INDEX = "range[selectivity=1e-05,paths=5,by=index]"
 CONDITIONS = Conditions(target="documents", track="access")
 Cells = Mapping[tuple[str, str, str], float]
-"""Milliseconds by data set, variant and operation; the size of a save in megabytes."""
+"""(data set, variant, operation) -> milliseconds; for a save, its size in megabytes."""
 
 
 def run_of(cells: Cells, *, rounds: int = 5, fallback: str = "") -> Run:
@@ -53,7 +53,7 @@ def layouts(dataset: str, operation: str, amax: float, vector: float, rows: floa
 
 
 def of_questions(amax: float) -> Cells:
-    """Q2 to Q4 of wos, for which rows take 9 and 10."""
+    """Return the times of Q2 to Q4 on wos. The row layouts take 9 and 10."""
     questions = [layouts("wos", f"ask[query=q{number}]", amax, 9, 10) for number in (2, 3, 4)]
     return {key: value for each in questions for key, value in each.items()}
 
@@ -118,7 +118,7 @@ def test_slips_come_out_of_what_is_printed() -> None:
     scan = {fields: published()[fields, "scan"] for fields in FIELDS}
     assert scan[10] / scan[1] == pytest.approx(12.4, abs=0.05)
     assert pytest.approx(0.84, abs=0.01) == 0.49 / 0.58
-    # As printed it would be larger than Open, which contradicts the same section.
+    # With the printed ratio it would be larger than Open, which contradicts the same section.
     assert 0.58 / 0.49 > 1
     assert all((fields, share) in published() for fields in FIELDS for share in SELECTIVITIES)
 

@@ -23,11 +23,11 @@ FAR = Conditions(target="arrow", track="access", network="1000mbit", service="wa
 STORED_BYTES = 2_000_000_000
 
 Cells = Mapping[tuple[str, str], float]
-"""GB/s by variant and operation."""
+"""(variant, operation) -> GB/s."""
 
 
 def run_of(rates: Cells, conditions: Conditions = LOCAL, *, rounds: int = 5, saved: bool = True) -> Run:
-    """Return a run whose queries reach these rates on 2 GB, a little less in each round."""
+    """Return a run whose queries reach these rates on 2 GB, slightly less in each round."""
 
     def samples() -> Iterator[Sample]:
         for number in range(1, rounds + 1):
@@ -47,7 +47,7 @@ def run_of(rates: Cells, conditions: Conditions = LOCAL, *, rounds: int = 5, sav
 def theirs(
     change: Callable[[str, float, float], float] = lambda way, share, rate: rate,
 ) -> dict[tuple[str, str], float]:
-    """Return the thesis's measurements as if they were ours."""
+    """Return the thesis's measurements in the form of our rates."""
     ways = {"V1": V1, "V2": V2}
     return {
         (ways[name], f"query[groups={point.percent / 100}]"): change(name, point.percent / 100, point.gb_per_s)
@@ -61,7 +61,7 @@ def of(key: str, run: Run) -> Judged:
 
 
 TESTED = ("selective-v1", "selective-v2", "falls", "half-is-all", "v2-faster", "nothing-matches")
-"""Findings that the thesis's table 8.1 alone decides."""
+"""Findings that depend only on table 8.1 of the thesis."""
 
 
 @pytest.mark.parametrize("key", TESTED)
@@ -105,7 +105,8 @@ def test_techniques_are_told_apart() -> None:
     assert of("row-filter", run_of(costly)).verdict is FindingVerdict.DOES_NOT
     slow = {**rates, (V1_KEPT, "query[groups=0.01,values=100,columns=1]"): 50.0}
     assert of("column-projection", run_of(slow)).verdict is FindingVerdict.DOES_NOT
-    # Twice as long as reading the column is too much, although all 93 columns take longer still.
+    # The aggregate takes twice as long as reading its column, which is too long, although all 93 columns take even
+    # longer.
     dear = {**rates, (V1_KEPT, "aggregate[groups=0.01,values=100]"): 40.0}
     assert of("aggregation", run_of(dear)).verdict is FindingVerdict.DOES_NOT
 
@@ -141,7 +142,7 @@ def test_tables_8_2_and_8_3_are_made_of_our_curves_by_the_same_fit() -> None:
 
 
 def test_a_mix_has_no_rate_where_its_slowest_queries_were_not_asked() -> None:
-    """The slowest queries decide the rate, and a curve through the others does not include them."""
+    """The slowest queries decide the rate. A curve through the other queries does not include them."""
     some = {key: rate for key, rate in theirs().items() if key[1] != "query[groups=1.0]"}
     retrieval, parameters = tables([run_of(some)])[1:3]
     assert {line[1] for line in retrieval.texts} == {"thesis: V1", "thesis: V2"}
@@ -156,7 +157,7 @@ def test_too_few_selectivities_make_no_curve_and_say_so() -> None:
 
 
 def test_the_cost_of_storing_includes_replicas() -> None:
-    """The thesis's own figures, with the storage that it meant, and with two copies."""
+    """The figures are those of the thesis, with the amount of storage that it meant and with two copies."""
     costs = {line[0]: line[1:] for line in tables([run_of(theirs())])[-1].texts}
     assert costs["own machines, one copy"] == ["1,543", "1,966,677", "54 %"]
     assert costs["own machines, erasure coding 10 + 4"][0::2] == ["2,160", "76 %"]
@@ -172,7 +173,7 @@ def test_measurements_over_a_network_have_separate_tables() -> None:
 
 
 def test_two_runs_of_one_place_are_named() -> None:
-    """Everything measured is included and named."""
+    """Everything that was measured is included and named."""
     runs = [replace(run_of(theirs()), info=changed(run_of(theirs()).info, id=name)) for name in ("first", "second")]
     titles = [table.title for table in tables(runs) if table.title.startswith("table 8.1")]
     assert [title.rpartition(", ")[2] for title in titles] == ["run first)", "run second)"]
@@ -214,8 +215,8 @@ def test_the_page_has_findings_tables_and_slips() -> None:
 
 @pytest.mark.parametrize("key", ["row-filter", "aggregation", "less-cpu"])
 def test_the_cpu_time_of_the_client_alone_supports_no_claim(key: str) -> None:
-    """Over a network the services do part of the work, so a way that leaves everything to them would seem to need
-    none."""
+    """Over a network, services do part of the work. A variant that leaves all work to them would seem to need no CPU
+    time."""
     operations = ("query[groups=0.1]", "query[groups=0.01,values=100]", "query[groups=0.01,values=100,columns=1]")
     cells = [*operations, "aggregate[groups=0.01,values=100]"]
     rates = {(way, operation): 1.0 for way in (V1, V2, V1_KEPT, PRUNED) for operation in cells}

@@ -1,4 +1,4 @@
-"""The comparison with the thesis: its figures, verdicts, and what is left untested."""
+"""The comparison of a run with the thesis: its figures, its verdicts, and what is left untested."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def thesis_run(
     rows: int | None = None,
     conditions: Conditions | None = None,
 ) -> Run:
-    """Return a run with the thesis's own figures, after `change`."""
+    """Return a run with the figures of the thesis, modified by `change`."""
     samples: list[Sample] = []
     for dataset, data_rows in ROWS.items():
         for name, ours in FORMATS.items():
@@ -131,7 +131,7 @@ def test_under_five_rounds_sizes_alone_are_judged() -> None:
 
 @pytest.mark.parametrize("factor", [1.0, 0.1], ids=["as there", "faster than JSON"])
 def test_a_finding_does_not_hold_without_all_that_it_compares(factor: float) -> None:
-    """XML has only four rounds, so JSON is not yet the fastest of the three."""
+    """XML has only four rounds, so it is not yet known whether JSON is the fastest of the three formats."""
 
     def other_xml(subject: Subject, value: float) -> float:
         return value * factor if (subject.column, subject.format) == (SAVE_TIME, "XML") else value
@@ -156,7 +156,7 @@ def test_few_rounds_on_one_data_set_leave_a_finding_open() -> None:
 
 
 def test_a_finding_without_anything_to_compare_is_not_open() -> None:
-    """More rounds would not help, because the formats to compare with were not measured."""
+    """More rounds would not help, because the formats for the comparison were not measured."""
     run = thesis_run()
     alone = tuple(sample for sample in run.samples if sample.variant.startswith("json"))
     found = judged(replace(run, samples=alone), "JSON is the fastest text format to save")

@@ -1,4 +1,7 @@
-"""A run compared with the thesis's image storages: its own figures support its findings, others do not."""
+"""A run compared with the thesis's image storages.
+
+The thesis's own figures support its findings, changed ones do not.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ def thesis_run(
     suffix: str = "[engine=x]",
     datasets: Mapping[str, tuple[str, int]] = IMAGES,
 ) -> Run:
-    """Return a run with the thesis's own figures, after `change`."""
+    """Return a run with the figures of the thesis, modified by `change`."""
     samples: list[Sample] = []
     for theirs, (dataset, number) in datasets.items():
         for storage, ours in STORAGES.items():
@@ -67,7 +70,7 @@ def test_the_thesiss_own_figures_support_its_tables() -> None:
     assert found["PNG is the smallest"] is FindingVerdict.HOLDS
     assert found["on CIFAR-10 SQLite reads the fastest"] is FindingVerdict.HOLDS
     assert found["on CIFAR-10 Parquet saves the fastest"] is FindingVerdict.HOLDS
-    # Its summary names the winners of one data set; the other has different winners.
+    # The thesis's summary names the winners of one data set. The other data set has different winners.
     assert found["SQLite has the shortest save time"] is FindingVerdict.DOES_NOT
     assert found["LMDB has the shortest read time"] is FindingVerdict.DOES_NOT
 

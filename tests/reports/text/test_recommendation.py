@@ -1,4 +1,4 @@
-"""A recommendation as it is read: the answer on one screen, where it comes from below it, and all of it as JSON."""
+"""How a recommendation is shown: the answer on one screen, its sources below, and everything as JSON."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def printed(answer: Answer, capsys: pytest.CaptureFixture[str], *, explain: bool
 
 
 def first_screen(lines: Sequence[str]) -> list[str]:
-    """Up to the empty line behind the grid."""
+    """Return the lines up to the empty line after the grid."""
     header = next(number for number, line in enumerate(lines) if line.startswith("variant"))
     end = next((number for number in range(header, len(lines)) if not lines[number]), len(lines))
     return list(lines[:end])

@@ -1,4 +1,4 @@
-"""The terminal's tables: pinned text, marks, reasons, widths."""
+"""The terminal's tables: pinned text, marks, reasons and widths."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ def test_best_and_ties_are_marked_by_a_sign() -> None:
 
 
 def test_long_times_are_in_seconds_and_labels_break_between_words() -> None:
-    """Excel's minutes next to Feather's milliseconds leave little room for the labels."""
+    """Times from Feather's milliseconds to Excel's minutes need wide columns, which leaves little width for
+    the labels.
+    """
     text = shown(make_run(datasets=("eq",), tracks=("plain",)))
     assert "80.4s" in line_of(text, "excel")
     assert folded("csv[keep_default_na=false]", 15).splitlines() == [

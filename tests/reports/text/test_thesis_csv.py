@@ -1,4 +1,4 @@
-"""CSV in the thesis's shape."""
+"""CSV output in the form that the thesis uses."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The inputs of operations on documents: chosen by the data, the same everywhere. Two ways of counting agree on the
-right answers."""
+"""The inputs of operations on documents depend only on the data and are the same everywhere. Two independent counts of
+the right answers agree."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Serving:
 def test_a_server_runs_before_what_would_start_it_inside_the_clock(
     spelled: str, place: str | None, stage: OperationContext, tmp_path: Path
 ) -> None:
-    """Operations on an open store have its server from opening on, which is before the clock."""
+    """Operations on an open store start its server when they open the store, which is not timed."""
     served, operation = Serving(), operation_of(spelled)
     asked = replace(stage, adapter=cast(TabularFormat, served))
     operation.begin(asked, tmp_path / "stored/table")
@@ -115,7 +115,7 @@ def test_one_key_in_ten_is_unknown_and_the_others_are_there(stage: OperationCont
 @pytest.mark.parametrize("name", ["cell", "sensors", "bluesky-events", "tweets-2016", "wos"])
 @pytest.mark.rule(19)
 def test_missing_keys_are_between_existing_ones(name: str, tmp_path: Path) -> None:
-    """A store that knows its smallest and largest key need not look for keys beyond the last one."""
+    """A store that knows its smallest and largest key could reject keys outside this range without looking for them."""
     made = stage_of(resolve(name, {}, rows=1_100), tmp_path)
     known = source.lines_by_key(made).keys()
     asked = Get(documents=30).inputs(made, made.rows, 1 + REPETITIONS)
@@ -171,7 +171,9 @@ def test_an_index_and_a_scan_are_asked_the_same(stage: OperationContext) -> None
 def test_the_data_set_is_not_decoded_while_a_clock_runs(
     stage: OperationContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spelled: str
 ) -> None:
-    """Neither while it is primed nor while the copy is opened: inputs are made before (rule 19)."""
+    """The data set is not decoded during priming either, nor while the copy is opened. Inputs are made before (rule
+    19).
+    """
     engine, settings = DOCUMENT_STORES.engine("sqlite-json")
     store = cast(DocumentStoreAdapter, engine(settings))
     store.load_library()
@@ -242,7 +244,7 @@ def test_a_question_concerns_the_documents_that_it_is_about() -> None:
 
 
 def test_our_library_and_its_language_are_not_loaded_before_a_worker_asks_for_them() -> None:
-    """Their import is timed; the package of the language is empty until something in it is used."""
+    """The import of the store is timed. The package of the query language imports its modules only when one is used."""
     loaded = "[name for name in sys.modules if name.startswith('libraries.document')]"
     code = f"import sys, bench_runner.worker.sample; print({loaded})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -276,7 +278,7 @@ NULLS_ARE_MISSING = DocumentLoss("a", "b", Cause.FORMAT, frozenset(), without_nu
 def test_an_object_that_is_null_is_missing_in_its_fields_where_stores_cannot_tell(
     found: dict[str, object], with_loss: bool, without: bool, tmp_path: Path
 ) -> None:
-    """Tables of nested columns return fields of objects that a document lacks."""
+    """Tables of nested columns return the fields of an object even if the document lacks the object."""
     stage = own([{"id": 0, "a": {"b": {"c": 1}}, "d": {}}, {"id": 1}], tmp_path)
     held = [("id",), ("a", "b", "c"), ("d",)]
     rows = Documents([{"id": 0, "a": {"b": {"c": 1}}, "d": {}}, {"id": 1, **found}])

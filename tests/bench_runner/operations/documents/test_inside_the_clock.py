@@ -1,4 +1,6 @@
-"""While a store answers, only its adapter and the operation that holds the clock run, of the project's code."""
+"""While a store answers a timed call, no code of the project runs except the store's adapter and the timed
+operation.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ SHARED_BY_STORES = ("document_stores/shared/", "document_stores/sql/")
 OURS = ("libraries/document_store/", "libraries/document_queries/", "libraries/durable/")
 """Our own store's code."""
 READS_ALL = ("libraries/document_queries/", "data_generator/documents.py")
-"""Code of the fallback: the reference, over documents by their key. Figures are marked."""
+"""Code of the fallback, which interprets the query over all documents. Figures from it are marked."""
 
 STORES = {
     f"{name}[engine={engine.engine}]" if engine.engine else name: engine
@@ -43,7 +45,7 @@ STORES = {
 
 
 def allowed(engine: type[DocumentStoreAdapter]) -> tuple[str, ...]:
-    """Return files and folders whose code may run while an engine answers."""
+    """Return the files and folders whose code may run while an engine answers."""
     own = Path(inspect.getfile(engine)).relative_to(ROOT).as_posix()
     if engine.format == "document-store":
         return (*OPERATION, own, *OURS)
@@ -51,16 +53,17 @@ def allowed(engine: type[DocumentStoreAdapter]) -> tuple[str, ...]:
 
 
 def files_that_run(call: Callable[[], Any]) -> set[str]:
-    """Return files of the project whose functions are called."""
+    """Return the files of the project whose functions are called."""
     seen: set[str] = set()
-    gc.collect()  # a generator of another test would be closed meanwhile, which runs its function
+    # otherwise a generator that another test left would be closed during the call, which runs its function
+    gc.collect()
     sys.setprofile(lambda frame, event, _: seen.add(frame.f_code.co_filename) if event == "call" else None)
     try:
         call()
     finally:
         sys.setprofile(None)
     below = {Path(name).relative_to(ROOT) for name in seen - {__file__} if Path(name).is_relative_to(ROOT)}
-    # Installed libraries may be in a folder of the checkout.
+    # The checkout may contain a folder of installed libraries.
     return {path.as_posix() for path in below if "site-packages" not in path.parts}
 
 
@@ -69,7 +72,7 @@ def test_nothing_else_of_the_project_runs_while_a_store_answers(variant: str, tm
     engine = STORES[variant]
     if not DOCUMENT_STORES.availability(engine).installed:
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("not installed")
-    # Documents that every store accepts, and richer ones for stores that answer themselves.
+    # Stores without operators get documents that every store accepts. Stores with operators get richer documents.
     dataset = EVENTS if engine.offers.operators else CELL
     stored = prepare(resolve(dataset, {}, rows=300), tmp_path / "cache")
     store: Any = DOCUMENT_STORES.build(variant)
@@ -85,7 +88,7 @@ def test_nothing_else_of_the_project_runs_while_a_store_answers(variant: str, tm
         operation.run(asked, plan, location, Laps())  # primed
         handle: Any = operation.open(asked, location)
         operation.make_ready(asked, handle, [plan])
-        # As before a cold call.
+        # Reopen the store, as the harness does before a cold call.
         handle = operation.open_again(asked, handle, location)
         laps, given = Laps(), []
         laps.start()

@@ -1,4 +1,6 @@
-"""Filters that a known share of the blocks meets: the column, the blocks, and what engines return that filter less."""
+"""Filters that match a known share of the blocks: the choice of column and blocks, and the rows that an engine returns
+if it filters only partly.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ Stored = Callable[[pa.Table], Path]
 
 @pytest.fixture
 def stored(tmp_path: Path) -> Stored:
-    """Store a table as the cache does."""
+    """Store a table in the form of the data set cache."""
 
     def store(table: pa.Table) -> Path:
         path = tmp_path / "table.arrow"
@@ -50,7 +52,9 @@ def stored(tmp_path: Path) -> Stored:
 
 
 def table_of() -> pa.Table:
-    """Return a table with noise, a column with nulls, an ascending time, and identifiers by block in random order."""
+    """Return a table with noise, a column with nulls, an ascending time, and an identifier whose blocks are in random
+    order.
+    """
     rng = np.random.default_rng(1)
     return pa.table(
         {
@@ -70,7 +74,7 @@ def test_the_column_is_the_one_with_such_blocks(stored: Stored, place: str, colu
 
 
 def test_a_sorted_column_with_ties_between_blocks_is_clustered(stored: Stored) -> None:
-    """As the order numbers of TPC-H, where several rows share each."""
+    """The order numbers of TPC-H are an example: several rows have the same number."""
     found = blocks_of(stored(pa.table({"order": np.arange(ROWS) // 7})), ROWS, BLOCK, CLUSTERED)
     assert found.column == "order"
 
@@ -79,7 +83,7 @@ def test_a_sorted_column_with_ties_between_blocks_is_clustered(stored: Stored) -
 def test_values_that_two_blocks_share_are_not_asked_for(
     stored: Stored, rows_of_a_value: int, share: float, met: int
 ) -> None:
-    """Otherwise one block more would be read than the share."""
+    """Otherwise the filter would match one block more than the requested share."""
     table = pa.table({"order": np.arange(ROWS) // rows_of_a_value})
     found = blocks_of(stored(table), ROWS, BLOCK, CLUSTERED)
     for each in conditions(found, share, 21 // met, "seed"):
@@ -100,7 +104,7 @@ def test_blocks_without_a_separate_value_are_not_distinguished(stored: Stored) -
     [(pa.uint32(), 0), (pa.uint64(), 2**63), (pa.int16(), 2**15 - ROWS), (pa.int64(), 2**63 - ROWS)],
 )
 def test_a_column_whose_type_ends_with_its_values_is_not_chosen(stored: Stored, kind: pa.DataType, first: int) -> None:
-    """Its type has no values below or above all of them."""
+    """The column contains the minimum and maximum of its type, so no value lies outside its range."""
     ends = pa.array(range(first, first + ROWS), kind)
     table = pa.table({"ends": ends, "when": np.arange(ROWS)})
     assert blocks_of(stored(table), ROWS, BLOCK, CLUSTERED).column == "when"
@@ -144,7 +148,7 @@ def test_a_condition_is_met_by_as_many_whole_blocks(stored: Stored, place: str, 
 def test_a_list_of_values_is_met_by_a_part_of_each_block(
     stored: Stored, place: str, share: float, met: int, values: int
 ) -> None:
-    """So an engine that filters rows returns fewer than one that only skips groups."""
+    """So an engine that filters rows returns fewer rows than an engine that only skips groups."""
     table = table_of()
     found = blocks_of(stored(table), ROWS, BLOCK, place)
     column = table.column(found.column)
@@ -199,7 +203,7 @@ def test_a_group_may_have_a_value_of_a_list_by_its_least_and_its_largest() -> No
     ],
 )
 def test_shares_that_whole_blocks_cannot_give_are_refused(share: float, rows: int, told: str | None) -> None:
-    """When rounding was silent, 25, 10 and 1 % of three blocks were all one block."""
+    """Before such shares were rejected they were rounded, and 25, 10 and 1 % of three blocks all meant one block."""
     assert cannot_give(share, rows, 10_000) == told
     for operation in (f"query[groups={share}]", f"aggregate[groups={share}]"):
         assert operation_of(operation).refusal(pa.schema([("a", pa.int64())]), rows) == told
@@ -226,7 +230,7 @@ def test_values_are_the_columns_own(stored: Stored) -> None:
 
 
 def test_engines_that_skip_groups_return_those_whose_statistics_may_match() -> None:
-    """Groups of two blocks: if blocks are scattered, a group's range includes values that none of its rows has."""
+    """A group has two blocks. If these are scattered, the group's range includes values that none of its rows has."""
     values = np.concatenate([np.full(10, low) + np.arange(10) for low in (0, 40, 20, 60, 80, 100)])
     column = pa.chunked_array([values])
     found = Blocks("a", pa.int64(), np.array([0, 20, 40, 60, 80, 100]), 110)
@@ -240,7 +244,7 @@ def test_engines_that_skip_groups_return_those_whose_statistics_may_match() -> N
 
 
 def test_the_few_blocks_of_a_pilot_round_may_ascend_by_chance(stored: Stored) -> None:
-    """Otherwise data that are scattered as a whole would be refused there, and never measured."""
+    """Otherwise the pilot round would reject data that are scattered as a whole, and they would never be measured."""
     rng = np.random.default_rng(1)
     place = np.arange(200) // BLOCK * 50 + rng.integers(0, 50, 200)
     table = pa.table({"when": np.arange(200), "place": place})

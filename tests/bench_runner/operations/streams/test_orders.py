@@ -1,4 +1,4 @@
-"""Orders of training loops: each row once, and measures of how shuffled they are, at known values."""
+"""Row orders of training loops contain each row once. The measures of shuffling have known values for known orders."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Order = Callable[[np.random.Generator, int], np.ndarray]
 
 
 def groups_of_1000(random: np.random.Generator, rows: int) -> np.ndarray:
-    """Row groups in random order, shuffled within."""
+    """Return row groups in random order, with the rows of each group shuffled."""
     groups = random.permutation(rows // 1_000)
     return np.concatenate([group * 1_000 + random.permutation(1_000) for group in groups])
 
 
 def contiguous(random: np.random.Generator, rows: int) -> np.ndarray:
-    """Batches of neighbours in random order."""
+    """Return batches of neighbouring rows, in random order."""
     whole = rows // BATCH
     starts = random.permutation(whole) * BATCH
     return np.concatenate([(starts[:, None] + np.arange(BATCH)).reshape(-1), np.arange(whole * BATCH, rows)])
@@ -39,12 +39,12 @@ KNOWN: dict[Order, tuple[float, float, float]] = {
     contiguous: (397, 64, 0.01),
     orders.in_blocks: (6.7, 1.8, 0.08),
 }
-"""Locality, parts, and the tolerance."""
+"""Order -> expected locality, expected parts, and the tolerance of both."""
 
 
 @pytest.mark.parametrize("order", KNOWN, ids=lambda order: order.__name__)
 def test_known_orders_have_known_measures(order: Order) -> None:
-    """A full shuffle has 1; each shortcut has its known distance from it."""
+    """A full shuffle has 1 in both measures. Each simplified shuffle has its known distance from that."""
     locality, parts, off = KNOWN[order]
     numbers = order(np.random.default_rng(1), ROWS)
     assert orders.locality(numbers, ROWS, BATCH) == pytest.approx(locality, rel=off)

@@ -1,4 +1,4 @@
-"""Tables in pieces: their source, the pages touched, and the digest."""
+"""Tables in pieces: the source of the pieces, the pages that are touched, and the digest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROWS = 1_000
 
 
 def table_of_all_types() -> pa.Table:
-    """Plain, nested, with nulls, with zeros and empty values."""
+    """Return plain and nested columns of all types, with nulls, zeros and empty values."""
     some = range(ROWS)
     words = pa.array([None if row % 11 == 0 else "ab" * (row % 4) for row in some])
     lists = pa.array([None if row % 5 == 0 else [row, None][: row % 3] for row in some], pa.list_(pa.int32()))
@@ -47,7 +47,7 @@ def table_of_all_types() -> pa.Table:
 
 
 def digest(table: pa.Table, *sizes: int) -> str:
-    """Return the digest of the table, divided into pieces of these sizes in turn."""
+    """Return the digest of the table divided into pieces. The sizes are used in turn."""
     made = pieces.StreamDigest()
     start = turn = 0
     while start < table.num_rows:
@@ -74,7 +74,7 @@ def test_a_digest_sees_each_row_and_its_place(name: str) -> None:
     for left, other in ((1, 2), (6, 7), (500, 501), (0, 998)):
         if column.column(0)[left] == column.column(0)[other]:
             continue
-        # pyarrow cannot take rows of views. These two have changed places.
+        # Swap two rows by slicing, because pyarrow's take does not support string views.
         between = column.slice(left + 1, other - left - 1)
         pieces = [column.slice(0, left), column.slice(other, 1), between, column.slice(left, 1)]
         again = pa.concat_tables([*pieces, column.slice(other + 1)])
@@ -101,7 +101,7 @@ def test_a_digest_includes_types_and_names_but_not_values_below_a_null() -> None
 
 
 def test_a_digest_sees_where_a_type_changes() -> None:
-    """Readers of text guess the type of each batch separately."""
+    """Readers of text formats infer the type of each batch separately."""
 
     def changed_at(row: int) -> str:
         made = pieces.StreamDigest()
@@ -167,18 +167,20 @@ def stage(tmp_path: Path) -> OperationContext:
 
 
 OF_OTHERS_BYTES = 10_000
-"""Tolerance for other use of the pool: once, in the whole suite, it was 256 bytes. Batches have at least 110,000."""
+"""Tolerance for other allocations in the pool. In a run of the whole suite they were once 256 bytes. Batches have at
+least 110,000 bytes.
+"""
 
 
 def test_batches_come_in_order_and_fresh(stage: OperationContext) -> None:
-    """Memory that existed before would not count when a writer keeps it."""
+    """If a batch used memory that existed before, a writer that keeps the batch would show no growth."""
     before = pa.total_allocated_bytes()
     held = []
     for batch in pieces.source(stage, 30_000, 10_000, Laps()):
         held.append(batch)
         assert pa.total_allocated_bytes() - before > sum(each.nbytes for each in held) - OF_OTHERS_BYTES
         del batch
-    # A batch ends where a batch of the data set ends.
+    # Batches also end where batches of the stored data set end.
     assert [batch.num_rows for batch in held] == [10_000, 10_000, 5_000, 5_000]
     assert pa.Table.from_batches(held).equals(stage.table(30_000))
     held.clear()
@@ -220,7 +222,7 @@ def test_a_stream_that_is_saved_counts_what_has_come(stage: OperationContext, tm
 def test_a_pause_counts_neither_in_wall_nor_cpu_time(
     monkeypatch: pytest.MonkeyPatch, others_ns: int, paused_ns: int
 ) -> None:
-    """The work of other threads of the process meanwhile still counts."""
+    """The work of other threads of the process still counts during a pause."""
     passed = {"wall": 0, "cpu": 0, "thread": 0}
     monkeypatch.setattr(clock, "now_ns", lambda: passed["wall"])
     monkeypatch.setattr(clock, "cpu_ns", lambda: passed["cpu"])

@@ -1,4 +1,4 @@
-"""The meaning of conditions, and choosing one that the data allow."""
+"""The meaning of conditions, and the choice of a condition for given data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORDS = ["", "ab", "abc", "b", None, "Größe"]
 
 
 def met(values: list[Any], kind: Kind, *of: Any) -> list[int]:
-    """Return the places of the values that meet a condition."""
+    """Return the indices of the values that meet a condition."""
     found = mask(pa.chunked_array([values[:2], values[2:]]), Predicate("x", kind, of))
     assert found.null_count == 0
     return np.flatnonzero(found.to_numpy()).tolist()

@@ -1,4 +1,4 @@
-"""The rows of a take: the same for all, disjoint, in their pattern."""
+"""The rows of a take follow the requested pattern, are disjoint, and are the same for all variants."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_same_data_is_asked_for_the_same_rows() -> None:
 
 
 def test_the_choice_of_a_known_digest_is_pinned() -> None:
-    """Another choice would be another measurement under the same name."""
+    """If the choice changed, results under the same name would no longer be comparable."""
     assert hands("take[rows=5]", repetitions=1)[0].tolist() == PINNED
 
 
@@ -101,7 +101,7 @@ def test_what_the_data_cannot_give_is_refused(spelled: str, rows: int, words: st
 
 
 def test_a_fallback_is_never_kept_open() -> None:
-    """Opening would read everything outside the clock."""
+    """Opening would read everything before the clock starts."""
     operation = cast(Take, operation_of("take[handle=kept]"))
     lance, csv = FORMATS.build("lance"), FORMATS.build("csv")
     assert operation.handles(lance)

@@ -1,4 +1,4 @@
-"""Durations are kept for a machine, and scaled to a request."""
+"""Durations are stored per machine, and scaled to the rows of a request."""
 
 from __future__ import annotations
 

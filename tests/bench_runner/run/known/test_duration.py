@@ -1,4 +1,4 @@
-"""The expected duration of a run, from earlier runs: a range, and its parts."""
+"""The expected duration of a run, as a range and by parts, estimated from earlier runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def known(*, here: bool = True) -> KnownCosts:
 
 def test_rounds_are_those_that_the_run_would_take() -> None:
     found = expected_length(plan(CHAINS), Options(), known())
-    # 9 rounds of CSV and raw I/O, or 7 with narrow intervals; 3 of operations over 10 s.
+    # CSV and raw I/O get 9 rounds, or 7 with narrow intervals. Operations over 10 s get 3.
     csv_s, excel_s, raw_s = 2.2, 40.2, 0.2
     assert found.by_format == pytest.approx({"excel": 3 * excel_s, "csv": 9 * csv_s, "raw-io": 9 * raw_s})
     assert list(found.by_format) == ["excel", "csv", "raw-io"]

@@ -1,4 +1,4 @@
-"""Facts that hold between runs are measured once, after the rounds, as far as the budget allows, and kept."""
+"""Facts that hold between runs are measured once, after the rounds, as far as the budget allows, and stored."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ VERDICT = KindOutcome(kind="int8", nulls=False, outcome="exact", how="", bound="
 
 
 class Clock:
-    """A clock that only moves with the work that is done."""
+    """A clock that advances only by the durations of simulated work."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -49,7 +49,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture
 def asked(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """(variant, target) of each round trip; each takes four seconds."""
+    """(variant, target) of each round trip. Each round trip takes four seconds."""
     asked: list[tuple[str, str]] = []
 
     class Lanes:
@@ -152,7 +152,7 @@ def test_what_was_found_is_taken_from_then_on_and_fresh_finds_it_again(
     second = session(tmp_path, brief=True)
     known = taken(second)
     assert not known.missing
-    # Before the rounds, so that a stopped run has them.
+    # They are recorded before the rounds, so that a stopped run has them.
     assert sorted(WRITTEN, key=repr) == sorted(found, key=repr)
     facts.measure_missing(known)
     assert asked == EVERY
@@ -192,7 +192,7 @@ def test_what_a_third_party_s_adapter_does_is_not_kept(
 def test_an_undeclared_change_is_looked_at_again(
     tmp_path: Path, clock: Clock, asked: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It fails the run, but may be fixed or not recur in the next one."""
+    """An undeclared change fails the run. It may be fixed, or not recur, in the next run, so it is tested again."""
     news = replace(VERDICT, outcome="error")
     monkeypatch.setattr(f"{__name__}.VERDICT", news)
     facts.measure_missing(taken(session(tmp_path, brief=True)))
@@ -229,7 +229,7 @@ def test_imports_are_not_timed_when_the_budget_is_spent(tmp_path: Path, clock: C
 
 
 def test_a_run_records_what_its_variants_read_in_part_by_themselves() -> None:
-    """Takes from Parquet read whole row groups."""
+    """Parquet reads whole row groups for a take."""
     variants = ("lance[engine=pylance]", "parquet[engine=pyarrow]", "csv[engine=pandas]", "png[engine=pillow]")
     found = [preparation.declared(*engine_of(variant)).partial_reads for variant in variants]
     assert found == [("take", "scan"), ("scan",), (), ()]

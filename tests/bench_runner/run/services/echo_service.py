@@ -1,6 +1,6 @@
-"""A service for tests: it returns what it receives, or misbehaves as its first word states.
+"""A service for tests. It returns the bytes it receives, or misbehaves as its first argument states.
 
-It answers 'who' with the second word, its environment's token and its own name.
+To 'who' it answers with its process id, the token in its environment, and its arguments after the first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The bucket passes its rate over any time, and no more at once than its burst."""
+"""The token bucket passes its rate over any time span, and at most its burst at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench_runner.run.services.bucket import BURST_NS, Bucket
 
 
 class Time:
-    """A clock that moves when code sleeps; sleeps last `late_ns` too long."""
+    """A clock that advances when code sleeps. Each sleep takes `late_ns` longer than requested."""
 
     def __init__(self, late_ns: Callable[[], int] = lambda: 0) -> None:
         self.now_ns, self._late_ns = 10**15, late_ns

@@ -1,4 +1,4 @@
-"""Bytes on the wire show whether answers came from what a client holds."""
+"""The bytes on the wire show whether a client answered from its own memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from bench_runner.run.services.monitor import is_fetched_anew
         ({"wire_bytes": 160}, 30, True),
         ({"wire_bytes": 3}, 30, False),
         ({"wire_bytes": 30}, 30, False),
-        # Without a service the wire shows nothing, even if closing freed less than was allocated meanwhile.
+        # Without a service there are no bytes on the wire, even if closing freed less memory than was allocated
+        # meanwhile.
         ({}, -1, False),
         ({}, 30, False),
     ],

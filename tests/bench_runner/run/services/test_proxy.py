@@ -1,4 +1,4 @@
-"""The line between two programs: bytes pass complete and counted, at one rate for all connections together."""
+"""The proxy between two programs passes all bytes, counts them, and limits the common rate of all connections."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bench_runner.run.services.proxy import HOST, Proxy, counters_file, passed_b
 
 @contextmanager
 def echo() -> Iterator[int]:
-    """A port that returns what it receives."""
+    """A port that returns the bytes it receives."""
     with socket.create_server((HOST, 0)) as listener:
 
         def serve() -> None:
@@ -66,7 +66,7 @@ def test_bytes_pass_whole_in_both_directions_and_are_counted(counters: Path) -> 
 
 
 def test_all_connections_share_one_line(counters: Path) -> None:
-    """Two at once of 400 kB over 1 MB/s take 0.8 s: each alone would take half of it."""
+    """Two concurrent transfers of 400 kB over 1 MB/s take 0.8 s. Each of them alone would take 0.4 s."""
     with echo() as target:
         proxy = Proxy(1e6, counters, 2)
         for place in (0, 1):
@@ -94,7 +94,7 @@ def test_without_a_listener_the_connection_ends(counters: Path) -> None:
 
 
 def test_a_line_has_its_nominal_rate(tmp_path: Path) -> None:
-    """At a rate that any machine can handle; on a busy one a try may fail."""
+    """The test uses a rate that any machine can handle. On a busy machine a try may fail."""
     for number in range(3):
         found = calibrate("20mbit", tmp_path / f"line-{number}", length_s=0.5)
         assert found.counted_bytes == found.sent_bytes == int(20e6 / 8 * 0.5)

@@ -1,4 +1,4 @@
-"""Samples of a copy that a service reads: figures, verification, and a service that ends."""
+"""Samples of a copy that a service reads: their figures, their verification, and services that end early."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_what_a_service_does_while_the_clock_runs_is_measured(served: Served, ne
     assert figures["result_bytes"] < figures["wire_bytes"]
     tries, wire_bytes, most = 4, figures["wire_bytes"], 1.3 * figures["result_bytes"] + 20_000
     while wire_bytes >= most and network == "loopback" and (tries := tries - 1):
-        # The interface also counts what other tests send meanwhile; a proxy counts only its own bytes.
+        # The network interface also counts the bytes of other tests. A proxy counts only its own bytes.
         wire_bytes = served(network=network, service="warm").figures["wire_bytes"]
     assert wire_bytes < most
     assert figures["node_device_bytes"] < figures["result_bytes"] / 20, "of the copy nothing: of code a page perhaps"
@@ -75,7 +75,9 @@ def test_a_fresh_service_is_asked_once(served: Served) -> None:
 @pytest.mark.disk
 @pytest.mark.rule(14)
 def test_what_a_service_read_to_answer_once_is_read_again_cold(served: Served, bench: Bench) -> None:
-    """The call that warms services up must not leave pages that the cold one should fetch (rule 14)."""
+    """The call that warms up the service must not leave pages in the cache that the cold call should fetch
+    (rule 14).
+    """
     sample = served("reads_to_warm_up", cache="cold", network="loopback", service="warm")
     assert sample.failure is None, sample.failure
     assert sample.figures["resident_before_bytes"] == 0

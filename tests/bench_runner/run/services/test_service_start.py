@@ -1,4 +1,4 @@
-"""Services start in order, die with the run however it ends, and report why they did not start."""
+"""Services start in order, end with the run however it ends, and report why they did not start."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_one_that_ends_meanwhile_is_noticed(tmp_path: Path) -> None:
 
 
 def test_they_end_with_a_run_that_is_killed(tmp_path: Path) -> None:
-    """After kill -9 no code of the run can act: the kernel ends them."""
+    """After kill -9 the run cannot execute code, so the kernel ends the services."""
     code = (
         "import sys, time; from pathlib import Path\n"
         "from bench_runner.run.services.service_start import running\n"

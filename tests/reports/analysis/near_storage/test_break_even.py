@@ -1,4 +1,4 @@
-"""Break-even of near-storage reading is found where the figures cross, and only there."""
+"""The break-even of near-storage reading is found where the lines of the two ways cross, and nowhere else."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def run() -> Run:
 
 
 def crossing(bytes_per_s: float) -> float:
-    """Return where the straight lines of the two ways cross, in percent, as the reports interpolate."""
+    """Return the share, in percent, at which the lines of the two ways cross. Reports interpolate in the same way."""
     shares = [percent / 1000 for percent in range(1001)]
     wire = {way: [invented.wire_bytes(way, share) / bytes_per_s * 1e9 for share in shares] for way in (V2, FETCH)}
     working = {way: [invented.wall_ns(way, share, "") for share in shares] for way in (V2, FETCH)}
@@ -56,7 +56,7 @@ def test_the_longest_time_is_the_lowest_rate(run: Run) -> None:
 
 @pytest.mark.parametrize("bytes_per_s", [3e6, 40e6, 400e6])
 def test_at_another_one_the_bytes_on_the_wire_are_added_to_loopback(run: Run, bytes_per_s: float) -> None:
-    """Times on loopback already include its own few bytes."""
+    """Times on loopback already include the time to send the bytes over loopback."""
     (found, _) = break_evens(summarise(run.samples), bytes_per_s)
     assert found.computed
     assert found.below is not None

@@ -1,4 +1,6 @@
-"""The cost model gives the thesis's figures, and corrected ones for the amount of storage that it meant."""
+"""The cost model reproduces the thesis's figures, and gives corrected figures for the amount of storage that
+it meant.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ def test_the_figures_of_section_3_1_come_out() -> None:
 
 
 def test_erasure_coding_of_what_is_stored_is_cheaper_than_printed() -> None:
-    """With 172.5 PB instead of 175.5: 2,160 machines, 76 % of S3."""
+    """With 172.5 PB instead of 175.5 PB, the cost is 2,160 machines, or 76 % of S3."""
     meant = cluster_per_month(THESIS_STORED_GB, D3EN_4XLARGE, REED_SOLOMON_10_4)
     assert meant.machines == 2160
     assert meant.per_month / provider_per_month(THESIS_STORED_GB, S3_STANDARD) == pytest.approx(0.76, abs=0.005)

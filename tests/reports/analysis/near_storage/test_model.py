@@ -1,4 +1,7 @@
-"""The throughput curve recovers its parameters with errors, and refuses points that do not determine it."""
+"""A fit recovers the parameters of the throughput curve with errors.
+
+Points that do not determine a curve are rejected.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,7 @@ def test_the_true_parameters_are_recovered(known: tuple[float, float, float, flo
 
 
 def test_the_errors_match_the_noise() -> None:
-    """Of 60 fits to the same curve with 0.5 % noise, most have each parameter within two errors."""
+    """Of 60 fits to the same curve with 0.5 % noise, most find each parameter within two standard errors."""
     known, rng, inside = Curve(1.5, 110.0, 1.0, 1.8, (0, 0, 0, 0)), random.Random(7), [0, 0, 0, 0]
     percents = (0.0, 0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 25.0, 50.0, 100.0)
     for _ in range(60):
@@ -91,8 +94,8 @@ FAST = [Point(0, 103.516), Point(1, 8.5729), Point(10, 1.7661), Point(25, 0.6592
         ([*points(V1)[:-1], Point(-1, 1.0)], "a selectivity below 0"),
         ([Point(percent, 1.0 + percent) for percent in PERCENTS], "no curve|not fall"),
         ([Point(percent, 2.0) for percent in PERCENTS], "no curve|not fall"),
-        # From a busy machine: throughput falls, but does not determine four parameters.
-        # Few queries, none of them slow: the curve would fall below 0 beyond the last one.
+        # FAST has few queries and none of them is slow, so the curve would fall below 0 beyond the last query. BUSY is
+        # from a busy machine: its throughput falls, but does not determine four parameters.
         (FAST, r"the fit ends at a = -0\.\d+: "),
         (BUSY, r"5 points .* b would be \d+ ± "),
     ],

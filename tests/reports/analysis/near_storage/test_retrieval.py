@@ -1,4 +1,4 @@
-"""Retrieval rates match the thesis's table 8.2, for each kind of mean."""
+"""Retrieval rates match table 8.2 of the thesis, for each kind of mean."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ CAPACITY_GB = 111_840
 def test_table_8_2_of_the_thesis_comes_out(
     curve: Curve, bands: tuple[Band, ...], gb_per_s: float, per_month: float
 ) -> None:
-    """Within 0.1 %, because the thesis prints only the sum of queries above 5 %."""
+    """The tolerance is 0.1 %, because the thesis prints only the sum of the queries above 5 %."""
     found = expected(curve, bands)
     assert found.mean == pytest.approx(gb_per_s, rel=1e-3)
     assert rate_per_month(found.mean, CAPACITY_GB) == pytest.approx(per_month, rel=1e-3)
 
 
 def test_a_disk_that_is_read_whole() -> None:
-    """R_disk of section 8.2. The thesis's formula lacks the 12 months, but its result has them."""
+    """This is R_disk of section 8.2. The thesis's formula lacks the factor of 12 months, but its result includes it."""
     assert rate_per_month(2.147484, CAPACITY_GB) == pytest.approx(50.46, abs=0.01)
 
 
 def test_slow_queries_take_most_of_the_time_of_a_mix() -> None:
-    """Half of the queries at 1 GB/s, half at 99 GB/s: 2 GB take 1.0101 s."""
+    """Half of the queries run at 1 GB/s, half at 99 GB/s. One query of each kind, 2 GB together, takes 1.0101 s."""
     found = expected(lambda percent: 99.0 if percent == 0 else 1.0, (Band(0, 0, 50), Band(99, 100, 50)))
     assert found.mean == 50
     assert found.sustained == pytest.approx(2 / (1 + 1 / 99))

@@ -1,4 +1,4 @@
-"""Invented candidates of a recommendation, with the times and sizes that a test asks for."""
+"""Invented candidates of a recommendation, with given times and sizes."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def candidate(
     opening: Mapping[str, float] | None = None,
     by: Mapping[str, str] | None = None,
 ) -> Candidate:
-    """Make a candidate with these times in ms and size in MB, with log-normal noise.
+    """Make a candidate with these times in ms and this size in MB, with log-normal noise.
 
-    `parts` are times of other operations, `opening` the time to open a copy for some of them, `by` the fallback for a
-    missing call.
+    `parts` are the times of other operations. `opening` is the time to open a copy for some of these operations. `by`
+    is the fallback that replaces a missing call.
     """
     source = random.Random(f"{variant}/{seed}")
 

@@ -1,4 +1,4 @@
-"""The time per day of uses: known answers from hand-made figures, also for variants without a call for a use."""
+"""The time per day of uses: known answers from made-up figures, also for variants without a call for a use."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def by_use(*uses: Use, **told: float) -> Preferences:
 def test_the_times_of_a_day_add_up_round_by_round() -> None:
     figures = {TAKE: {1: 2e6, 2: 3e6, 3: 5e6}, "open " + TAKE: {1: 7e6, 2: 9e6}, "read": {1: 10e6, 2: 30e6}}
     assert use_a_day(figures, OFTEN) == {1: 2007e6, 2: 3009e6, 3: 5000e6}
-    # The third round has no read, so it has no day.
+    # The third round has no read, so it has no time per day.
     assert time_a_day(figures, (OFTEN, ONCE)) == {1: 2017e6, 2: 3039e6}
     assert time_a_day(figures, (Use("read", "read", 1 / 7),)) == pytest.approx({1: 10e6 / 7, 2: 30e6 / 7})
 
 
 def test_frequent_uses_decide() -> None:
-    """Reading all takes the one 100 ms and the other 10; taking rows 1 ms and 5."""
+    """Reading all takes 100 ms with the one candidate and 10 ms with the other. Taking rows takes 1 ms and 5 ms."""
     takes = candidate("takes", read=100, parts={TAKE: 1}, opening={TAKE: 50})
     reads = candidate("reads", read=10, parts={TAKE: 5})
     often, seldom = by_use(OFTEN, ONCE), by_use(replace(OFTEN, per_day=30), ONCE)
     assert names(recommend([takes, reads], (), often)) == ["takes", "reads"]
-    # 100 + 50 + 30 ms against 10 + 150.
+    # The one takes 100 + 50 + 30 ms per day, the other 10 + 150 ms.
     found = recommend([takes, reads], (), seldom)
     assert names(found) == ["reads", "takes"]
     assert found.ranked[0].values == {USE: pytest.approx(160e6)}
@@ -61,7 +61,7 @@ def test_operations_are_weighed_like_reads() -> None:
     one = candidate("one", read=20, size=10, parts={TAKE: 1})
     assert set(weighed(one, preferences)) == {"read", TAKE, "size"}
     found = recommend([one, candidate("two", read=10, size=10, parts={TAKE: 2})], (), preferences)
-    # Twice the read time against half the take time, of which three count.
+    # The one reads in twice the time, but takes rows in half the time. Takes have three times the weight of reads.
     assert names(found) == ["one", "two"]
     assert found.ranked[1].score == pytest.approx(2 ** (3 / 5) / 2 ** (1 / 5))
 
@@ -96,7 +96,7 @@ def test_a_variant_without_a_time_of_a_use_drops_out_with_the_reason() -> None:
 
 
 def test_ties_are_found_for_the_time_per_day() -> None:
-    """Times that change places from round to round."""
+    """The faster of the two variants changes from round to round."""
     noisy = [candidate(name, read=10, noise=0.3, parts={TAKE: 1.0}, seed=3) for name in ("a", "b")]
     found = recommend([*noisy, candidate("far", parts={TAKE: 50})], (), by_use(OFTEN))
     assert {each.candidate.variant for each in found.tied} == {"a", "b"}
@@ -152,7 +152,9 @@ def test_another_point_of_the_same_operation_counts() -> None:
 
 
 def test_the_probability_of_a_tied_variant_is_limited_for_the_time_per_day() -> None:
-    """One of five rounds goes the other way: the interval of the ratio holds 1, whatever the draws say."""
+    """In one of five rounds the order is reversed. The interval of the ratio then contains 1, whatever the bootstrap
+    draws.
+    """
     slower = candidate("b", read=10.5, rounds=range(1, 6))
     values = {number: value * (0.9 if number == 3 else 1) for number, value in slower.figures["read"].items()}
     slower = replace(slower, figures={**slower.figures, "read": values})

@@ -1,4 +1,4 @@
-"""Weights, needs and amounts: what is taken, and what is refused in which words."""
+"""Weights, needs and amounts: which values are accepted, and the messages for rejected values."""
 
 import pytest
 
@@ -53,7 +53,7 @@ def test_stages_are_words_of_the_contract_and_each_accepts_those_before_it() -> 
     assert tuple(stage.value for stage in Stage) == STAGES
     accepted = {last: [stage for stage in STAGES if Preferences(accept=last).accepts(stage)] for last in STAGES}
     assert accepted == {last: list(STAGES[:number]) for number, last in enumerate(STAGES, start=1)}
-    # What a later version of the records may say.
+    # A later version of the records may contain this value.
     assert [Preferences(accept=last).accepts("retired") for last in STAGES] == [False, False, True]
 
 

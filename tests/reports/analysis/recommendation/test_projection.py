@@ -1,4 +1,4 @@
-"""Projection to the whole from two sizes of the same data: known lines come back, despite noise."""
+"""Projection to the whole data from samples of two sizes. Known straight lines are recovered, despite noise."""
 
 from __future__ import annotations
 
@@ -31,12 +31,14 @@ def test_the_interval_holds_the_truth_despite_noise() -> None:
         assert found.low is not None
         assert found.high is not None
         held += found.low <= truth <= found.high
-    # Of 200 repetitions at 95 %, two standard errors are 3 %.
+    # For 200 repetitions at 95 %, two standard errors are 3 %.
     assert held >= 184
 
 
 def test_a_slow_round_counts_once() -> None:
-    """Paired by round: a round twice as slow is one line twice as steep, and not a fixed part out of nowhere."""
+    """Sizes are paired by round. A round that is twice as slow gives a line that is twice as steep, not a higher fixed
+    cost.
+    """
     smaller, larger = {**line(100, 0, 10), 4: 2000}, {**line(200, 0, 10), 4: 4000}
     assert projected(smaller, larger, (100, 200, 1000)) == {**dict.fromkeys(range(1, 8), 10_000), 4: 20_000}
 

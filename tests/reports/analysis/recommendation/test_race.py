@@ -1,4 +1,6 @@
-"""Variants that are measured further: accepted ones first, others until they can be compared."""
+"""Which variants are measured further: acceptable variants come first, other variants run until they can be
+compared.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recommendations: the best by weights, its certainty, variants that drop out, and where the best changes."""
+"""Recommendations: the best variant by weights, its probability, variants that drop out, and where the best changes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_clear_winner_is_sure_and_a_tie_is_not() -> None:
 
 
 def test_the_probability_of_a_tied_variant_is_limited() -> None:
-    """It is slower in every round, so that no draw has it before the other; but rounds differ by more than they do."""
+    """One variant is 1 % slower in every round, so every draw agrees. But the rounds differ by more than 1 %."""
     one = candidate("a")
     varied = {number: 1e6 * (10 + number) for number in one.figures["read"]}
     one = replace(one, figures={**one.figures, "read": varied})
@@ -63,7 +63,7 @@ def test_the_probability_of_a_tied_variant_is_limited() -> None:
 
 
 def test_claims_of_nine_in_ten_are_right_as_often() -> None:
-    """Two variants that differ by a few percent, measured again and again with noise of the same size."""
+    """Two variants that differ by a few percent are measured repeatedly, with noise of the same size."""
     claims = right = 0
     preferences = Preferences(weights={"read": 1})
     for seed in range(300):
@@ -88,7 +88,10 @@ def test_too_few_rounds_make_no_claim() -> None:
 
 @pytest.mark.rule(15)
 def test_leaving_after_fast_rounds_is_no_advantage() -> None:
-    """The rounds after the fifth are slower by half for everybody; eight of ten left before them, 10 % behind."""
+    """After the fifth round, every variant is slower by half.
+
+    Eight of ten variants left before; they are 10 % slower.
+    """
     long = range(1, 31)
     stayed = [candidate("a", noise=0.01, rounds=long), candidate("b", read=10.3, noise=0.01, rounds=long)]
     left = [candidate(f"c{number}", read=11, noise=0.01, rounds=range(1, 6)) for number in range(8)]
@@ -108,7 +111,7 @@ def test_figures_of_the_same_rounds_stay_as_they_are_measured() -> None:
     figures = {"a": {1: 10.0, 2: 30.0}, "b": {1: 12.0, 2: 11.0}, "c": {}}
     assert without_round_effect(figures) == figures
     longer = {"a": {1: 10.0, 2: 20.0, 3: 20.0}, "b": {1: 12.0}}
-    # Ratios within a round are not touched; the round in the middle keeps its speed.
+    # Ratios within a round stay unchanged. The round with the median speed keeps its times.
     free = without_round_effect(longer)
     assert free["b"][1] / free["a"][1] == pytest.approx(1.2)
     assert free["a"] == pytest.approx({1: 20.0, 2: 20.0, 3: 20.0}, rel=1e-9)
@@ -150,13 +153,13 @@ def test_the_bandwidth_below_which_the_smaller_wins() -> None:
     found = recommend(kept, (), Preferences(weights={"read": 1}))
     (change,) = [each for each in found.break_evens if each.of == "bandwidth"]
     assert (change.first, change.then) == ("small", "large")
-    # 20 ms more of work against 160 MB less to move.
+    # 20 ms more of work are compared with 160 MB less to transfer.
     assert change.at.median == pytest.approx(160e6 / 20e-3)
 
 
 @pytest.mark.parametrize("kind", ["mismatch", "crash"])
 def test_one_wrong_answer_in_seven_is_not_recommended(kind: str) -> None:
-    """However quick the other rounds are."""
+    """The variant is excluded however fast its other rounds are."""
     quick, slow = candidate("quick", read=1, parts={"take": 1.0}), candidate("slow", read=9, parts={"take": 9.0})
     failed = Failure(kind=kind, reason="row 3 came back as None")
     quick.cells["read"].failures = (failed,)  # type: ignore[misc]
@@ -208,7 +211,7 @@ def test_a_sample_is_projected_to_the_whole_round_by_round() -> None:
     many = [candidate("flat", read=12, size=4), candidate("steep", read=4, size=4)]
     found = project_candidates(many, few, (100, 400, 40_000))
     reads = {each.variant: each.figures["read"][1] / 1e6 for each in found}
-    # 2 ms for 300 rows against 3: on few rows the second is quicker, on all of them the first.
+    # 300 further rows take 2 ms or 3 ms. The second variant is faster on few rows, the first on all of them.
     assert reads == pytest.approx({"flat": 12 + 2 * 39_600 / 300, "steep": 4 + 3 * 39_600 / 300})
     assert names(recommend(found, (), Preferences(weights={"read": 1})))[0] == "flat"
     assert names(recommend(many, (), Preferences(weights={"read": 1})))[0] == "steep"

@@ -1,4 +1,4 @@
-"""The value at which the winner changes is found where the data cross, and nowhere else."""
+"""The value at which the fastest variant changes is found where the data cross, and nowhere else."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_planted_crossing_is_found_with_an_interval_that_holds_it() -> None:
         (change,) = of(points(PLANTED, seed=seed)).found
         assert isinstance(change, Change)
         assert (change.before, change.after) == ("steep", "flat")
-        # The last value at which it was clearly ahead, not the first.
+        # The result is the last value at which the variant was clearly ahead, not the first.
         assert change.ahead_at == 10
         assert change.behind_at >= 1_000
         assert change.at is not None

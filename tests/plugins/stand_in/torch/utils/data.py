@@ -1,4 +1,6 @@
-"""Stand-in for torch's DataLoader: persistent spawned processes, indices from the sampler, values in its order."""
+"""Stand-in for torch's DataLoader: persistent spawned processes receive indices from the sampler. Batches come in its
+order.
+"""
 
 from __future__ import annotations
 
