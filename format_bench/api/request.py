@@ -125,7 +125,7 @@ def _folders(given: Sequence[Path | str]) -> tuple[str, ...]:
                 next_step="Create the folder first.",
                 parameter="work_dirs",
                 given=str(folder),
-                allowed="existing folders",
+                allowed="folders that exist",
             )
     return tuple(dict.fromkeys(str(Path(folder).resolve()) for folder in given)) or ("default",)
 

@@ -69,7 +69,7 @@ WRONG: list[tuple[Callable[..., object], tuple[Any, ...], dict[str, Any], str | 
     (run, ("compression",), {"levels": "1,3"}, "levels", "'1,3'"),
     (run, ("tabular",), {"data": "/nosuch/file"}, "data", "/nosuch/file"),
     (run, ("tabular",), {"webface": "/nosuch/file"}, "webface", "/nosuch/file"),
-    (run, ("tabular",), {"work_dirs": ["/nosuch"]}, "work_dirs", "existing folders (got '/nosuch')"),
+    (run, ("tabular",), {"work_dirs": ["/nosuch"]}, "work_dirs", "folders that exist (got '/nosuch')"),
     (run, ("tabular",), {"work_dirs": "/tmp"}, "work_dirs", "work_dirs=('/tmp',)"),
     (run, ("tabular",), {"machine": "my machine"}, "machine", "'my machine'"),
     (run, ("tabular",), {"resume": True}, "out", "resume needs out"),

@@ -68,7 +68,7 @@ WRONG = [
     (["run", "tabular", "--rows", "0"], "--rows"),
     (["run", "tabular", "--datasets", "nosuch", "--list"], "matches no data set"),
     (["run", "tabular", "--webface", "/nosuch/file"], "--webface must be an existing HDF5 file (got '/nosuch/file')"),
-    (["run", "tabular", "--work-dir", "/nosuch"], "--work-dir must be existing folders (got '/nosuch')"),
+    (["run", "tabular", "--work-dir", "/nosuch"], "--work-dir must be folders that exist (got '/nosuch')"),
     (["run", "tabular", "--resume"], "--out"),
     (["run", "tabular", "--quick", "--rounds", "3"], "--quick measures one round"),
     (["--tabular", "--nosuch"], "No such option"),
