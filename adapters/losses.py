@@ -35,8 +35,7 @@ Parse = Callable[["pa.ChunkedArray", "pa.DataType"], "pa.ChunkedArray"]
 class Relation:
     """How a column that comes back changed depends on the stored column.
 
-    expect: returns the column that a read should return for a stored Arrow column. If it returns None, the loss does
-    not
+    expect: maps the stored Arrow column to the column that a read should return. If it returns None, the loss does not
         affect this column, and the column must come back exactly.
     tolerance, relative_tolerance: floats may differ by `tolerance` plus `relative_tolerance` times the stored value.
     nulls: 'numpy' if integers and booleans with nulls come back to pandas as float64 and object, not as Int64 and

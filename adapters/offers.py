@@ -113,8 +113,8 @@ class Handle:
     """Return one row about the rows that meet the condition: their `count`, and the `min`, `max` and `sum` of an
     integer column, all int64. If no row matches, all values except `count` are null."""
     metadata: Callable[[int], Any] | None = None
-    """Load the metadata of N files, and hold them until `close`. If the copy has fewer files, load files again. Return
-    a column `rows` (int64) with the number of rows of each group."""
+    """Load the metadata of this number of stored files, and hold them until `close`. If the copy has fewer files, load
+    files repeatedly. Return a column `rows` (int64) with the number of rows of each group."""
     batches: Callable[[Sequence[str], int], Iterator[Any]] | None = None
     """Yield all rows of these columns in stored order, in batches of at most the given number of rows. Batches are
     never empty, and stay valid when the next batch is read. Close an unfinished iterator before closing the handle."""

@@ -25,7 +25,7 @@ from data_generator.generated.recipe import Recipe
 VERSION = 1
 WINDOW_ROWS = 512
 SMALL_SET = 100
-"""Sets of values up to this size are the same in tables of any length; larger ones grow with the rows."""
+"""Sets of values up to this size are the same in tables of any length. Larger sets grow with the number of rows."""
 
 _WEIGHT = 1 << 28
 _TYPES = {"float64": pa.float64(), "int64": pa.int64(), "string": pa.string()}
@@ -73,8 +73,8 @@ def column(recipe: Recipe, rows: int, batch: int, path: tuple[object, ...]) -> p
 def rank_weights(distinct: int, exponent: float, top_share: float) -> Integers:
     """Return the weight of each rank, most frequent first: k ** -exponent, with the first at `top_share` of the sum.
 
-    If the power law alone gives the first less, it is raised; if more, the head of the law is cut at the height that
-    yields this share.
+    If the power law alone gives the first rank a smaller share, its weight is raised. If the share would be larger, the
+    weights of the first ranks are capped so that the first rank has this share.
     """
     law = np.maximum((_WEIGHT / _power(np.arange(1, distinct + 1), exponent)).astype(np.int64), 1)
     share = int(top_share * _WEIGHT)
@@ -170,7 +170,7 @@ def _valid(null_ratio: float, rows: int, path: tuple[object, ...]) -> columns.Va
 
 
 def _spread(values: pa.Array, places: Integers, valid: columns.Valid | None) -> pa.Array:
-    """Return the value at each place; missing where not valid."""
+    """Return the values at these indexes, with nulls where `valid` is False."""
     if pa.types.is_string(values.type):
         mask = None if valid is None else ~valid
         return values.take(pa.array(places, mask=mask))

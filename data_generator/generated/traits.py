@@ -130,7 +130,8 @@ def _different(count: int, distinct: int, path: tuple[object, ...]) -> NDArray[n
     cycles = -(-count // distinct)
     bits = np.uint64((distinct - 1).bit_length())
     low = (np.uint64(1) << bits) - np.uint64(1)
-    # As in streams.permutation, for many at once: the place in the lowest bits makes all keys different.
+    # As in streams.permutation, but for many permutations at once. The index in the lowest bits makes all keys
+    # different.
     keys = streams.raw_words(cycles * distinct, *path, "order").reshape(cycles, distinct)
     keys = (keys & ~low) | np.arange(distinct, dtype=np.uint64)
     keys.sort(axis=1)

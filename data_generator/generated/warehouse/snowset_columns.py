@@ -3,8 +3,8 @@
 Names, types and units are from the data set's own description (schema.md of resource-disaggregation/snowset;
 Vuppalapati et al., Building an elastic query engine on disaggregated storage, NSDI 2020). Shares and ranges are ours:
 most counters are 0 in most rows, and a row takes about 200 bytes in Parquet, as in the original. The description lists
-96 columns; the files that others measured have 93. Left out are totalMemory, totalMemoryMax and workerProcessMemory,
-whose meaning the description does not know. This module draws nothing.
+96 columns; the files that others measured have 93. We leave out totalMemory, totalMemoryMax and workerProcessMemory,
+whose meaning the description does not state. This module contains only definitions.
 """
 
 from __future__ import annotations

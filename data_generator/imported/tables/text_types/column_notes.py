@@ -14,13 +14,13 @@ from data_generator.imported.refusal import printable
 _LONGEST_VALUE = 60
 
 Wheres = Callable[[Sequence[int]], Mapping[int, str]]
-"""Maps places in the sample to places in the file, such as 'line 3'; unknown ones are left out."""
+"""Function from rows of the sample to positions in the file, such as 'line 3'. Unknown positions are left out."""
 
 
 @dataclass(frozen=True)
 class Note:
-    """A warning about a column. `place` is that of the first value concerned, counted from 0 in the sample, and `value`
-    its text."""
+    """A warning about a column. `place` is the row, from 0 in the sample, of the first value concerned, and `value` is
+    the text of this value."""
 
     column: str
     place: int
@@ -29,15 +29,15 @@ class Note:
     step: str
 
     def remark(self, where: str) -> str:
-        """Return the warning as two lines; `where` is the place in the file, such as 'line 3' or 'cell B3'."""
+        """Return the warning as two lines. `where` is a position in the file, such as 'line 3' or 'cell B3'."""
         shown = printable(self.value)
         shown = shown if len(shown) <= _LONGEST_VALUE else f"{shown[:_LONGEST_VALUE]}.."
         return f"column {printable(self.column)!r}: {self.said} ({where}: {shown!r})\n{self.step}"
 
 
 def remarks(notes: Iterable[Note], wheres: Wheres) -> list[str]:
-    """Return the remarks of the notes. `wheres` maps places in the sample to places in the file; a place that it leaves
-    out is named by its row of the sample."""
+    """Return the remarks of the notes. `wheres` maps rows of the sample to positions in the file. If it leaves out a
+    row, the remark names the row of the sample."""
     listed = list(notes)
     found = wheres(sorted({note.place for note in listed})) if listed else {}
     return [note.remark(found.get(note.place, f"row {note.place + 1:,} of the sample")) for note in listed]

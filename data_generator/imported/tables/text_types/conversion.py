@@ -1,7 +1,7 @@
 """Convert a text column to the type that the user names with `columns`.
 
-More spellings are accepted than in type detection, because the user has stated the type. A value that does not fit ends
-the import; none is left out or changed.
+More spellings are accepted than in type detection, because the user has stated the type. If a value does not fit the
+type, the import is refused. No value is left out or changed.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def _moments(distinct: DistinctTexts, kind: str, options: ReadOptions) -> pa.Arr
 
 
 def _first_misfit(values: pa.Array, kind: str) -> int:
-    """Return the place of the first value of another kind, by bisection."""
+    """Return the index of the first value that does not fit the type, by bisection."""
     fitting, failing = 0, len(values)
     while failing - fitting > 1:
         middle = (fitting + failing) // 2
