@@ -27,7 +27,7 @@ HABITS: Mapping[str, str] = {
     ),
     "beside": r"\bbesides?\b",
     "so many": r"\bso (?:many|much|long|few)\b(?! as| that)",
-    "is no X": r"\b(?:is|are|was|were) no (?!longer|more|matter|other|such)\w+",
+    "is no X": r"(?<!\b[Tt]here )\b(?:is|are|was|were) no (?!longer|more|matter|other|such)\w+",
     "'Of' in front": r"(?:^|[.;:] )Of (?:a|an|the|all|each|whom|those|what|such|its|their|one|two)\b",
     "knows no": r"\b(?:knows?|know) (?:no|nothing|neither|only|one)\b|\bmust not know\b",
     "likewise": r"\b[Ll]ikewise\b|\b[Tt]hereof\b|\b[Tt]herein\b|\bwhereof\b",
