@@ -320,6 +320,13 @@ class TestRanking:
         saves = [each for each in statistics.summarise(samples).values() if each.cell.operation == "save"]
         assert {ratio.tied for ratio in statistics.ranking(saves, "size_bytes").values()} == {None}
 
+    @pytest.mark.parametrize(("cells", "tied"), [(4, True), (5, False)])
+    def test_round_effects_are_estimated_from_three_other_variants(self, cells: int, tied: bool) -> None:
+        """Rounds differ by far more than the two variants, so a verdict needs their effects to be taken out."""
+        factors = {name: 100_000 * (1 + 0.1 * (name == "b")) for name in "abcde"[:cells]}
+        times = {name: [int(factor * 1.5**number) for number in range(7)] for name, factor in factors.items()}
+        assert self._ranks(times)["b"].tied is tied
+
     @pytest.mark.slow
     @pytest.mark.parametrize(("cells", "round_noise"), [(2, 0.0), (2, 0.2), (10, 0.0), (10, 0.05), (10, 0.2)])
     def test_equal_cells_are_seldom_told_apart_and_a_third_slower_often(self, cells: int, round_noise: float) -> None:
