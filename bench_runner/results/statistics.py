@@ -448,7 +448,7 @@ class Ratios(Generic[Key]):
     0.2). If whole rounds were slow, the effect of each round is estimated from the other cells. It is removed if that
     makes the interval narrower. In simulations of 7 rounds with 10 cells, coverage is 95 to 97 %, at most 5 % of equal
     cells are called different, and a factor of 1.3 is found in 76 % of cases. With ratios paired by round it is found
-    in 46 %, or in 70 % with the interval above.
+    in 46 % with the interval used before, and in 70 % with this one.
     """
 
     FEWEST_OTHERS = 3
