@@ -1,12 +1,12 @@
-"""A store for documents with a changing shape: an LSM tree of columns or rows, usable on its own.
+"""A store for documents whose fields may differ and change. It is an LSM tree that stores columns or rows.
 
     from libraries.document_store import DocumentStore
 
     with DocumentStore.open("events", key="id") as store:
         store.upsert([{"id": 1, "kind": "commit"}])
 
-It imports no other packages of the project than `libraries.durable` and `libraries.document_queries` (the query
-language). Each name is imported on first use.
+The only other packages of the project that it imports are `libraries.durable` and `libraries.document_queries` (the
+query language). Each name is imported on first use.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ class DocumentError(DocumentStoreError):
     """A document that cannot be stored, or a key that no document can have. Nothing of its batch is stored."""
 
     def __init__(self, words: str, document: int | None = None, path: str = "", what: str = "document") -> None:
-        """`document` counts from 0 in its batch; `path` is spelled as by `paths`, '' means the whole document.
+        """`document` is the index in the batch, from 0. `path` is a path as text; '' means the whole document.
 
-        For a requested key, `what` is 'key'."""
+        For an error about a requested key, `what` is 'key'."""
         where = f"the {what}" if document is None else f"{what} {document} of the batch"
         super().__init__(f"{where}{f', {path}' if path else ''}: {words}")
         self.words, self.document, self.path = words, document, path

@@ -148,8 +148,7 @@ class DocumentStore:
     # --- writing -----------------------------------------------------------------------------------------
 
     def upsert(self, documents: Iterable[Mapping[str, Any]] | bytes) -> None:
-        """Store documents. A document replaces the stored document with the same key; of duplicates in a call, the last
-        wins.
+        """Store documents. A document replaces an older document with the same key, including one of the same call.
 
         `documents` are dicts or JSON Lines (bytes). Either all documents of the call are stored or none. Raises
         DocumentError for an invalid document, FullError if a limit of the disk or of the store is reached, and
@@ -169,7 +168,7 @@ class DocumentStore:
         self._write(dict(zip(keys, rows, strict=True)))
 
     def delete(self, keys: Iterable[Key]) -> None:
-        """Delete the documents with these keys, either all or none. Ignore unknown keys. Raises the same errors as
+        """Delete the documents with these keys, all or none; ignore unknown keys. Raises the same errors as
         `upsert`."""
         if isinstance(keys, str | bytes) or not isinstance(keys, Iterable):
             raise DocumentError(f"delete takes a list of keys; for a single key write [{keys!r}]")

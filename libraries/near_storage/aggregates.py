@@ -118,11 +118,10 @@ def part(plan: AggregatePlan, table: pa.Table) -> pa.Table:
 
 
 def merged(plan: AggregatePlan, parts: Iterable[pa.Table]) -> pa.Table:
-    """Merge parts, in their order, into one part; without parts, return an empty part.Few rows are in memory at a
-    time.
+    """Merge parts, in their order, into one part; without parts, return an empty part.
 
-    Raises DamagedError if a part has another schema, and RequestError if there are more than 100,000 groups or a sum
-    has more than 76 digits.
+    Holds a few hundred thousand rows at a time. Raises DamagedError if a part has another schema, and RequestError if
+    there are more than 100,000 groups or a sum has more than 76 digits.
     """
     waiting, rows = [plan.part_schema.empty_table()], 0
     for each in parts:

@@ -58,8 +58,7 @@ def _codes(column: Column) -> tuple[int, int]:
 
 
 class AmaxLeaf(LeafFacts):
-    """One mega leaf. It keeps page 0 once it is read. To release page 0, get a new object from the component's
-    `leaves`."""
+    """One mega leaf. It keeps page 0 once it is read. A new object from the component's `leaves` does not hold it."""
 
     keep_pages = 0
     """Number of pages to keep between calls of `columns`. Set this before reading columns one by one, because

@@ -29,8 +29,7 @@ HEADER_BYTES = _HEADER.size
 
 @dataclass(frozen=True)
 class RowLeaf:
-    """A decoded leaf. Its records are the entries that are not marked as deleted. Record i is `rows[ends[i - 1] :
-    ends[i]]`."""
+    """A decoded leaf. Records are the entries not marked as deleted. Record i is `rows[ends[i - 1] : ends[i]]`."""
 
     keys: Keys
     antimatter: np.ndarray

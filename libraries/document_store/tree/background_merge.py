@@ -1,7 +1,7 @@
-"""Background merges: a thread of the store merges components while merges are due.
+"""Merge components in a background thread of the store while merges are due.
 
-An error does not end the thread: the user's next call raises it, and then the merge is retried. This module decides
-when and what to merge; the layouts merge.
+An error does not end the thread. The user's next call raises the error, and then the merge is retried. This module
+decides when and what to merge; `layouts` and `indexes` merge the files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Cancelled(Exception):
 class Merge:
     """Consecutive components to merge into one, newest first, and whether the oldest of all is included.
 
-    `path` is that of a secondary index, None for the documents themselves.
+    `path` is the path of a secondary index, or None for the documents themselves.
     """
 
     path: str | None
@@ -44,7 +44,7 @@ class Merge:
 
 
 def due_merge(version: Version, late: bool = False) -> Merge | None:
-    """Return the next merge, documents first. `late` as in `due`."""
+    """Return the next merge; merges of documents come before merges of indexes. `late` as in `policy.due`."""
     count = due([file.size_bytes for file in version.components], late)
     if count is not None:
         return Merge(None, version.components[:count], (), count == len(version.components))
@@ -73,7 +73,7 @@ class Tree(Protocol):
 
 
 class Merger:
-    """The merge thread, and the waits for it under the tree's `state`."""
+    """The merge thread. Other threads wait for it with the tree's condition `state`."""
 
     def __init__(self, tree: Tree, late: bool) -> None:
         self._tree, self._late = tree, late
@@ -90,12 +90,13 @@ class Merger:
                 thread.start()
                 self._thread = thread
             except RuntimeError as error:
-                # The system cannot start a thread now. The current call is complete; the next call raises the error.
+                # The system cannot start a thread now. The current call has succeeded, so the next call raises the
+                # error.
                 self._error = error
         self._tree.state.notify_all()
 
     def raise_error(self) -> None:
-        """Raise the error of a merge since the last call, once. The caller holds the tree's state."""
+        """Raise the error of a merge that failed since the last call. The caller holds the tree's state."""
         error, self._error = self._error, None
         if error is None:
             return
@@ -125,7 +126,7 @@ class Merger:
             raise Cancelled
 
     def stop(self) -> None:
-        """Abort the running merge; return when the thread has ended."""
+        """Abort the running merge and wait until the thread has ended."""
         with self._tree.state:
             self._stopped = True
             self._tree.state.notify_all()
@@ -172,7 +173,7 @@ class Merger:
             return None
 
     def _made(self, merge: Merge) -> Held[StoredComponent] | Held[IndexFile] | None:
-        """Return the merged file, None if nothing remains of the inputs."""
+        """Merge, and return the merged file; None if no entries of the inputs remain."""
         number, workshop = self._tree.next_number(), self._tree.workshop
         made: Held[StoredComponent] | Held[IndexFile]
         if merge.path is None:

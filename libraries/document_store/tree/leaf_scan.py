@@ -1,7 +1,7 @@
-"""Reconcile by keys alone: which records of which leaf are visible, newest first, before anything else is read.
+"""Find the visible records of each leaf by reading keys only. Newer components hide records of older components.
 
-A scan visits the leaves of all components by their first key, so that a leaf's keys are kept only as long as an older
-leaf may need them. Leaves of the row layouts are combined until they hold as much as a mega leaf.
+A scan visits the leaves of all components in the order of their first keys, so that a leaf's keys are kept only as long
+as an older leaf may need them. Leaves of the row layouts are combined until they are as large as a mega leaf.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ScanPart(Protocol):
 
     @property
     def visible(self) -> np.ndarray:
-        """Their positions among the keys of their leaf, int64."""
+        """The positions of the documents among the keys of their leaf (int64)."""
 
     @property
     def schema(self) -> Schema:
@@ -42,19 +42,19 @@ class ScanPart(Protocol):
 
     @property
     def columnar(self) -> bool:
-        """Whether columns are stored; otherwise rows are, and `columns` shreds them."""
+        """Whether columns are stored. Otherwise rows are stored, and `columns` converts them."""
 
     def rows(self) -> list[bytes]:
         """Return the documents as MessagePack, in the order of `keys`. Raises CorruptError."""
 
     def columns(self, leaf_numbers: Iterable[int]) -> dict[int, Column]:
-        """Return columns of the documents; a number that the part's schema lacks is omitted. Raises CorruptError."""
+        """Return columns of the documents. Numbers that the part's schema lacks are omitted. Raises CorruptError."""
 
     def coded_columns(self, leaf_numbers: Iterable[int]) -> Mapping[int, Column | CodedColumn]:
         """Like `columns`, but texts with few distinct values may be returned as codes."""
 
     def may_match(self, leaf_number: int, low: object, high: object) -> bool:
-        """Return False only if no document of the part has a value of that leaf from `low` to `high` (None: open)."""
+        """Return False only if no document has a value of this leaf from `low` to `high`. None means unbounded."""
 
 
 class MemoryPart:
@@ -63,7 +63,7 @@ class MemoryPart:
     columnar = False
 
     def __init__(self, rows: dict[Key, bytes], base: Callable[[], Schema]) -> None:
-        """`base` returns the schema that the documents extend; called when columns are requested."""
+        """`base` returns the schema that the documents extend. It is called when columns are requested."""
         self.keys = key_array(sorted(rows))
         self._rows = [rows[key] for key in self.keys.tolist()]
         self._base = base
@@ -76,7 +76,7 @@ class MemoryPart:
 
     @property
     def schema(self) -> Schema:
-        """See `ScanPart`; made by shredding, once."""
+        """See `ScanPart`. The schema is computed once, by converting the documents to columns."""
         return self._shredded.schema
 
     def rows(self) -> list[bytes]:
@@ -92,7 +92,7 @@ class MemoryPart:
         return self.columns(leaf_numbers)
 
     def may_match(self, leaf_number: int, low: object, high: object) -> bool:
-        """Return True: a memtable has no prefixes."""
+        """Return True, because a memtable has no minimum and maximum codes."""
         return True
 
 
@@ -107,7 +107,7 @@ class Span:
         self._keys: tuple[Keys, np.ndarray] | None = None
 
     def keys(self) -> tuple[Keys, np.ndarray]:
-        """Return all keys and which are anti-matter; kept until `forget`."""
+        """Return all keys, and which keys are marked as deleted. The result is kept until `forget`."""
         if self._keys is None:
             pairs = [leaf.keys() for leaf in self.leaves]
             keys, gone = zip(*pairs, strict=True)
@@ -115,7 +115,7 @@ class Span:
         return self._keys
 
     def forget(self) -> None:
-        """Drop the keys, which are no longer needed; the leaves remain in the part that has them."""
+        """Drop the keys, which are no longer needed. Parts still refer to the leaves."""
         self._keys, self.leaves = None, ()
 
 
@@ -129,12 +129,13 @@ class StoredPart:
 
     @property
     def schema(self) -> Schema:
-        """See `ScanPart`; `open` stores no schema, so its rows are shredded for it."""
+        """See `ScanPart`. `open` stores no schema, so it is inferred from the rows."""
         return self._stored_schema if self.columnar else self._shredded.schema
 
     @property
     def _stored_schema(self) -> Schema:
-        # Within a component, the schema of each leaf begins with all shorter ones.
+        # Within a component, the schema of a leaf begins with all shorter schemas, so the longest schema covers all
+        # leaves.
         return max((leaf.schema for leaf in self._leaves), key=lambda schema: len(schema.leaves))
 
     @cached_property
@@ -165,7 +166,7 @@ class StoredPart:
         return leaf.columns(leaf_numbers, None if everything else self.visible)
 
     def coded_columns(self, leaf_numbers: Iterable[int]) -> Mapping[int, Column | CodedColumn]:
-        """See `ScanPart`; codes only if all documents of a leaf are visible."""
+        """See `ScanPart`. Returns codes only if all documents of a leaf are visible."""
         if self.columnar and self.count == self._leaves[0].count:
             return self._leaves[0].coded_columns(leaf_numbers)
         return self.columns(leaf_numbers)
@@ -199,7 +200,7 @@ def scan(newer_keys: Keys, components: Sequence[Component]) -> Iterator[StoredPa
 
 
 def look_up(components: Sequence[Component], keys: Keys) -> Iterator[StoredPart]:
-    """Yield the components' documents of these keys (ascending, unique). Reads only leaves that may hold one."""
+    """Yield the components' documents with these keys (ascending, unique). Reads only leaves that may hold a key."""
     rest = keys
     for age, component in enumerate(components):
         if len(rest) == 0:
@@ -217,7 +218,7 @@ def look_up(components: Sequence[Component], keys: Keys) -> Iterator[StoredPart]
 
 
 def may_hold(components: Sequence[Component], keys: Keys) -> np.ndarray:
-    """Return for each key whether any component may have it (bool), by their filters alone; False is certain."""
+    """Return for each key whether a component may have it (bool). Uses only key filters. False is certain."""
     found = np.zeros(len(keys), bool)
     hashes = hash_keys(keys)
     for component in components:
@@ -241,7 +242,7 @@ def _spans(component: Component, age: int) -> list[Span]:
 
 
 def _forget_before(key: Key, spans: dict[int, Span]) -> dict[int, Span]:
-    """Keep the spans that reach `key`: no later span begins before it."""
+    """Keep the spans that reach `key`. Earlier spans are not needed, because no later span begins before `key`."""
     kept = {}
     for identity, span in spans.items():
         if span.max_key < key:  # type: ignore[operator]
@@ -252,7 +253,7 @@ def _forget_before(key: Key, spans: dict[int, Span]) -> dict[int, Span]:
 
 
 def among(keys: Keys, sorted_keys: Keys) -> np.ndarray:
-    """Return for each key whether it is in `sorted_keys` (bool); both ascend."""
+    """Return for each key whether it is in `sorted_keys` (bool). Both arrays ascend."""
     if len(keys) == 0 or len(sorted_keys) == 0:
         return np.zeros(len(keys), bool)
     if keys.dtype == object:

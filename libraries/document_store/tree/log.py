@@ -1,9 +1,9 @@
-"""The write-ahead log: each upsert is one frame with a checksum, which is present completely or not at all after a cut.
+"""The write-ahead log. A batch is one frame with a checksum. After a power cut a frame is either complete or ignored.
 
-A log is never written again after a call on it failed. A new log follows, whose header states how much of the previous
-one is valid. A bad frame within that length is damage and is refused; after it, and at the end of the last log, it is
-the result of a power cut and is ignored. A random number ties headers and frames to their log, so that neither old disk
-contents nor a user's bytes can be mistaken for a frame.
+A log is never written again after a call on it failed. A new log follows, whose header states how many bytes of the
+previous log are valid. A bad frame within these bytes is damage, and the store refuses to open. A bad frame after these
+bytes, or at the end of the last log, is the result of a power cut and is ignored. A random number ties headers and
+frames to their log, so that neither old disk contents nor a user's bytes can be mistaken for a frame.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def log_path(folder: Path, number: int) -> Path:
 class Header:
     """The description of a log and of the previous one.
 
-    `previous` is the number of the previous log (0: none); its first `previous_bytes` are valid, and durable if
-    `previous_synced`. `synced`: each frame is made durable before the next one is written.
+    `previous` is the number of the previous log, or 0. Its first `previous_bytes` are valid; they are durable if
+    `previous_synced` is true. If `synced` is true, each frame is made durable before the next frame is written.
     """
 
     salt: int
@@ -55,7 +55,7 @@ class Header:
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str) -> Header | None:
-        """Deserialize; None for an unfinished header. Raises CorruptError if frames follow a broken one."""
+        """Deserialize. Return None for an unfinished header. Raises CorruptError if frames follow a broken header."""
         if len(data) >= HEADER_BYTES:
             magic, version, *fields, checksum = _HEADER.unpack_from(data)
             if magic == _HEADER_MAGIC and checksum == xxhash.xxh3_64_intdigest(data[: HEADER_BYTES - 8]):
@@ -70,7 +70,7 @@ class Header:
 
 
 class LogWriter:
-    """A log being written. After an error of any call, begin a new log before appending anything."""
+    """A log that is being written. After an error of any call, begin a new log before the next frame."""
 
     def __init__(self, calls: FileCalls, folder: Path, number: int, header: Header) -> None:
         """Create the file durably with its header. Raises `OSError`."""
@@ -88,7 +88,8 @@ class LogWriter:
             raise
 
     def append(self, payload: bytes) -> None:
-        """Append one frame; durable on return if the log is synced. Raises `OSError`: then the frame does not count."""
+        """Append one frame. It is durable on return if the log is synced. If this raises `OSError`, the frame is
+        invalid."""
         assert self._descriptor is not None
         assert not self.failed
         head = _frame_header(self._header.salt, self._frames, payload)
@@ -120,7 +121,7 @@ class LogWriter:
 
 @dataclass(frozen=True)
 class ReadLog:
-    """One log as found: its number, the bytes of its valid part, and the payloads of its frames."""
+    """One log that was read: its number, the length of its valid part in bytes, and the payloads of its frames."""
 
     number: int
     valid_bytes: int
@@ -128,7 +129,7 @@ class ReadLog:
 
 
 def read_logs(calls: FileCalls, folder: Path, first: int) -> list[ReadLog]:
-    """Return the chain of logs from number `first` on, oldest first, without what a cut left unfinished.
+    """Return the chain of logs from number `first` on, oldest first, without frames that a power cut left unfinished.
 
     Raises CorruptError for damage to durable data, `OSError` if the disk fails.
     """
@@ -201,7 +202,7 @@ def _frame_header(salt: int, sequence: int, payload: bytes | memoryview) -> byte
 
 
 def _frames(header: Header, data: memoryview) -> tuple[list[bytes], int]:
-    """Return the payloads before the first incomplete frame, and where that frame begins."""
+    """Return the payloads before the first incomplete frame, and the position of that frame."""
     payloads: list[bytes] = []
     offset = HEADER_BYTES
     while offset + _FRAME.size <= len(data):

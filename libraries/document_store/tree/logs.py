@@ -1,6 +1,6 @@
-"""The logs of an open store: which one is written, and when the next one begins.
+"""The logs of an open store. Decides which log is written and when a new log begins.
 
-A new log begins with each flush, after a call on the last one failed, and with the first batch after opening.
+A new log begins with each flush, after a failed call on the last log, and with the first batch after opening.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from libraries.durable.calls import FileCalls
 
 @dataclass(frozen=True)
 class _Before:
-    """The predecessor of the next log: how much of it counts, and whether that is durable."""
+    """The predecessor of the next log: how many of its bytes are valid, and whether they are durable."""
 
     number: int
     valid_bytes: int
@@ -25,7 +25,7 @@ class _Before:
 
 
 class Logs:
-    """Not thread-safe: used by the current writer of the store."""
+    """The logs of one store. Not thread-safe, because only the current writer of the store uses them."""
 
     def __init__(
         self,
@@ -37,14 +37,16 @@ class Logs:
         synced: bool,
         numbers: Sequence[int] = (),
     ) -> None:
-        """`found` are the logs that the store was opened with, `numbers` those in the folder.
+        """`found` are the logs that were read when the store was opened, `numbers` are the numbers of logs in the
+        folder.
 
-        Other logs that a cut left stay until a flush, because a log of a chain must not be removed before its
-        predecessors. Nothing is created before the first write."""
+        Other logs that a power cut left stay until a flush, because a log must not be removed before its predecessors.
+        No file is created before the first write."""
         self._calls, self._folder, self._next_number, self._synced = calls, folder, next_number, synced
         self.holds_found = any(log.payloads for log in found)
-        """Whether found frames are in no component. If a sync failed before the process died, they may be only in
-        memory, out of reach of later syncs; so they are flushed before anything is appended."""
+        """Whether logs that were found hold frames that are in no component. If a sync failed before the process died,
+        these frames may be only in the page cache, and later syncs do not write them. They are therefore flushed to a
+        component before the next frame is appended."""
         self._numbers = list(numbers)
         # A log without frames may lack a durable name, unless it is the first, which the manifest names.
         last = next((log for log in reversed(found) if log.payloads), found[0]) if found else None
@@ -54,27 +56,27 @@ class Logs:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The logs that hold what no component has, and remains of others after a cut."""
+        """The logs with frames that no component has, and other logs that a power cut left."""
         return tuple(self._numbers)
 
     @property
     def size_bytes(self) -> int:
-        """Bytes to read if the store were opened again."""
+        """Number of log bytes that opening the store again would read."""
         return self._bytes_before + (self._writer.valid_bytes if self._writer is not None else 0)
 
     def append(self, payload: bytes) -> None:
-        """Append one frame, in a new log if the last one failed.
+        """Append one frame. If the last log failed, append it to a new log.
 
-        Raises `OSError`: then nothing of the frame is kept, unless the disk also fails for the next log and the power
-        is cut before one could be made."""
+        If this raises `OSError`, the frame is not kept, unless creating the next log also fails and the power is cut
+        before a next log exists."""
         if self._writer is None or self._writer.failed:
             self._begin()
         assert self._writer is not None
         try:
             self._writer.append(payload)
         except OSError:
-            # The next log records how much of this one counts, so make it at once. If that fails, retry before the next
-            # frame.
+            # The next log records how many bytes of this log are valid, so begin it at once. If that fails, retry
+            # before the next frame.
             with suppress(OSError):
                 self._begin()
             raise
@@ -85,7 +87,7 @@ class Logs:
         return self._numbers[-1]
 
     def flushed(self, log: int) -> None:
-        """Remove the logs before this one, which components now cover. Raises `OSError`."""
+        """Remove the logs before `log`, whose frames are now in components. Raises `OSError`."""
         self.holds_found = False
         gone = [number for number in self._numbers if number < log]
         self._numbers = [number for number in self._numbers if number >= log]
@@ -94,7 +96,7 @@ class Logs:
             self._calls.unlink(log_path(self._folder, number))
 
     def sync(self) -> None:
-        """Make everything appended durable, and nothing else count. Raises `OSError`."""
+        """Make all appended frames durable, and ensure that no other frame is valid. Raises `OSError`."""
         if self._writer is not None and self._writer.failed:
             self._begin()
         if self._writer is not None:
@@ -118,7 +120,8 @@ class Logs:
         try:
             made = LogWriter(self._calls, self._folder, self._next_number(), header)
         except BaseException:
-            # Its header may be found later and states that this log ends here, so nothing may be appended.
+            # The header of the new log may be found later. It states that this log ends here, so do not append to this
+            # log.
             if self._writer is not None:
                 self._writer.failed = True
             raise

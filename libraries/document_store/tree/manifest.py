@@ -1,6 +1,6 @@
-"""The manifest makes components valid: a small file that names them, replaced atomically after they are durable.
+"""The manifest, a small file that names the valid components. It is replaced atomically after they are durable.
 
-Files that it does not name are unfinished or replaced, and are removed when the store is opened.
+Files that the manifest does not name are unfinished or replaced, and are removed when the store is opened.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ FORMAT = 2
 _MAGIC = b"DSMF"
 _MOST_BYTES = 64 << 20
 _MOST_DIGITS = 18
-"""Maximum digits of our numbers; a file with more belongs to somebody else."""
+"""Maximum digits of file numbers of the store. A file with more digits is not a file of the store."""
 _OURS = re.compile(rf"(?:{NAME}|(?:{COMPONENT}|{INDEX}|{LOG})\d{{{DIGITS},}})(?:{re.escape(UNFINISHED)})?", re.ASCII)
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the store is, and which of its files are valid.
+    """The settings of the store, and its valid files.
 
-    Components are file numbers, newest first; `indexes` has those of each secondary index by its path. `next_number` is
-    above all file numbers; `log` is the first log with batches that no component has. `key_kind` is None until the
-    first flush.
+    Components are file numbers, newest first. `indexes` has the components of each secondary index by its path.
+    `next_number` is above all file numbers. `log` is the first log with batches that no component has. `key_kind` is
+    None until the first flush.
     """
 
     format: int = FORMAT
@@ -58,7 +58,7 @@ def index_path(folder: Path, number: int) -> Path:
 
 
 def write_manifest(calls: FileCalls, folder: Path, manifest: Manifest) -> None:
-    """Write the manifest durably. Raises `OSError`: then either the old or the new one may be found later."""
+    """Write the manifest durably. If this raises `OSError`, either the old or the new manifest may be found later."""
     data = msgspec.json.encode(manifest)
     unfinished = folder / f"{NAME}{UNFINISHED}"
     if unfinished.name in calls.listdir(folder):
@@ -68,7 +68,8 @@ def write_manifest(calls: FileCalls, folder: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(calls: FileCalls, folder: Path) -> Manifest | None:
-    """Return the manifest, None in a new folder. Raises CorruptError if it was changed, or is missing next to files."""
+    """Return the manifest; None in a new folder. Raises CorruptError if it was changed, or is missing but files
+    exist."""
     names = calls.listdir(folder)
     if NAME not in names:
         ours = sorted(name for name in names if _OURS.fullmatch(name) and not name.endswith(UNFINISHED))
@@ -86,7 +87,7 @@ def read_manifest(calls: FileCalls, folder: Path) -> Manifest | None:
 
 
 def is_manifest(calls: FileCalls, folder: Path, manifest: Manifest) -> bool:
-    """Return whether this manifest would certainly be found; False also if that is unknown."""
+    """Return whether the folder certainly has this manifest. Return False if that cannot be determined."""
     try:
         return read_manifest(calls, folder) == manifest
     except (OSError, DocumentStoreError):
@@ -94,7 +95,7 @@ def is_manifest(calls: FileCalls, folder: Path, manifest: Manifest) -> bool:
 
 
 def decode_manifest(data: bytes) -> Manifest:
-    """Decode. Raises CorruptError unless `write_manifest` can have written these bytes."""
+    """Decode a manifest. Raises CorruptError for bytes that `write_manifest` cannot have written."""
     content = data[12:]
     if data[:4] != _MAGIC or int.from_bytes(data[4:12], "little") != xxhash.xxh3_64_intdigest(content):
         raise CorruptError("the store's manifest was changed after it was stored. Restore it from a copy.")
@@ -109,7 +110,7 @@ def decode_manifest(data: bytes) -> Manifest:
 
 
 def leftovers(names: list[str], manifest: Manifest | None, logs: set[int]) -> list[str]:
-    """Return our file names that neither the manifest nor the logs in use account for; a user's files stay."""
+    """Return names of store files that neither the manifest nor `logs` use. Files of users are not included."""
     kept = {NAME, *(f"{LOG}{number:0{DIGITS}}" for number in logs)}
     if manifest is not None:
         kept |= {f"{COMPONENT}{number:0{DIGITS}}" for number in manifest.components}
@@ -118,6 +119,6 @@ def leftovers(names: list[str], manifest: Manifest | None, logs: set[int]) -> li
 
 
 def highest_number(names: list[str]) -> int:
-    """Return the highest number in a file name (0: none), which no later file may reuse."""
+    """Return the highest number in a file name, or 0. Later files must have higher numbers."""
     ours = (name.removesuffix(UNFINISHED).rpartition("-")[2] for name in names if _OURS.fullmatch(name))
     return max((int(number) for number in ours if number.isdecimal() and len(number) <= _MOST_DIGITS), default=0)

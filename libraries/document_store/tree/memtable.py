@@ -1,4 +1,4 @@
-"""What was stored since the last flush: the latest row of each key, and the latest entries of the secondary indexes.
+"""The data stored since the last flush: the latest row of each key, and the latest entries of the secondary indexes.
 
 A batch is the change of one upsert or delete, and the content of one log frame.
 """
@@ -21,7 +21,8 @@ ENTRY_BYTES = 150
 
 
 class Batch(msgspec.Struct, array_like=True, frozen=True):
-    """Unique keys with their rows (None: deleted), and the entries that each index, by its path, gains and loses."""
+    """Unique keys with their rows (None for deleted keys), and the added and removed entries of each index, by its
+    path."""
 
     keys: list[int | str]
     rows: list[bytes | None]
@@ -34,7 +35,7 @@ class Batch(msgspec.Struct, array_like=True, frozen=True):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Batch:
-        """Deserialize. Raises CorruptError for anything that `to_bytes` cannot have written."""
+        """Deserialize. Raises CorruptError for bytes that `to_bytes` cannot have written."""
         try:
             batch = _DECODER.decode(data)
         except (msgspec.MsgspecError, ValueError) as error:
@@ -55,9 +56,10 @@ _DECODER = msgspec.msgpack.Decoder(Batch)
 
 @dataclass
 class Memtable:
-    """Not thread-safe: the tree uses it under its lock.
+    """The data in memory. Not thread-safe; the tree uses it under its lock.
 
-    `rows` maps a key to its row (None: deleted), `entries` an index's path to its entries (False: removed).
+    `rows` maps a key to its row (None for a deleted key). `entries` maps an index's path to its entries (False for a
+    removed entry).
     """
 
     rows: dict[Key, bytes | None] = field(default_factory=dict)
@@ -65,22 +67,22 @@ class Memtable:
     size_bytes: int = 0
 
     def apply(self, batch: Batch) -> None:
-        """Apply the whole batch. Replaced rows still count for the size, because their log has them too."""
+        """Apply the whole batch. The memtable's size includes replaced rows, because the log still has them."""
         self.rows.update(zip(batch.keys, batch.rows, strict=True))
         for path, removed in batch.removed.items():
             self.entries.setdefault(path, {}).update(dict.fromkeys(removed, False))
-        # After removals, because a document may keep its value.
+        # Add entries after removals, because an entry is both removed and added if a document keeps its value.
         for path, added in batch.added.items():
             self.entries.setdefault(path, {}).update(dict.fromkeys(added, True))
         self.size_bytes += batch.size_bytes()
 
     def copied(self) -> Memtable:
-        """Return a copy for a snapshot; rows and entries themselves are shared."""
+        """Return a copy for a snapshot. The row and entry objects are shared."""
         return Memtable(dict(self.rows), {path: dict(some) for path, some in self.entries.items()}, self.size_bytes)
 
 
 def sorted_rows(rows: dict[Key, bytes | None]) -> tuple[np.ndarray, list[bytes | None]]:
-    """Return the sorted keys (int64, or objects holding str) and their rows."""
+    """Return the sorted keys (int64, or an object array of str) and their rows."""
     keys = key_array(sorted(rows))
     return keys, [rows[key] for key in keys.tolist()]
 

@@ -1,4 +1,5 @@
-"""Write a memtable to durable, not yet named files: one component, and one file per secondary index."""
+"""Write a memtable to durable files that the manifest does not name yet: a component, and a file per secondary
+index."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ class Workshop:
     def give_up(self) -> None:
         """Stop removing names of files.
 
-        The folder may soon belong to another process, whose files may reuse the names of files that are read here.
+        The folder may soon belong to another process, which may reuse the names of files that this process still reads.
         Remaining files are removed when the store is opened again."""
         with self._naming:
             self._given_up = True

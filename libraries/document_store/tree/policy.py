@@ -1,21 +1,21 @@
-"""Which components are merged: tiering as in the paper's section 6."""
+"""Choose the components to merge by tiering, as in section 6 of the paper."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 SIZE_RATIO = 1.2
-"""Components are merged if the oldest of them is at most this many times as large as the younger ones together, as in
-AsterixDB's ConcurrentMergePolicy."""
+"""Components are merged if the oldest component is at most this many times as large as the younger components together,
+as in AsterixDB's ConcurrentMergePolicy."""
 
 MOST_COMPONENTS = 5
-"""At this number a merge is due regardless of sizes, and the next flush waits for it."""
+"""With this number of components a merge is due regardless of sizes, and the next flush waits for the merge."""
 
 
 def due(sizes_bytes: Sequence[int], late: bool = False) -> int | None:
-    """Return how many of the youngest components (sizes newest first) to merge; None for no merge.
+    """Return how many of the youngest components to merge; None for no merge. Sizes are given newest first.
 
-    `late`: no merge while more components are allowed."""
+    With `late`, no merge is due before the maximum number of components is reached."""
     if late and len(sizes_bytes) < MOST_COMPONENTS:
         return None
     # Start with the oldest, so that one merge does the work of several smaller ones.

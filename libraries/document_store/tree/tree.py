@@ -1,7 +1,7 @@
-"""The tree: batches go in, versions come out. Acknowledged data survive, and unfinished work is never visible.
+"""The LSM tree. Acknowledged data survive crashes, and unfinished work is never visible.
 
-Batches and flushes run one at a time under `writing`, installs of files one at a time. A reader takes the newest
-version under `state`, which is held only briefly.
+Batches and flushes run one at a time under the lock `writing`. New files are installed one at a time. A reader takes
+the newest version under the lock `state`, which is held only briefly.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ LOGS_FOR_MEMTABLE = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How to open a store. A layout or compression of None means the store's own; a new one gets `amax` and `zstd`.
+    """How to open a store. A layout or compression of None means that of the existing store, or `amax` and `zstd`.
 
-    `late_merges`: no merge is due until the maximum number of components exists. `cache_bytes`: size of the read
-    cache."""
+    With `late_merges`, no merge is due until the maximum number of components exists. `cache_bytes` is the size of the
+    read cache."""
 
     key: str
     layout: LayoutName | None
@@ -125,13 +125,13 @@ class Tree:
         self.version = self._opened(manifest)
         left = leftovers(self.calls.listdir(self.folder), manifest, set(logs.numbers))
         if left:
-            # The manifest may have its name only in memory: remove what older ones name after the folder is durable.
+            # The manifest's name may not be durable yet. Make it durable before files of older manifests are removed.
             self.calls.fsync_folder(self.folder)
         for name in left:
             self.calls.unlink(self.folder / name)
 
     def _created(self, names: list[str]) -> tuple[Manifest, Logs]:
-        """Create a store: its log first, so that a manifest never names a missing log."""
+        """Create a store. Create the log first, so that a manifest never names a missing log."""
         for number in log_numbers(names):
             # An unfinished creation leaves at most the header of a log.
             if self.calls.status(log_path(self.folder, number)).size_bytes > HEADER_BYTES:
@@ -220,7 +220,7 @@ class Tree:
 
     @property
     def log_bytes(self) -> int:
-        """Bytes of logs to read if the store were opened again."""
+        """Number of log bytes that opening the store again would read."""
         return self._logs.size_bytes
 
     @property
@@ -229,7 +229,7 @@ class Tree:
         return self._merger.done
 
     def key_kind(self) -> KeyKind | None:
-        """The kind of keys, None while there are none."""
+        """The kind of keys; None while there are no keys."""
         with self.state:
             for key in self._memtable.rows:
                 return "integer" if isinstance(key, int) else "text"
@@ -243,8 +243,8 @@ class Tree:
         return Schema.new(self._manifest.key, kind)
 
     def hold(self, keys: Iterable[Key] | None = None) -> tuple[Memtable, Version]:
-        """Return the tree at this moment: a copy of the memtable, or of its entries for these keys, and a version whose
-        files stay until it is released. Raises ClosedError."""
+        """Return the current state: a copy of the memtable, or of its entries for these keys, and a version. The
+        version's files stay until it is released. Raises ClosedError."""
         with self.state:
             self._check_open()
             if keys is None:
@@ -258,7 +258,7 @@ class Tree:
     # --- writing -----------------------------------------------------------------------------------------
 
     def write(self, batch: Batch) -> None:
-        """Write the whole batch, durably if the log is synced, or nothing of it. The caller holds `writing`.
+        """Write the batch completely or not at all, durably if the log is synced. The caller holds `writing`.
 
         Raises FullError or DocumentStoreError if the disk fails, or if an earlier merge failed.
         """
@@ -267,7 +267,7 @@ class Tree:
         limit = self._settings.memtable_bytes
         full = size > limit or self._logs.size_bytes > LOGS_FOR_MEMTABLE * limit
         if self._memtable.rows and (full or self._logs.holds_found):
-            # Before the batch, so that a failed flush leaves nothing of it.
+            # Flush before the batch is written, so that the batch is not written if the flush fails.
             self.flush()
         if self._in_doubt:
             self._write_manifest_again()
@@ -279,7 +279,7 @@ class Tree:
     def flush(self) -> None:
         """Write the memtable as one component. Waits for merges while there are too many files.
 
-        Raises the errors of `write`; the memtable and its log then stay as they are.
+        Raises the errors of `write`. The memtable and its log then stay unchanged.
         """
         with self.writing:
             self._check_usable()
@@ -304,7 +304,7 @@ class Tree:
                 self._logs.flushed(log)
 
     def add_index(self, path: str, entries: Iterable[dict[bytes, bool]]) -> None:
-        """Add an index with entries given in disjoint pieces, each of which becomes a file.
+        """Add an index with these entries, given in disjoint pieces. A piece becomes a file.
 
         The caller holds `writing`, and the memtable is empty. Raises the errors of `write`."""
         self._check_usable()
@@ -327,7 +327,8 @@ class Tree:
             self._install(change, None)
 
     def _install(self, change: Callable[[Version], Version], memtable: Memtable | None) -> None:
-        """Make a new version durable, then visible, with a new memtable if one is given. Raises `OSError`."""
+        """Make a new version durable, then visible. If `memtable` is given, it becomes visible too. Raises
+        `OSError`."""
         with self._installing:
             before = self.version
             after = change(before)
@@ -367,8 +368,8 @@ class Tree:
     def _write_manifest_again(self) -> None:
         """Write the manifest again after an error.
 
-        Otherwise another one could be found later, with an index that batches do not update. Raises the errors of
-        `write`."""
+        Otherwise a different manifest could be found later, with an index that batches do not update. Raises the errors
+        of `write`."""
         with told_as("the manifest"), self._installing:
             write_manifest(self.calls, self.folder, self._manifest)
             self._in_doubt = False
@@ -382,8 +383,8 @@ class Tree:
         self._merger.wait()
 
     def close(self, wait: bool) -> None:
-        """Flush, wait for merges or abort them, and release the folder in any case. Raises the errors of `flush`; the
-        memtable is then in the log."""
+        """Flush, wait for merges or abort them, and release the folder in any case. Raises the errors of `flush`. The
+        memtable is then still in the log."""
         with self.writing:
             if self._closed:
                 return

@@ -1,7 +1,7 @@
-"""The files of the tree at one moment, and which readers use which file.
+"""Versions, which are the files of the tree at one moment, and counts of the readers of each file.
 
-A file is removed after its last reader: the tree holds the files of its newest version, each snapshot those of the
-version that it began with.
+The tree holds the files of its newest version, and a snapshot holds the files of its own version. A replaced file is
+removed when its last holder releases it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Content = TypeVar("Content")
 
 
 class Held(Generic[Content]):
-    """An open file and the number of its holders. Its creator is the first."""
+    """An open file and the number of its holders. The creator is the first holder."""
 
     def __init__(self, number: int, reader: FileReader, content: Content, unlink: Callable[[], None]) -> None:
         """`unlink` removes the file's name when it is no longer needed and has no holders."""
@@ -43,7 +43,7 @@ class Held(Generic[Content]):
             self._holders += 1
 
     def release(self, unwanted: bool = False) -> None:
-        """Remove a holder; the last one closes the file, and removes it if any holder marked it as unwanted."""
+        """Remove a holder. The last holder closes the file, and removes it if any holder marked it as unwanted."""
         with self._counting:
             self._holders -= 1
             self._unwanted = self._unwanted or unwanted
@@ -60,9 +60,9 @@ class Held(Generic[Content]):
 
 @dataclass(frozen=True, kw_only=True)
 class Version:
-    """Files that are valid together: components and, by path, those of the secondary indexes, newest first.
+    """Files that are valid together: components of the documents and, by path, of the secondary indexes, newest first.
 
-    `log` is the first log with batches that are in none of them.
+    `log` is the first log with batches that are not in these files.
     """
 
     log: int

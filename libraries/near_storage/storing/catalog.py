@@ -1,9 +1,8 @@
 """The catalog: tables, the partitions of each version, and the nodes that hold them.
 
-Versions never change. A new one becomes current in one transaction, after every replica of every partition was
-acknowledged as synced (`uploads`), so a reader sees the old or the new one. A replaced or deleted version stays
-readable for a grace period and is then collected (`upkeep`). Nodes are names and addresses here; Flight and tickets are
-handled elsewhere.
+Versions never change. A new version becomes current in one transaction, after every replica of every partition was
+acknowledged as synced (`uploads`). A reader therefore sees either the old or the new version. A replaced or deleted
+version stays readable for a grace period and is then collected (`upkeep`).
 """
 
 from __future__ import annotations
@@ -77,7 +76,7 @@ class TableSummary:
 
 
 class Catalog:
-    """The catalog in a folder that this process owns (`BusyError` if another process does). Thread-safe.
+    """The catalog in a folder. Raises `BusyError` if another process owns the folder. Thread-safe.
 
     `replicas` is the number of nodes that must hold each partition of future uploads. A replaced or deleted version can
     be read for `grace_s` seconds, which must be at least the life of a ticket; tickets are only for current versions.
@@ -113,10 +112,10 @@ class Catalog:
     # --- nodes -------------------------------------------------------------------------------------------
 
     def register_node(self, name: str, uri: str, folder: str) -> None:
-        """Register the current address of a node; its folder keeps this `PartitionStore.identity` permanently.
+        """Register the current address of a node. `folder` is the permanent identity of the node's folder.
 
-        Raises `RequestError` if the name belongs to another folder, or the folder has another name: otherwise one node
-        would replace another, whose partitions could no longer be found.
+        Raises `RequestError` if the name belongs to another folder, or if the folder has another name. Otherwise one
+        node would replace another node, whose partitions could no longer be found.
         """
         row = check_node(name), check_uri(uri), check_folder(folder)
         with self._database.reading() as connection:
@@ -145,7 +144,7 @@ class Catalog:
             return tuple(Node(*row) for row in connection.execute("SELECT name, uri FROM nodes ORDER BY name"))
 
     def forget_node(self, name: str) -> None:
-        """Remove a node that is gone for good. Its partitions count as lost; `upkeep` has them copied from elsewhere.
+        """Remove a node that is lost permanently. A repair then copies its partitions from other nodes.
 
         Raises `RequestError` if the node has the only copy of a partition, or an upload uses it; `NotFoundError` if the
         node is unknown.
@@ -196,7 +195,7 @@ class Catalog:
             return self._version(connection, found[0])
 
     def version(self, table: str, number: int) -> TableVersion:
-        """Return a version that is current, or was within the grace period. Raises `StaleError` for any other."""
+        """Return a version that is current or in its grace period. Raises `StaleError` for other versions."""
         with self._database.reading() as connection:
             found = connection.execute(
                 "SELECT replaced_s FROM versions WHERE number = ? AND table_name = ?", (number, check_table(table))
@@ -218,11 +217,12 @@ class Catalog:
     # --- what is known of partitions ---------------------------------------------------------------------
 
     def info(self, digest: str) -> PartitionInfo:
-        """Return the description of a partition. If it is damaged, raise `DamagedError`; `restore_info` replaces it."""
+        """Return the description of a partition. Raises `DamagedError` if it is damaged; `restore_info` can replace
+        it."""
         return self._infos.get(check_digest(digest), lambda: self._load_info(digest))
 
     def restore_info(self, info: PartitionInfo) -> None:
-        """Replace a damaged description by one that a node computed from the partition's bytes."""
+        """Replace a damaged description by a description that a node computed from the partition's bytes."""
         with self._database.transaction() as connection:
             changed = connection.execute(
                 "UPDATE partitions SET info = ? WHERE digest = ? AND stored_bytes = ? AND rows = ?",
@@ -232,7 +232,8 @@ class Catalog:
                 raise NotFoundError(f"There is no partition {info.digest} of {info.stored_bytes:,} bytes.")
 
     def metadata(self, version: TableVersion) -> CompactMetadata:
-        """Return the compact metadata of all partitions together; `file` counts the version's partitions from 0."""
+        """Return the compact metadata of all partitions. Its `file` numbers are positions of partitions in the
+        version."""
         digests = [partition.digest for partition in version.partitions]
         return self._metadata.get(
             version.number, lambda: compact.together([self.info(digest).compact for digest in digests])

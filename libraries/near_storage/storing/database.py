@@ -1,7 +1,7 @@
 """The catalog's SQLite file: tables, settings, and transactions that convert SQLite's errors.
 
-With `synchronous=EXTRA` and a rollback journal, a commit that returned survives a power cut. With FULL, the deletion of
-the journal could be lost, and the commit with it (sqlite.org/pragma.html#pragma_synchronous).
+With `synchronous=EXTRA` and a rollback journal, a commit that returned survives a power cut. With FULL, a power cut
+could undo the deletion of the journal, and so the commit (sqlite.org/pragma.html#pragma_synchronous).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from libraries.near_storage.storing.disk_errors import own_folder
 
 FORMAT = 3
 APPLICATION = 0x6E656172
-"""Marks the file as ours (PRAGMA application_id): 'near'."""
+"""Marks the file as a catalog of near storage (PRAGMA application_id): 'near'."""
 
 SETTINGS = (
     *("PRAGMA journal_mode = DELETE", "PRAGMA synchronous = EXTRA", "PRAGMA foreign_keys = ON"),
@@ -111,7 +111,7 @@ class Database:
 
     @contextmanager
     def transaction(self, moves: bool = False) -> Iterator[sqlite3.Connection]:
-        """Run a transaction: all of it is durable afterwards, or none is done. `moves`: nodes or replicas change."""
+        """Run a transaction, which is done durably or not at all. Set `moves` if nodes or replicas change."""
         with self._lock, _told():
             self._connection.execute("BEGIN IMMEDIATE")
             try:

@@ -1,6 +1,6 @@
 """Errors of near storage for a folder that is in use and for failed file calls.
 
-The calls themselves are those of libraries/durable.
+The calls themselves are in libraries/durable.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def own_folder(calls: durable.FileCalls, folder: Path) -> int:
 
 
 def disk_error(error: OSError, what: str) -> NearStorageError:
-    """Return the error for a failed file call, without a path; a full disk gets its own class."""
+    """Return the error for a failed file call, without a path. For a full disk, return FullError."""
     if durable.is_full(error):
         return FullError(f"{what}: the disk is full. Nothing of it was kept; free space, then try again.")
     if error.errno == errno.ENOENT:

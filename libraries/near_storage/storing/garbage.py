@@ -1,7 +1,7 @@
 """The catalog's decisions about unneeded bytes and repaired replicas.
 
-A removal is first recorded in the transaction that makes the bytes unneeded, and only then carried out on the node.
-Until then no upload places the same partition there, so a late removal cannot delete a new upload.
+A removal is recorded in the transaction that makes the bytes unneeded, and only then carried out on the node. Until it
+is done, no upload places the same partition on this node, so a late removal cannot delete a new upload.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ class Upkeep:
         return tuple(Removal(*row) for row in rows)
 
     def removed(self, removal: Removal) -> None:
-        """Record that the node removed it durably."""
+        """Record that the node removed the partition durably."""
         with self._database.transaction() as connection:
             connection.execute("DELETE FROM removals WHERE number = ?", (removal.number,))
 
     def view(self) -> CatalogView:
-        """Return the catalog's view for `integrity.check`. Raises `DamagedError` if its own file is damaged."""
+        """Return the catalog's view for `integrity.check`. Raises `DamagedError` if the catalog's file is damaged."""
         with self._database.reading() as connection:
             (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if verdict != "ok":
@@ -86,7 +86,7 @@ class Upkeep:
         return CatalogView(self._replicas, nodes, wanted, uploading, removals)
 
     def permit(self, discards: Iterable[Discard]) -> tuple[Removal, ...]:
-        """Decide to remove orphans of a check, except those placed or recorded since; return all pending removals."""
+        """Decide to remove orphans that a check found, unless they are needed by now. Return all pending removals."""
         with self._database.transaction() as connection:
             for discard in discards:
                 remove_unwanted(connection, check_digest(discard.digest), check_node(discard.node))
@@ -95,8 +95,8 @@ class Upkeep:
     def record(self, digest: str, node: str) -> None:
         """Record that a node holds a good, synced replica of a partition: copied to it, or found on it.
 
-        Raises `NotFoundError` if no version needs the partition any more, so that it is an orphan; `BusyError` while it
-        is being removed from that node.
+        Raises `NotFoundError` if no version needs the partition any more, `BusyError` while it is being removed from
+        that node.
         """
         with self._database.transaction(moves=True) as connection:
             place = (check_digest(digest), check_node(node))

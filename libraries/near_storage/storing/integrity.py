@@ -1,7 +1,7 @@
 """Find what is wrong with a store and the steps to repair it, from the catalog's view and the nodes' reports.
 
-Pure: no disk is read and no node called. The caller copies first (the node's `put` under the partition's digest, then
-`upkeep.record`), and removes only what `upkeep.permit` allows.
+This module reads no disk and calls no node. The caller first copies (the node's `put` with the partition's digest, then
+`upkeep.record`), and removes only partitions that `upkeep.permit` allows.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Removal:
-    """A decided removal from a node: `store.remove(digest, number)` there, then `upkeep.removed`."""
+    """A decided removal. The caller calls `store.remove(digest, number)` on the node, then `upkeep.removed`."""
 
     number: int
     digest: str
@@ -82,7 +82,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Discard:
-    """The node holds bytes that nothing needs: pass it to `upkeep.permit`, which may refuse."""
+    """The node holds a partition that nothing needs. The caller passes it to `upkeep.permit`, which may refuse."""
 
     digest: str
     node: str
@@ -100,10 +100,10 @@ class Check:
 
 
 def check(view: CatalogView, reports: Mapping[str, NodeReport], orphan_age_s: float) -> Check:
-    """Compare the catalog with the nodes' reports; a node of the catalog without a report counts as silent.
+    """Compare the catalog with the nodes' reports. A node of the catalog without a report counts as silent.
 
     Orphans younger than `orphan_age_s` seconds are reported and kept, because the catalog may be a restored backup.
-    Take the view after the reports; otherwise an upload that ended in between looks like orphans.
+    Take the view after the reports. Otherwise partitions of an upload that ended in between look like orphans.
     """
     checking = _Checking(view, {name: reports[name] for name in view.nodes if name in reports})
     for name in view.nodes:
@@ -184,7 +184,8 @@ class _Checking:
         return (digest, node) not in self.view.uploading and (digest, node) not in self.view.removals
 
     def _targets(self, digest: str, wanted: Wanted, good: set[str], broken: list[str]) -> list[str]:
-        """Return where to copy: to nodes that should have it, then to others until there are enough."""
+        """Return the nodes to copy to: nodes that should have the partition, then other nodes until there are
+        enough."""
         missing = self.view.replicas - len(good)
         others = sorted(
             (name for name in self.reports if name not in good | wanted.nodes and self._is_free(digest, name)),

@@ -1,6 +1,7 @@
-"""The description of one partition: schema, compact metadata, the digests of its column chunks.
+"""The description of one partition: its schema, compact metadata, and the digests of its column chunks.
 
-Computed once when a partition is stored, kept next to it and in the catalog, and rebuilt from the partition's bytes.
+It is computed when a partition is stored, and kept next to the partition and in the catalog. It can be rebuilt from the
+partition's bytes.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ class PartitionInfo:
 
     @staticmethod
     def decode(data: bytes) -> PartitionInfo:
-        """Decode the description in `data`. Raises `DamagedError` if it is not as encoded."""
+        """Decode the description in `data`. Raises `DamagedError` if the bytes changed since they were encoded."""
         rest = memoryview(data)[DIGEST_BYTES:]
         if blake2b(rest).digest() != bytes(data[:DIGEST_BYTES]):
             raise DamagedError("The description of a partition is damaged: its digest differs.")
@@ -128,11 +129,11 @@ class _Wire(msgspec.Struct, array_like=True, frozen=True):
 
 
 Describe: TypeAlias = Callable[[Path, str], PartitionInfo]
-"""Path and digest of a partition -> its description; raises `FooterError` for unsupported files."""
+"""Takes the path and digest of a partition. Returns its description, or raises `FooterError` for unsupported files."""
 
 
 def describe_apart(path: Path, digest: str) -> PartitionInfo:
-    """Describe an untrusted file: a child process reads its footer first."""
+    """Describe an untrusted file. A child process reads its footer."""
     footer = read_footer_apart(path)
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -167,7 +168,8 @@ def blake2b(data: bytes | memoryview = b"") -> hashlib.blake2b:
 
 
 def same_fields(one: pa.Schema, other: pa.Schema) -> bool:
-    """Return whether two schemas fit in one table: equal names, order, types and nullability; metadata may differ."""
+    """Return whether two schemas fit in one table: names, order, types and nullability are equal. Metadata may
+    differ."""
     return bool(one.equals(other, check_metadata=False))
 
 

@@ -7,8 +7,8 @@
     <digest>.info         its description (`partition_metadata.PartitionInfo`), which can be rebuilt
     <random>.part         unfinished file; removed when the folder is opened
 
-A name ending in `.parquet` is given only to bytes that were checked and synced. A reader uses a descriptor, so that a
-partition can be removed without waiting for readers.
+A file gets a name ending in `.parquet` only after its bytes were checked and synced. A reader uses a file descriptor,
+so a partition can be removed without waiting for readers.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ class Held:
 
 @dataclass(frozen=True)
 class NodeReport:
-    """A node's report: its partitions by digest, and those whose bytes were read and found wrong."""
+    """A node's report: its partitions by digest, and the partitions whose bytes were read and found wrong."""
 
     held: dict[str, Held]
     damaged: frozenset[str] = frozenset()
 
 
 class PartitionStore:
-    """A node's partitions. Thread-safe; errors are those of `errors`, without paths.
+    """A node's partitions. Thread-safe. Raises errors of near storage, without paths.
 
     Opening takes ownership of the folder (`BusyError` if another process has it) and removes what a crash left.
     """
@@ -79,11 +79,11 @@ class PartitionStore:
     # --- partitions --------------------------------------------------------------------------------------
 
     def put(self, chunks: Iterable[bytes | memoryview], expected_digest: str | None, limit_bytes: int) -> PartitionInfo:
-        """Store a Parquet file that arrives in pieces; after this returns, it survives a power cut.
+        """Store a Parquet file that arrives in pieces. The file survives a power cut once this method returns.
 
         Raises `DamagedError` if the bytes do not match `expected_digest`, `FooterError` for unsupported files,
-        `RequestError` above `limit_bytes`, `FullError` if the disk is full; then none of the bytes are kept. An
-        existing partition is rewritten: this takes time, and repairs a damaged one.
+        `RequestError` above `limit_bytes`, `FullError` if the disk is full. After an error, no bytes are kept. An
+        existing partition is rewritten, which repairs it if it is damaged.
         """
         if expected_digest is not None:
             check_digest(expected_digest)
@@ -103,10 +103,10 @@ class PartitionStore:
             return info
 
     def remove(self, digest: str, number: int) -> None:
-        """Remove a partition permanently; a missing one is not an error. Readers that opened it continue.
+        """Remove a partition permanently. A missing partition is not an error. Readers that opened it continue.
 
-        `number` is the catalog's number of this removal. A removal that is requested twice is done once, because the
-        second call may be delayed until the same partition is stored again.
+        `number` is the catalog's number of this removal. A removal that is requested twice is done only once, because
+        the second call may arrive after the same partition was stored again.
         """
         check_digest(digest)
         self._infos.forget(digest)
@@ -121,7 +121,7 @@ class PartitionStore:
 
     @contextmanager
     def opened(self, digest: str) -> Iterator[int]:
-        """Yield a descriptor of the partition, valid whatever happens to its name. Raises `NotFoundError` if gone."""
+        """Yield a descriptor of the partition, which stays valid if the file is removed. Raises `NotFoundError`."""
         check_digest(digest)
         with self._told(f"Partition {digest}"):
             descriptor = self._calls.open(self._path(digest))
@@ -131,7 +131,8 @@ class PartitionStore:
             self._calls.close(descriptor)
 
     def info(self, digest: str) -> PartitionInfo:
-        """Return the description of a partition; rebuild it from checked bytes if it is missing or damaged.
+        """Return the description of a partition. If it is missing or damaged, rebuild it from the partition's checked
+        bytes.
 
         Raises `NotFoundError`, and `DamagedError` if the partition itself is damaged.
         """
@@ -173,16 +174,19 @@ class PartitionStore:
         """Report the contents for `integrity`; `verify` reads every byte. `now_s` is the time since the epoch."""
         held = self._held(now_s)
         with self._told("The node's folder"):
-            # A failed `put` may have left a name only in memory, which the catalog would take for a replica.
+            # Make all names durable. A failed `put` may have left a name that is not, which the catalog would count as
+            # replica.
             self._calls.fsync_folder(self._folder)
         if not verify:
             return NodeReport(held)
         return NodeReport(held, frozenset(digest for digest in held if self._is_damaged(digest)))
 
     def claim(self, catalog: str) -> None:
-        """Bind the folder permanently to the catalog of that identity. Raises `RequestError` if it is bound to another.
+        """Bind the folder permanently to the catalog with this identity. Raises `RequestError` if it is bound to
+        another.
 
-        A catalog's repair removes partitions that it does not know, so a shared node would lose everything.
+        A catalog's repair removes partitions that the catalog does not know, so a node shared by two catalogs would
+        lose all partitions.
         """
         if self._kept(OWNER, catalog) != catalog:
             raise RequestError(OTHER_CATALOG)
@@ -194,13 +198,13 @@ class PartitionStore:
         return None if found is None else found.decode("ascii", "replace")
 
     def identity(self) -> str:
-        """Return the identity of this folder: random, and permanent from the first call on."""
+        """Return the identity of this folder, which is random and permanent from the first call on."""
         return self._kept(IDENTITY, secrets.token_hex(16))
 
     # --- inside ------------------------------------------------------------------------------------------
 
     def _kept(self, name: str, text: str) -> str:
-        """Return the content of the file of that name; if it is missing, durably write `text`."""
+        """Return the content of the file with this name. If the file is missing, write `text` to it durably."""
         path = self._folder / name
         with self._names, self._told("The node's folder"):
             found = self._read_whole(path)
@@ -209,7 +213,7 @@ class PartitionStore:
                 with self._unfinished() as unfinished:
                     self._write(unfinished, [found], None)
                     self._calls.rename(unfinished, path)
-            # Also if it existed: an earlier call may have failed at this step.
+            # Sync even if the file existed, because an earlier call may have failed at this step.
             self._calls.fsync_folder(self._folder)
         return found.decode("ascii", "replace")
 
@@ -260,7 +264,7 @@ class PartitionStore:
         return info
 
     def _publish(self, partition: Path, beside: Path, digest: str) -> None:
-        """Give synced files their final names, durably; a description without its partition is removed."""
+        """Give synced files their final names, durably. If the partition gets no name, remove its description."""
         try:
             self._calls.rename(beside, self._beside(digest))
             self._calls.rename(partition, self._path(digest))
@@ -309,7 +313,7 @@ class PartitionStore:
         try:
             yield path
         finally:
-            # What cannot be removed now is removed when the folder is opened the next time.
+            # A file that cannot be removed now is removed when the folder is opened the next time.
             with suppress(OSError):
                 self._calls.unlink(path)
 

@@ -1,4 +1,4 @@
-"""Uploads: how a new version of a table gets into the catalog.
+"""Uploads, which bring a new version of a table into the catalog.
 
 Call `begin`; for each partition `place` (which returns its nodes), send the bytes to these nodes, and `acknowledge`
 each node that has them on disk; finally `commit`. Two uploads to one table may run at the same time; each becomes a
@@ -44,7 +44,7 @@ class Uploads:
         self._clock = clock
 
     def begin(self, table: str, without: Collection[str] = ()) -> str:
-        """Begin an upload to a new or existing table; return its unguessable name.
+        """Begin an upload to a new or existing table. Return the upload's unguessable name.
 
         `without` are names of nodes that are down or full. Raises `RequestError` if fewer nodes than replicas are left.
         """
@@ -71,8 +71,8 @@ class Uploads:
     def place(self, upload: str, position: int, digest: str, stored_bytes: int) -> tuple[Node, ...]:
         """Announce the partition at `position` (from 0); return the nodes that still need its bytes.
 
-        Called again, it returns the nodes that have not acknowledged yet. Raises `BusyError` while a partition with
-        these bytes is being removed from the nodes that it would go to.
+        If it is called again, return the nodes that have not acknowledged yet. Raises `BusyError` while a partition
+        with the same bytes is being removed from these nodes.
         """
         check_digest(digest)
         if not 0 <= position < MOST_PARTITIONS or not 0 < stored_bytes <= MOST_PARTITION_BYTES:
@@ -102,10 +102,10 @@ class Uploads:
             return tuple(Node(*row) for row in rows)
 
     def acknowledge(self, upload: str, digest: str, node: str, info: PartitionInfo) -> None:
-        """Record that a node has the partition synced on disk; `info` is the node's description of it.
+        """Record that a node has synced the partition to disk. `info` is the node's description of the partition.
 
-        Raises `DamagedError` if it differs from what was placed or from another node's, `RequestError` if its schema
-        differs from the upload's other partitions.
+        Raises `DamagedError` if the description differs from the placed partition or from another node's description,
+        `RequestError` if its schema differs from the upload's other partitions.
         """
         with self._database.transaction() as connection:
             self._open(connection, upload)
@@ -128,7 +128,8 @@ class Uploads:
             )
 
     def commit(self, upload: str) -> int:
-        """Make the new version current for all readers at once; return its number, the same one if called again.
+        """Make the new version current for all readers at once and return its number. If called again, return the same
+        number.
 
         Raises `RequestError` if a position is missing or a node has not acknowledged; the upload can then continue.
         """
@@ -162,7 +163,7 @@ class Uploads:
         return number
 
     def abort(self, upload: str) -> None:
-        """Abort an upload; what it put on nodes is removed unless something else needs it."""
+        """Abort an upload. Its partitions on nodes are removed unless another version or upload needs them."""
         with self._database.transaction() as connection:
             self._open(connection, upload)
             give_up(connection, upload)
@@ -245,7 +246,7 @@ def forget(connection: sqlite3.Connection, upload: str) -> None:
 
 
 def give_up(connection: sqlite3.Connection, upload: str) -> None:
-    """End an upload without a version; remove what it placed and nothing else needs."""
+    """End an upload without a version. Remove its partitions unless another version or upload needs them."""
     placed = connection.execute("SELECT digest, node FROM placements WHERE upload = ?", (upload,)).fetchall()
     forget(connection, upload)
     for digest, node in placed:

@@ -1,5 +1,4 @@
-"""Represent values as codes for grouping. Codes are equal exactly if the values have the same kind and the same
-bits."""
+"""Represent values as codes for grouping. Codes are equal exactly if the values have the same kind and bits."""
 
 from __future__ import annotations
 
