@@ -124,7 +124,7 @@ DICTIONARY_OF_NUMBERS_AS_VALUES = Loss(
     Relation(texts.dictionary_of_numbers_as_values),
     frozenset({"categorical-int64", "categorical-float64"}),
 )
-"""For readers that keep only dictionaries of text. Declare this in the same place as the previous loss."""
+"""For readers that keep only dictionaries of text. An adapter that declares the loss above declares this one too."""
 
 NUMERIC_TEXT = Loss(
     "text of which every value is a number becomes numbers",

@@ -253,7 +253,8 @@ def _noises(distances: Mapping[Cell, float], operations: int, shifts: Mapping[Ce
 
     The multiple is chosen so that chance seldom exceeds it. The deviation follows from the cell's interval, or from the
     median interval if that is wider. It is corrected by a factor: the observed distances from the drift, relative to
-    the distances that the intervals predict. If the distances spread clearly more, their spread is used instead.
+    the distances that the intervals predict. If the distances spread clearly more than the intervals predict, their own
+    standard deviation is used instead.
     """
     count = len(distances)
     widths = {cell: _log_width(shift) for cell, shift in shifts.items()}

@@ -1,4 +1,4 @@
-"""Define figures under a title with a line for each label, which every output shows as a grid."""
+"""Define tables of numbers: a title, and one row per label. Every output shows them as a grid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Texts for the time per day of uses: cells of the table of a recommendation, and a line per variant."""
+"""Texts that state how much time a use takes per day: cells of a recommendation's table, and a line per variant."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def _sizes(picked: Picked, sources: Sequence[ComponentCursor[AmaxLeaf]], sizes: 
 
 
 class _StandIns:
-    """Finds the column of an older leaf from which a column that the leaf lacks is derived."""
+    """Finds, for a column that the newer leaf lacks, the column of an older leaf that it is derived from."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema

@@ -374,7 +374,7 @@ def test_a_disk_that_fails_at_any_call_of_a_put(number, there_before):
 
 @pytest.mark.parametrize("failed", range(24))
 def test_what_a_node_tells_is_durable_though_a_call_before_failed(failed):
-    """If only the folder of new names could not be synced, it is synced before anything relies on them."""
+    """If files were synced but their folder was not, the folder is synced before anything relies on their names."""
     disk = SimulatedDisk()
     store = simulated_store(disk)
     disk.fail(failed, errno.EIO)
