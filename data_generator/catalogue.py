@@ -241,7 +241,7 @@ CATALOGUE: Mapping[str, Entry] = {
         "CSV, JSON Lines, Parquet, Arrow, ORC, Excel, Avro, or a folder of Parquet files; a sample if it is large",
         "data_generator.imported.tables.own_table:build",
         None,
-        (Parameter("share", (0.01, 1.0), "1", "the first part of each block of the sample: a second size of it"),),
+        (Parameter("share", (0.01, 1.0), "1", "a smaller sample: the first part of each block, so that there are two sizes"),),
         takes_file=True,
         imports=True,
         takes_options=True,

@@ -255,7 +255,7 @@ def _weights(
     elif USE in weights:
         raise RequestError(
             "`weights` can weigh 'use' only together with `uses`.",
-            "State how the data are used by `uses`.",
+            "Pass `uses` to state how you use the data.",
             parameter="uses",
         )
     return weights, titles

@@ -23,7 +23,7 @@ _MOST_S = (1 << 63) // 1_000_000
 """Seconds from 1970 in the range of 64-bit microseconds."""
 
 _DROPPED = ("BSON", "GEOMETRY", "GEOGRAPHY", "UNDEFINED", "UNKNOWN")
-"""Annotations that pyarrow drops, among them INTERVAL as UNKNOWN; UUID and JSON become separate types."""
+"""Annotations that pyarrow drops. INTERVAL is reported as UNKNOWN. UUID and JSON are kept as types."""
 _WITHOUT_VALUES = "Null"
 
 

@@ -133,7 +133,9 @@ def _answer(
     """Return the columns, the aggregates, and the order of all names, or None if all columns come first."""
     items = select.expressions
     if not items:
-        raise PredicateError('SELECT takes columns, aggregates or *. If this is the name of a column, put it in double quotes: "name"')
+        raise PredicateError(
+            'SELECT takes columns, aggregates or *. If this is the name of a column, put it in double quotes: "name"'
+        )
     stars = [item for item in items if isinstance(item, exp.Star)]
     if stars:
         only(stars[0])
