@@ -241,7 +241,7 @@ CATALOGUE: Mapping[str, Entry] = {
         "CSV, JSON Lines, Parquet, Arrow, ORC, Excel, Avro, or a folder of Parquet files; a sample if it is large",
         "data_generator.imported.tables.own_table:build",
         None,
-        (Parameter("share", (0.01, 1.0), "1", "a smaller sample: the first part of each block, so that there are two sizes"),),
+        (Parameter("share", (0.01, 1.0), "1", "a smaller sample, of the first part of each block, as a second size"),),
         takes_file=True,
         imports=True,
         takes_options=True,

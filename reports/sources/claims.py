@@ -198,7 +198,7 @@ def has_several_machines(run: Run) -> bool:
 
 
 def _aside(summary: CellSummary) -> str:
-    """Return why a tried cell is left out, as in every ranking; '' if it counts."""
+    """Return why a tried cell is left out, by the same rules as in rankings; '' if it counts."""
     if summary.wrong:
         return "wrong answer in a counted round"
     if summary.fallback:

@@ -29,8 +29,8 @@ class Baseline:
     ratios: Mapping[str, Ratio]
     """Figures as multiples of the first ranked variant's: those of ALWAYS, and all weighed ones."""
     rows: int | None = None
-    """Rows on which it was compared with the first ranked variant, if the ranking uses more rows. Then `values` is
-    empty."""
+    """Rows on which the baseline was compared with the first ranked variant, if these are fewer than the ranking uses.
+    Then `values` is empty."""
 
 
 def ratios(figures: Mapping[str, Mapping[int, float]], first: Mapping[str, Mapping[int, float]]) -> dict[str, Ratio]:
