@@ -233,13 +233,13 @@ HOW = grouped(
         metavar="N",
         type=click.IntRange(min=1),
         help="Repetitions of every measurement. [default: 9 for operations of up to 1 s, 7 up to 10 s, 3 up to 60 s, "
-        "else 1; after 7, operations stop whose confidence interval is within 5 %]",
+        "else 1; an operation stops after 7 if its confidence interval is within ±5 %]",
     ),
     click.option(
         "--quick",
         is_flag=True,
         help="Measure a part of the suite once, on fewer rows: about three minutes on two cores. 'list suites' shows "
-        "which part; what other options name is measured in any case.",
+        "which part; what you name by another option, such as --formats, is measured in any case.",
     ),
     click.option(
         "--budget",
@@ -299,7 +299,7 @@ FAIL_ABOVE = click.option(
     type=PERCENT,
     default="5%",
     show_default=True,
-    help="Report and fail on larger changes only.",
+    help="Ignore changes up to this, even certain ones; fail if anything got worse by more.",
 )
 ANYWAY = click.option("--anyway", is_flag=True, help="Compare even runs of different machines or data.")
 FORM = grouped(

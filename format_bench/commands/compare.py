@@ -24,7 +24,8 @@ def compare(before: Path, after: Path, least_change: float, anyway: bool, form: 
     """Show what changed between two stored runs.
 
     RUN is a result folder: first the old run, then the new one. Times, sizes and peak memory are compared cell by cell.
-    A change is reported if its 95 % interval excludes 1 and it exceeds the noise between the two runs. To compare two
+    A change is the ratio of the second figure to the first. It is reported if its 95 % interval excludes 1 and it is
+    larger than the noise, which the differences of all figures between the two runs show. To compare two
     versions of a library, `side-by-side` measures both in turn and detects smaller changes.
 
     Exit code: 0 if nothing is worse, 3 if something is worse, 2 if there was nothing to compare.

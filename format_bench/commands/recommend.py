@@ -50,7 +50,8 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     "uses",
     metavar="WORDS",
     type=USES,
-    help="What you do per day, e.g. 'take 100 rows 1000 times a day, read all once': the total time decides.",
+    help="What you do per day, e.g. 'take 100 rows 1000 times a day, read all once'. Only the total time counts, "
+    "unless --prefer gives other weights.",
 )
 @click.option(
     "--need",

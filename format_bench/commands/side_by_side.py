@@ -42,7 +42,7 @@ NOT_IN_TURN = ("--quick", "--budget", "--report", "--list")
     type=click.IntRange(min=5),
     default=240,
     show_default=True,
-    help="Most rounds of each environment; a variant stops as soon as it is known whether it changed.",
+    help="Maximum number of rounds in each environment; a variant stops once it is known whether it changed.",
 )
 @click.option(
     "--out",
@@ -67,10 +67,11 @@ def side_by_side(
 ) -> int:
     """Measure two environments in turn and compare them.
 
-    The environments hold different versions of a library, or of Format Bench, which both need. A few rounds of each are
-    measured in turn, so that disturbances of the machine affect both alike: this finds smaller changes, and fewer false
-    ones, than two separate runs. After every 20 rounds, variants stop that certainly changed or are plainly equal.
-    SUITE and options of `run` select what is measured in both. Do not change either checkout meanwhile.
+    Install Format Bench in both environments; they differ in the version of a library, or of Format Bench itself. A few
+    rounds of each are measured in turn, so that disturbances of the machine affect both alike: this finds smaller
+    changes, and fewer false ones, than two separate runs. After every 20 rounds, variants stop that certainly changed
+    or are plainly equal. SUITE and options of `run` select what is measured in both. Do not change either checkout
+    meanwhile.
 
     \b
     Example, two versions of pyarrow:
