@@ -33,7 +33,8 @@ def name_by_versions(results: Path, versions: Mapping[str, str]) -> None:
         content["requirements"] = dict(versions)
         content["env_name"] = f"{content['env_name']}-{digest}"
         named = path.with_name(f"{path.stem}-{digest}.json")
-        making = path.with_name(f".{named.name}")
+        # asv, and the next call of this function, would read a half-written file that ends with .json.
+        making = path.with_name(f"{named.name}.making")
         making.write_text(json.dumps(content))
         making.replace(named)
         path.unlink()

@@ -76,8 +76,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Drift:
-    """The common shift of all times of an operation, as a ratio. `yardstick` is the shift of raw I/O, None without it.
-    """
+    """The common shift of all times of an operation, as a ratio. `yardstick` is the shift of raw I/O, None without it."""
 
     operation: str
     ratio: float
@@ -354,19 +353,24 @@ def _decision(values: tuple[Sequence[float], Sequence[float]], drift: float, mos
 def decided_variants(before: Run, after: Run, most_rounds: int) -> set[Variant] | None:
     """Return the variants that need no further round in two runs that are measured in turn; None if all need none.
 
-    A variant needs none if each of its times is known to have changed or not, or is missing from one of the runs.
+    A variant needs none if each of its times is known to have changed or not, or fails or is missing in one run. If
+    samples were merely not counted, because the machine was busy, further rounds are needed.
     """
     ours, theirs = (_by_cell(run) for run in (before, after))
-    measured = [cell for cell in ours if cell in theirs and ours[cell].rounds and theirs[cell].rounds]
+    common = [cell for cell in ours if cell in theirs]
+    measured = [cell for cell in common if ours[cell].rounds and theirs[cell].rounds]
     drift_of = {drift.operation: drift.ratio for drift in _drifts(measured, ours, theirs)}
     values = {cell: (_values(ours[cell], "wall_ns", 0), _values(theirs[cell], "wall_ns", 0)) for cell in measured}
-    open_ones = {
-        cell.variant
-        for cell in measured
-        if _decision(values[cell], drift_of[cell.operation], most_rounds) is Decision.OPEN
-    }
-    open_ones = {variant for variant in open_ones if not variant.is_raw_io}
+    undecided = [
+        cell for cell in measured if _decision(values[cell], drift_of[cell.operation], most_rounds) is Decision.OPEN
+    ]
+    undecided += [cell for cell in common if any(_is_only_uncounted(runs[cell]) for runs in (ours, theirs))]
+    open_ones = {cell.variant for cell in undecided if not cell.variant.is_raw_io}
     return {cell.variant for cell in ours if not cell.variant.is_raw_io} - open_ones if open_ones else None
+
+
+def _is_only_uncounted(summary: CellSummary) -> bool:
+    return bool(summary.uncounted) and not summary.rounds and not summary.failures
 
 
 def _newly_failing(

@@ -59,7 +59,7 @@ from libraries.near_storage.storing.partition_metadata import PartitionInfo
 from libraries.near_storage.storing.partitions import OTHER_CATALOG
 
 PERMIT_S = 600.0
-"""Validity of a permit to upload a partition. Permits last long because a client requests all before it sends files."""
+"""Validity of a permit to upload a partition. A client requests it just before it sends the file."""
 
 
 class _Action(NamedTuple):

@@ -20,7 +20,7 @@ from rich.console import Console
 from bench_runner.results.records import Failure, Run, Sample, SampleWriter, changed, write_run_info
 from bench_runner.results.statistics import Shift, shift_ratio
 from format_bench import cli
-from reports.analysis.compare import ChangeVerdict, CompareError, _verdict, compare
+from reports.analysis.compare import ChangeVerdict, CompareError, _verdict, compare, decided_variants
 from reports.text import comparison as compare_text
 from tests.reports.factory import make_run, with_info
 
@@ -70,6 +70,30 @@ def test_a_planted_slowdown_is_found_and_nothing_else() -> None:
     (change,) = found.regressions
     assert change.ratio == pytest.approx(1.15, abs=0.06)
     assert found.failed
+
+
+def test_runs_in_turn_name_a_certain_change_and_no_variant_is_decided_early() -> None:
+    before, after = run(1, rounds=45), run(2, slower(1.15), rounds=45)
+    assert names(compare(before, after, most_rounds=240).regressions) == [("eq", PARQUET, "read", "wall_ns")]
+    before, after = run(1, rounds=25), run(2, rounds=25)
+    assert decided_variants(before, after, 240) == set()
+    assert PARQUET in (decided_variants(before, after, 25) or ())
+
+
+def test_runs_in_turn_go_on_while_samples_are_merely_not_counted() -> None:
+    def busy(sample: Sample) -> Sample:
+        return changed(sample, unsettled=sample.variant == PARQUET and not sample.failure)
+
+    before = run(1, rounds=25)
+    assert PARQUET not in (decided_variants(before, run(2, busy, rounds=25), 25) or ())
+    assert PARQUET in (decided_variants(before, run(2, _failing, rounds=25), 25) or ())
+
+
+def _failing(sample: Sample) -> Sample:
+    if sample.variant != PARQUET:
+        return sample
+    failure = Failure(kind="error", reason="no")
+    return changed(sample, figures={}, fidelity=None, saw_all=False, unsettled=False, failure=failure)
 
 
 def test_a_planted_gain_is_no_failure() -> None:
