@@ -76,7 +76,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Drift:
-    """The common shift of all times of an operation, as a ratio. `yardstick` is the shift of raw I/O, None without it."""
+    """The common shift of all times of an operation, as a ratio. `yardstick` is raw I/O's shift, None without it."""
 
     operation: str
     ratio: float
