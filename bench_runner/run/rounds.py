@@ -16,8 +16,8 @@ from bench_runner.run.schedule import Rounds, Schedule
 from bench_runner.run.session import Session
 
 PAUSED_VARIABLE = "FORMAT_BENCH_PAUSED"
-"""Environment variable with a JSON list of variants that take no part in further rounds. `side-by-side` sets it for the
-runs that it starts. An older version of Format Bench ignores it and measures more than is needed."""
+"""Environment variable with a JSON list of [variant, operation] that need no further samples. `side-by-side` sets it
+for the runs that it starts. An older version of Format Bench ignores it and measures more than is needed."""
 OVERHEAD_S = 0.6
 """Assumed seconds of a chain in addition to its operations, used until the chain has run. It affects the time left and
 the budget."""
@@ -29,8 +29,7 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
     if session.race is not None and asked is None:
         asked = MOST_RACE_ROUNDS
     schedule = Schedule(predictions, seed=session.seed, rounds=asked)
-    if paused := json.loads(os.environ.get(PAUSED_VARIABLE, "[]")):
-        schedule.let_run({chain.variant for chain in predictions}.difference(paused))
+    schedule.pause((variant, operation) for variant, operation in json.loads(os.environ.get(PAUSED_VARIABLE, "[]")))
     costs_s = {chain: OVERHEAD_S + prediction.total_ns / 1e9 for chain, prediction in predictions.items()}
     spending = Spending(session, schedule, costs_s, session.budget_ends_ns(share))
     used: Counter[Chain] = Counter()

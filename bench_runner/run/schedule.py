@@ -78,6 +78,7 @@ class Schedule:
         self._late: frozenset[str] = frozenset()
         self._released = 0
         self._let_run: frozenset[str] | None = None
+        self._paused: frozenset[tuple[str, str]] = frozenset()
         self.progress = {
             chain: Progress(tuple(name for name in chain.operations if name in prediction.walls_ns))
             for chain, prediction in predictions.items()
@@ -95,6 +96,10 @@ class Schedule:
     def let_run(self, variants: Iterable[str]) -> None:
         """Let only chains of these variants take part, until the next call."""
         self._let_run = frozenset(variants)
+
+    def pause(self, cells: Iterable[tuple[str, str]]) -> None:
+        """Let these (variant, operation) take no part any more. They still run if another operation needs them."""
+        self._paused = frozenset(cells)
 
     def hold_back(self, variants: Iterable[str]) -> None:
         """Exclude these variants until `release` is called."""
@@ -161,6 +166,8 @@ class Schedule:
         return max(self.planned_rounds(chain, operation) - len(progress.walls_ns[operation]), 0)
 
     def _cell_wants(self, chain: Chain, operation: str, number: int) -> bool:
+        if (chain.variant, operation) in self._paused:
+            return False
         within = number - self._released <= self.planned_rounds(chain, operation) + EXTRA_ROUNDS
         return within and (self._remaining(chain, operation) > 0 or self._lacks_a_verdict(chain, operation, number))
 

@@ -29,7 +29,7 @@ TURN_S = 20.0
 seconds more. The length matters little, because the machine's speed changes within a round or two. Over 100 rounds of
 12 cells, the times of neighbouring rounds correlated by 0.12, and of rounds five apart by 0.03."""
 LOOK_ROUNDS = 20
-"""Number of rounds after which `decided` is called again to find variants that need no more rounds."""
+"""Number of rounds after which `decided` is called again to find what needs no more rounds."""
 LAST_ROUNDS = 5
 """Number of latest rounds whose duration is used to plan the next turn."""
 SOME_FAILED = 1
@@ -106,13 +106,13 @@ def measure_in_turn(
     rounds: int,
     watcher: Watcher,
     look: Callable[[], object],
-    decided: Callable[[], Collection[str] | None] = lambda: (),
+    decided: Callable[[], Collection[tuple[str, str]] | None] = lambda: (),
 ) -> None:
     """Measure at most `rounds` rounds of each environment into its folder, in turn.
 
     `words` are arguments of the command `run`. Existing rounds are not measured again. `look` is called before the
     second turns. It may raise an error if further rounds would be useless. `decided` is called after every LOOK_ROUNDS
-    rounds. It returns variants that get no further rounds, or None to end the measurement.
+    rounds. It returns each (variant, operation) that gets no further samples, or None to end the measurement.
 
     Raises RunError if a turn fails, RecordError if a folder holds something other than a run, and KeyboardInterrupt
     after Ctrl-C or SIGTERM. All samples are kept.
@@ -122,7 +122,7 @@ def measure_in_turn(
         costs_s: dict[str, float] = {}
         looked = False
         looked_at = 0
-        paused: Collection[str] = ()
+        paused: Collection[tuple[str, str]] = ()
         for environment, upto in turns(environments, rounds, lambda: max(map(_rounds_a_turn, environments))):
             if upto > 1 and not looked:
                 look()
@@ -160,7 +160,7 @@ def rounds_there(folder: Path, most: int) -> int:
 
 def _rounds_a_turn(environment: Environment) -> int:
     """Return the number of rounds that fill a turn, from the longest of the last rounds. Some rounds repeat only a few
-    samples, and early rounds included variants that are paused now."""
+    samples, and early rounds included cells that are paused now."""
     stages_ns = read_run(environment.folder).info.stages_ns
     spent_ns = [spent for name, spent in stages_ns.items() if name.startswith("round ") and spent > 0]
     return max(int(TURN_S * 1e9 / max(spent_ns[-LAST_ROUNDS:], default=TURN_S * 1e9)), 1)
@@ -175,8 +175,8 @@ def _seconds_left(environments: Sequence[Environment], rounds: int, costs_s: dic
     return sum(costs_s[name] * count for name, count in lacking.items())
 
 
-def _take_turn(environment: Environment, words: Sequence[str], upto: int, paused: Collection[str]) -> None:
-    """Let the environment measure its missing rounds up to `upto`, without the paused variants."""
+def _take_turn(environment: Environment, words: Sequence[str], upto: int, paused: Collection[tuple[str, str]]) -> None:
+    """Let the environment measure its missing rounds up to `upto`, without what is paused."""
     resumed = ["--resume"] if (environment.folder / "run.json").exists() else []
     words = ["run", *words, "--rounds", str(upto), "--out", str(environment.folder), *resumed]
     started = environment.started(START, words)

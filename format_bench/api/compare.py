@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench_runner.results.records import Run, read_run
-from bench_runner.variants import Variant
+from bench_runner.variants import OperationName, Variant
 from format_bench.errors import RequestError
 from reports.analysis import compare as comparing
 from reports.analysis.compare import LEAST_CHANGE, CompareError, RunComparison
@@ -45,9 +45,9 @@ def check_comparable(before: Run | Path | str, after: Run | Path | str, *, anywa
         comparing.check_comparable(_stored(before), _stored(after), anyway=anyway)
 
 
-def decided_variants(before: Path, after: Path, most_rounds: int) -> set[Variant] | None:
-    """Return the variants that need no further round in two runs measured in turn; None if no variant needs one."""
-    return comparing.decided_variants(read_run(before), read_run(after), most_rounds)
+def decided(before: Path, after: Path, most_rounds: int) -> set[tuple[Variant, OperationName]] | None:
+    """Return each (variant, operation) that needs no further sample in two runs measured in turn; None if none does."""
+    return comparing.decided(read_run(before), read_run(after), most_rounds)
 
 
 def _stored(run: Run | Path | str) -> Run:

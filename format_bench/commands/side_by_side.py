@@ -42,7 +42,7 @@ NOT_IN_TURN = ("--quick", "--budget", "--report", "--list")
     type=click.IntRange(min=5),
     default=240,
     show_default=True,
-    help="Maximum number of rounds in each environment; a variant stops once it is known whether it changed.",
+    help="Maximum number of rounds in each environment; a time needs no more once it is known whether it changed.",
 )
 @click.option(
     "--out",
@@ -69,9 +69,9 @@ def side_by_side(
 
     Install Format Bench in both environments; they differ in the version of a library, or of Format Bench itself. A few
     rounds of each are measured in turn, so that disturbances of the machine affect both alike: this finds smaller
-    changes, and fewer false ones, than two separate runs. After every 20 rounds, variants stop that certainly changed
-    or are plainly equal. SUITE and options of `run` select what is measured in both. Do not change either checkout
-    meanwhile.
+    changes, and fewer false ones, than two separate runs. After every 20 rounds, times that certainly changed or are
+    plainly equal need no more samples. SUITE and options of `run` select what is measured in both. Do not change either
+    checkout meanwhile.
 
     \b
     Example, two versions of pyarrow:
@@ -115,7 +115,7 @@ def _measured(words: tuple[str, ...], pythons: tuple[Path, Path], folder: Path, 
     """Measure both environments. Return whether all rounds were measured; if not, print why, and what to do."""
     from bench_runner.errors import BenchError
     from bench_runner.run.side_by_side import Environment, measure_in_turn
-    from format_bench.api.compare import check_comparable, decided_variants
+    from format_bench.api.compare import check_comparable, decided
     from format_bench.progress import watching
 
     pair = [Environment(name, python, folder / name) for name, python in zip(("before", "after"), pythons, strict=True)]
@@ -131,7 +131,7 @@ def _measured(words: tuple[str, ...], pythons: tuple[Path, Path], folder: Path, 
                 rounds,
                 watcher,
                 lambda: check_comparable(first, second, anyway=anyway),
-                lambda: decided_variants(first, second, rounds),
+                lambda: decided(first, second, rounds),
             )
     except KeyboardInterrupt:
         click.echo(f"Stopped. {kept}", err=True)

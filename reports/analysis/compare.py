@@ -16,7 +16,7 @@ from enum import Enum
 
 from bench_runner.results.records import Cell, Run
 from bench_runner.results.statistics import LEVEL, CellSummary, Shift, shift_ratio, smallest_shown, summarise
-from bench_runner.variants import Variant
+from bench_runner.variants import OperationName, Variant
 from reports.analysis.columns import Role
 from reports.analysis.sequential import Decision, decision
 
@@ -350,11 +350,12 @@ def _decision(values: tuple[Sequence[float], Sequence[float]], drift: float, mos
     return decision([value / drift for value in values[1]], values[0], most_rounds)
 
 
-def decided_variants(before: Run, after: Run, most_rounds: int) -> set[Variant] | None:
-    """Return the variants that need no further round in two runs that are measured in turn; None if all need none.
+def decided(before: Run, after: Run, most_rounds: int) -> set[tuple[Variant, OperationName]] | None:
+    """Return each (variant, operation) that needs no further sample in two runs that are measured in turn; None if all
+    need none.
 
-    A variant needs none if each of its times is known to have changed or not, or fails or is missing in one run. If
-    samples were merely not counted, because the machine was busy, further rounds are needed.
+    None is needed if each of its times is known to have changed or not, or fails or is missing in one run. If samples
+    were merely not counted, because the machine was busy, further rounds are needed.
     """
     ours, theirs = (_by_cell(run) for run in (before, after))
     common = [cell for cell in ours if cell in theirs]
@@ -365,8 +366,9 @@ def decided_variants(before: Run, after: Run, most_rounds: int) -> set[Variant] 
         cell for cell in measured if _decision(values[cell], drift_of[cell.operation], most_rounds) is Decision.OPEN
     ]
     undecided += [cell for cell in common if any(_is_only_uncounted(runs[cell]) for runs in (ours, theirs))]
-    open_ones = {cell.variant for cell in undecided if not cell.variant.is_raw_io}
-    return {cell.variant for cell in ours if not cell.variant.is_raw_io} - open_ones if open_ones else None
+    open_ones = {(cell.variant, cell.operation) for cell in undecided if not cell.variant.is_raw_io}
+    known = {(cell.variant, cell.operation) for cell in ours if not cell.variant.is_raw_io}
+    return known - open_ones if open_ones else None
 
 
 def _is_only_uncounted(summary: CellSummary) -> bool:

@@ -11,7 +11,7 @@ import itertools
 import statistics
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,11 +24,10 @@ from bench_runner.results.records import Cell, Run, Sample, changed, read_run
 from bench_runner.results.statistics import summarise
 from bench_runner.run.measuring import measure
 from bench_runner.run.options import Options
-from bench_runner.run.rounds import OVERHEAD_S
-from bench_runner.run.side_by_side import LOOK_ROUNDS, rounds_there, turns
+from bench_runner.run.side_by_side import LOOK_ROUNDS, TURN_S, rounds_there, turns
 from bench_runner.suites import SUITES
 from format_bench.progress import watching
-from reports.analysis.compare import FALSE_CHANGES, Change, ChangeVerdict, RunComparison, compare, decided_variants
+from reports.analysis.compare import FALSE_CHANGES, Change, ChangeVerdict, RunComparison, compare, decided
 from tests.selfbench.costs import Check, keep_runs, print_checks, steadiness
 
 RUNS = 7
@@ -40,7 +39,9 @@ MOST_MINUTES = 10.0
 """Target for the duration of a pair."""
 FORMATS = ("csv", "hdf5-table", "json")
 """Few enough to finish within an hour and a half, with cells of 50 to 200 ms at this number of rows."""
-TURN_ROUNDS = 5
+TURN_START_S = 4.5
+"""What a turn takes before its first round: two turns of 10 rounds each took 70 s, of which 48 s were rounds."""
+TURN_ROUNDS = 8
 """About the length of a turn of `side-by-side`."""
 LEAST_NS, MOST_NS = 50 * 10**6, 200 * 10**6
 """Median time of the cells in which slowdowns are planted. All cells are compared."""
@@ -103,26 +104,38 @@ def slower(found: RunComparison) -> set[tuple[str, str]]:
 
 def replayed(before: Run, after: Run, most_rounds: int) -> tuple[Run, Run]:
     """Return the part of both runs that `side-by-side` would have measured, with a look every LOOK_ROUNDS rounds."""
-    ends: dict[str, int] = {}
+    ends: dict[tuple[str, str], int] = {}
     for rounds in range(LOOK_ROUNDS, most_rounds, LOOK_ROUNDS):
-        decided = decided_variants(*(_until(run, ends, rounds) for run in (before, after)), most_rounds)
-        if decided is None:
+        found = decided(*(_until(run, ends, rounds) for run in (before, after)), most_rounds)
+        if found is None:
             return _until(before, ends, rounds), _until(after, ends, rounds)
-        ends = {variant: min(ends.get(variant, rounds), rounds) for variant in decided}
+        ends = {cell: min(ends.get(cell, rounds), rounds) for cell in found}
     return _until(before, ends, most_rounds), _until(after, ends, most_rounds)
 
 
-def _until(run: Run, ends: Mapping[str, int], rounds: int) -> Run:
-    """Return the samples up to this round; for variants in `ends`, up to their own last round."""
-    samples = tuple(sample for sample in run.samples if sample.round <= ends.get(sample.variant, rounds))
-    return replace(run, samples=samples)
+def _until(run: Run, ends: Mapping[tuple[str, str], int], rounds: int) -> Run:
+    """Return the samples up to this round; for what is in `ends`, up to its own last round."""
+    samples = (each for each in run.samples if each.round <= ends.get((each.variant, each.operation), rounds))
+    return replace(run, samples=tuple(samples))
 
 
-def minutes(runs: Sequence[Run]) -> float:
-    """Return how long the samples of these runs took, including the overhead of each chain, in minutes."""
-    samples = [sample for run in runs for sample in run.samples]
-    chains = {(id(run), sample.variant, sample.round) for run in runs for sample in run.samples}
-    return (sum(sample.taken_ns for sample in samples) / 1e9 + OVERHEAD_S * len(chains)) / 60
+def minutes(parts: Iterable[tuple[Run, Run]]) -> float:
+    """Return how long these parts of whole runs took, in minutes; `parts` are (whole run, part).
+
+    A chain that has a sample in the part counts in full, because its other operations run as well. To its samples
+    comes what the whole run spent beside its samples, by chain, and the start of each turn.
+    """
+    total_ns = 0.0
+    for whole, part in parts:
+        taken_ns: Counter[tuple[str, int]] = Counter()
+        for sample in whole.samples:
+            taken_ns[sample.variant, sample.round] += sample.taken_ns
+        spent_ns = sum(spent for stage, spent in whole.info.stages_ns.items() if stage.startswith("round "))
+        beside_ns = max(spent_ns - taken_ns.total(), 0) / len(taken_ns)
+        chains = {(sample.variant, sample.round) for sample in part.samples}
+        rounds_ns = sum(taken_ns[chain] + beside_ns for chain in chains)
+        total_ns += rounds_ns * (1 + TURN_START_S / TURN_S)
+    return total_ns / 60e9
 
 
 def judged(measured: Sequence[Run], most_rounds: int) -> Iterator[Check]:
@@ -133,7 +146,7 @@ def judged(measured: Sequence[Run], most_rounds: int) -> Iterator[Check]:
     pairs = list(itertools.combinations(measured, 2))
     for index, (before, after) in enumerate(pairs):
         pair = replayed(before, after, most_rounds)
-        took.append(minutes(pair))
+        took.append(minutes(zip((before, after), pair, strict=True)))
         unchanged = compare(*pair, least_change=LEAST_CHANGE, most_rounds=most_rounds)
         if unchanged.failed:
             false_alarms.append(
@@ -145,7 +158,7 @@ def judged(measured: Sequence[Run], most_rounds: int) -> Iterator[Check]:
         for factor in (PLANTED, *LARGER):
             pair = replayed(before, planted(after, cell, factor), most_rounds)
             if factor == PLANTED:
-                took.append(minutes(pair))
+                took.append(minutes(zip((before, after), pair, strict=True)))
             named = slower(compare(*pair, least_change=LEAST_CHANGE, most_rounds=most_rounds))
             found = (cell.operation, cell.variant) in named
             seen[factor] += found

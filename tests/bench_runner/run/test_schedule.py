@@ -341,6 +341,17 @@ def test_a_race_continues_for_the_variants_that_may_run() -> None:
     assert ran["orc"] == [*range(1, 10), 12, 13, 14]
 
 
+def test_a_paused_operation_takes_no_part_and_a_chain_ends_with_its_last_one() -> None:
+    chains = {chain("feather"): prediction(0.1), chain("orc"): prediction(0.1), chain("raw-io"): prediction(0.1)}
+    schedule = Schedule(chains, seed=1, rounds=5)
+    feather, *_ = chains
+    first, second = feather.operations
+    schedule.pause([("feather", first)])
+    assert schedule.wanted(feather, 1) == (second,)
+    schedule.pause([("feather", first), ("feather", second)])
+    assert {each.variant for each in schedule.due(1)} == {"orc", "raw-io"}
+
+
 def test_a_race_looks_at_growing_intervals() -> None:
     assert list(itertools.islice(looks(), 12)) == [1, 2, 3, 4, 5, 7, 9, 12, 16, 22, 30, 42]
 

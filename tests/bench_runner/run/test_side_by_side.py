@@ -106,13 +106,14 @@ def test_short_rounds_are_taken_several_in_a_turn(fakes: Fakes) -> None:
     assert [rounds for name, rounds in fakes.turns() if name == "before"] == [1, 5, 9]
 
 
-def test_decided_variants_pause_and_all_ends_when_every_one_is_decided(fakes: Fakes) -> None:
-    answers = iter((["csv"], ["csv", "orc"], None))
+def test_what_is_decided_pauses_and_all_ends_when_every_one_is_decided(fakes: Fakes) -> None:
+    csv, orc = ["csv", "read"], ["orc", "save"]
+    answers = iter(([csv], [csv, orc], None))
     environments = fakes.make(round_ns=int(side_by_side.TURN_S * 1e9 / 10))
     measure_in_turn(environments, ["tabular"], 240, Silent(), lambda: None, lambda: next(answers))
     assert [rounds for name, rounds in fakes.turns() if name == "before"] == [1, 11, 21, 31, 41, 51, 61]
     paused = [words[words.index("--resume") + 1 :] for words in fakes.calls() if "--resume" in words]
-    assert paused == [*[[]] * 4, *[["csv"]] * 4, *[["csv", "orc"]] * 4]
+    assert paused == [*[[]] * 4, *[[csv]] * 4, *[[csv, orc]] * 4]
 
 
 def test_what_is_there_is_not_measured_again(fakes: Fakes) -> None:

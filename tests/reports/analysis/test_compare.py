@@ -20,7 +20,7 @@ from rich.console import Console
 from bench_runner.results.records import Failure, Run, Sample, SampleWriter, changed, write_run_info
 from bench_runner.results.statistics import Shift, shift_ratio
 from format_bench import cli
-from reports.analysis.compare import ChangeVerdict, CompareError, _verdict, compare, decided_variants
+from reports.analysis.compare import ChangeVerdict, CompareError, _verdict, compare, decided
 from reports.text import comparison as compare_text
 from tests.reports.factory import make_run, with_info
 
@@ -76,8 +76,8 @@ def test_runs_in_turn_name_a_certain_change_and_no_variant_is_decided_early() ->
     before, after = run(1, rounds=45), run(2, slower(1.15), rounds=45)
     assert names(compare(before, after, most_rounds=240).regressions) == [("eq", PARQUET, "read", "wall_ns")]
     before, after = run(1, rounds=25), run(2, rounds=25)
-    assert decided_variants(before, after, 240) == set()
-    assert PARQUET in (decided_variants(before, after, 25) or ())
+    assert decided(before, after, 240) == set()
+    assert (PARQUET, "read") in (decided(before, after, 25) or ())
 
 
 def test_runs_in_turn_go_on_while_samples_are_merely_not_counted() -> None:
@@ -85,8 +85,8 @@ def test_runs_in_turn_go_on_while_samples_are_merely_not_counted() -> None:
         return changed(sample, unsettled=sample.variant == PARQUET and not sample.failure)
 
     before = run(1, rounds=25)
-    assert PARQUET not in (decided_variants(before, run(2, busy, rounds=25), 25) or ())
-    assert PARQUET in (decided_variants(before, run(2, _failing, rounds=25), 25) or ())
+    assert (PARQUET, "read") not in (decided(before, run(2, busy, rounds=25), 25) or ())
+    assert (PARQUET, "read") in (decided(before, run(2, _failing, rounds=25), 25) or ())
 
 
 def _failing(sample: Sample) -> Sample:
