@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.errors import RefusedSetting
 from adapters.losses import Loss
-from adapters.offers import Handle, ImageHandle, Offers
+from adapters.offers import Handle, ImageHandle, Offers, Parts
 from adapters.predicate import Kind
 from adapters.services import Served, Service
 from adapters.spelling import spell
@@ -407,6 +407,32 @@ class TabularFormat(Adapter):
         the `native` kind (record batches for Arrow) and have the given `schema`. If `batches` raises an error, remove
         partial output that could be mistaken for a complete copy, and let the error propagate."""
         raise NotImplementedError(f"{self.variant} has no call that saves a stream")
+
+    parts: ClassVar[Parts | str] = Parts.FILES
+    """How several processes store one table, or the reason why they cannot."""
+    reads_folders: ClassVar[bool] = False
+    """Whether `read` and `open` accept a folder of partitions, which the library's own threads read."""
+
+    def part(self, folder: Path, number: int) -> tuple[TabularFormat, Path]:
+        """Return the adapter that stores and reads partition `number` of a table in `folder`, and the place that it
+        gets. Only called if `parts` is `Parts.FILES`."""
+        return self, folder / f"part-{number:05d}{self.suffix}"
+
+    def commit_parts(self, folder: Path, count: int) -> None:
+        """Complete a table after all of its `count` partitions were stored. By default nothing is left to do."""
+        return
+
+    def count_parts(self, folder: Path) -> int:
+        """Return the number of partitions of the table in `folder`."""
+        return sum(1 for _ in folder.iterdir())
+
+    def save_parts(self, table: Any, folder: Path, count: int) -> None:
+        """Store `table` in `count` partitions by dask. Only called if `parts` is `Parts.DASK`."""
+        raise NotImplementedError(f"{self.variant} has no call of dask")
+
+    def parts_frame(self, folder: Path) -> Any:
+        """Return the table in `folder` as a dask DataFrame, in stored order. Only called like `save_parts`."""
+        raise NotImplementedError(f"{self.variant} has no call of dask")
 
     takes_masked: ClassVar[bool] = True
     """Whether pandas' nullable types Int64 and boolean can be saved. If not, data with such columns is measured with

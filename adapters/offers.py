@@ -42,6 +42,15 @@ class Sharing(Enum):
     """Each thread needs its own handle. A shared handle would give wrong results or crash the process."""
 
 
+class Parts(Enum):
+    """How several processes store one table at once."""
+
+    FILES = "a file for each partition"
+    """Each process calls `save` and `read` of the adapter that `part` returns."""
+    DASK = "dask.dataframe's own calls"
+    """The caller's process calls `save_parts` and `parts_frame`, and dask sends the work to the processes."""
+
+
 @dataclass(frozen=True)
 class Offers:
     """The native operations of an engine beyond save and read.

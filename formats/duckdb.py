@@ -36,6 +36,7 @@ class DuckdbTable(DuckdbEngine):
     title = "DuckDB table"
     distributions = ("duckdb", "pyarrow")
     suffix = ".duckdb"
+    parts = "a database is one file with one writer"
     maturity = Maturity(
         Stage.YOUNG, "one implementation, in C++, which other languages bind; its files are kept readable since 2024"
     )

@@ -182,6 +182,7 @@ class ExcelPandas(ProjectsByOneCall):
     besides_for: ClassVar = {"read=polars": Besides(("polars", "fastexcel"), "engines")}
     native = Native.PANDAS
     suffix = ".xlsx"
+    parts = "a workbook is one file with one writer"
     settings: ClassVar = {
         "save": Setting(("openpyxl", "xlsxwriter"), "openpyxl", "library that writes", always_spelled=True),
         "read": Setting(("openpyxl", "calamine", "polars"), "openpyxl", "library that reads", always_spelled=True),

@@ -164,6 +164,7 @@ class HdfFixed(_HdfPandas):
     levels: ClassVar = dict.fromkeys(("zlib", "bzip2", *_BLOSC), _LEVELS)
     title = "HDF5 fixed"
     layout = "fixed"
+    parts = "readers expect one file; dask has a call for the format hdf5-table only"
     maturity = Maturity(
         Stage.YOUNG,
         "HDF5 is a standard, but this layout in it is pandas' own, with text as pickled objects: only pandas reads it",

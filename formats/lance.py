@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -137,8 +139,9 @@ class LancePylance(TabularFormat):
         """Import lance."""
         import lance
         import lance.file
+        import lance.fragment
 
-        self._lance = lance
+        self._lance, self._fragments = lance, lance.fragment
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write a data set of one version. Lance takes the codec from the metadata of each field."""
@@ -224,6 +227,27 @@ class LancePylance(TabularFormat):
 
         return Handle(project=project, take=take, scan=scan, batches=batches)
 
+    def part(self, folder: Path, number: int) -> tuple[TabularFormat, Path]:
+        """Return the adapter of a fragment, and the data set's folder."""
+        settings = {key: str(value) for key, value in self.values.items() if value is not None}
+        return LanceFragment(settings, number), folder
+
+    def commit_parts(self, folder: Path, count: int) -> None:
+        """Make the first version of the data set, which has the fragments of all partitions."""
+        import pyarrow as pa
+
+        places = [_description(folder, number) for number in range(count)]
+        described = [json.loads(place.read_text()) for place in places]
+        fragments = [self._fragments.FragmentMetadata.from_json(json.dumps(each["fragment"])) for each in described]
+        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(described[0]["schema"])))
+        self._lance.LanceDataset.commit(str(folder), self._lance.LanceOperation.Overwrite(schema, fragments))
+        for place in places:
+            place.unlink()
+
+    def count_parts(self, folder: Path) -> int:
+        """Return the number of fragments."""
+        return len(self._dataset(folder).get_fragments())
+
     def append(self, table: pa.Table, location: Path) -> None:
         """Write a fragment and a new version that includes it. Indices omit these rows, so conditions test each row."""
         self._lance.write_dataset(self._with_metadata(table), str(location), mode="append")
@@ -262,6 +286,46 @@ def _condition(predicate: Predicate) -> str:
     if predicate.kind in (Kind.EQUAL, Kind.IN) and any(value == 0 and isinstance(value, float) for value in values):
         return " OR ".join(f"({name} >= {sql_literal(minus_zero(v))} AND {name} <= {sql_literal(v)})" for v in values)
     return sql_condition(predicate, name)
+
+
+class LanceFragment(LancePylance):
+    """One partition of a data set: a fragment, which becomes visible when all fragments are committed together."""
+
+    def __init__(self, settings: Mapping[str, str], number: int) -> None:
+        super().__init__(settings, threads=1)
+        self.number = number
+        self.load_library()
+
+    def save(self, table: pa.Table, location: Path) -> None:
+        """Write the fragment's file, and its description next to the data set until the commit."""
+        version: Any = self.values["version"]
+        described = self._with_metadata(table)
+        (fragment,) = self._fragments.write_fragments(
+            described, str(location), data_storage_version=version, max_rows_per_file=max(len(table), 1)
+        )
+        schema = base64.b64encode(described.schema.serialize().to_pybytes()).decode()
+        about = {"fragment": fragment.to_json(), "schema": schema}
+        _description(location, self.number).write_text(json.dumps(about))
+
+    def read(self, location: Path) -> pa.Table:
+        """Read all columns of the fragment."""
+        return self._fragment(location).to_table()
+
+    def open(self, location: Path) -> Handle:
+        """Open the fragment for scans."""
+        fragment = self._fragment(location)
+
+        def scan(predicate: Predicate, columns: Sequence[str]) -> pa.Table:
+            return fragment.to_table(columns=list(columns), filter=_condition(predicate)).select(columns)
+
+        return Handle(scan=scan)
+
+    def _fragment(self, location: Path) -> Any:
+        return self._dataset(location).get_fragments()[self.number]
+
+
+def _description(location: Path, number: int) -> Path:
+    return location / f"fragment-{number:05d}.json"
 
 
 ENGINES = (LancePylance,)

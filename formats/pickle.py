@@ -27,6 +27,7 @@ class PicklePandas(TabularFormat):
     distributions = ("pandas",)
     native = Native.PANDAS
     suffix = ".pkl"
+    parts = "a pickle is one object"
     settings: ClassVar = dict(pandas_codecs.SETTINGS)
     levels = pandas_codecs.LEVELS
     codec_distributions = pandas_codecs.DISTRIBUTIONS

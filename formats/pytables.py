@@ -34,6 +34,7 @@ class Pytables(TabularFormat):
     extra = "hdf5"
     native = Native.ARROW
     suffix = ".h5"
+    parts = "a table is one node of one file with one writer"
     maturity = Maturity(
         Stage.YOUNG, "HDF5 is a standard, but the meaning of such a table's fields is defined only here", ours=True
     )

@@ -55,6 +55,7 @@ class Sqlite(TabularFormat):
     native = Native.ARROW
     lost_names = r"\0"
     suffix = ".sqlite"
+    parts = "a database is one file with one writer"
     maturity = Maturity(
         Stage.ESTABLISHED, "a published format, readable since 2004 and pledged until 2050; in use everywhere"
     )

@@ -42,6 +42,7 @@ class XmlPandas(TabularFormat):
     besides_for: ClassVar = {"parser=lxml": Besides(("lxml",), "xml")}
     native = Native.PANDAS
     suffix = ".xml"
+    parts = "a document is one tree with one writer"
     settings: ClassVar = {"parser": Setting(("lxml", "etree"), "lxml", "library that builds and parses the tree")}
     maturity = Maturity(Stage.ESTABLISHED, "a W3C recommendation since 1998; every language reads it")
     capabilities = frozenset({Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from bench_runner.clock import cpu_of_process_ns, now_ns
 from bench_runner.machine import linux
-from bench_runner.machine.linux import MemoryLevel
+from bench_runner.machine.linux import IoBytes, MemoryLevel
 
 LOOK_MS = 20
 """Interval at which the tree of processes is searched even if no new process was noticed (rule 20)."""
@@ -68,6 +68,23 @@ def cpu_of_ns(process: int) -> int:
     return _cpu_ns(process) + sum(map(_cpu_ns, descendants(process)))
 
 
+def tree_io_bytes() -> IoBytes:
+    """Return the bytes that this process and its descendants have moved so far. A process that has ended counts for the
+    process that waited for it."""
+    of_started = []
+    for process in descendants(os.getpid()):
+        with suppress(*_GONE):
+            of_started.append(linux.io_bytes(process))
+    # Read the own counters last, because reading the others counts too.
+    own = linux.io_bytes()
+    return IoBytes(
+        own.device_read + sum(each.device_read for each in of_started),
+        own.dirtied + sum(each.dirtied for each in of_started),
+        own.asked + sum(each.asked for each in of_started),
+        own.look,
+    )
+
+
 def started_memory() -> MemoryLevel:
     """Return the current memory level of all descendants of this process."""
     tree = ProcessTree(os.getpid())
@@ -89,6 +106,8 @@ class ProcessTree:
         self._looked_ns = 0
         self.members: list[int] = []
         self._inherited: dict[int, tuple[int, int]] = {}
+        self.private_bytes: dict[int, int] = {}
+        """Private memory of each descendant at the last call of `memory`."""
 
     def look(self) -> None:
         """Update the list of descendants. This takes some microseconds if there are no new processes on the machine.
@@ -105,10 +124,19 @@ class ProcessTree:
             for gone in self._inherited.keys() - set(self.members):
                 del self._inherited[gone]
 
+    def read_shared_again(self) -> None:
+        """Read at once how much memory the forked processes still share."""
+        self._inherited.clear()
+        self.memory()
+
     def memory(self) -> MemoryLevel:
         """Return the sum over the descendants. Memory that a forked process shares with other processes is not counted
         for the forked process. Pages of files count once for each process that maps them."""
-        return total(map(self._level, self.members)) if self.members else NOTHING
+        if not self.members:
+            return NOTHING
+        levels = {process: self._level(process) for process in self.members}
+        self.private_bytes = {process: level.private_bytes for process, level in levels.items()}
+        return total(levels.values())
 
     def close(self) -> None:
         """Close open files."""

@@ -28,6 +28,7 @@ from bench_runner.operations.operation import (
     OtherAnswer,
     Writes,
 )
+from bench_runner.operations.parallel.tables import ReadParallel, SaveParallel, ScanParallel
 from bench_runner.operations.row_groups.aggregate import Aggregate
 from bench_runner.operations.row_groups.metadata import Metadata
 from bench_runner.operations.row_groups.query import Query
@@ -59,6 +60,7 @@ OPERATIONS: Mapping[str, type[Operation]] = {
     for operation in (
         *(Save, Read, Project, Take, Scan, Query, Aggregate, Metadata),
         *(Append, Batches, StreamSave, StreamRead),
+        *(SaveParallel, ReadParallel, ScanParallel),
         *(Get, Fields, Ask, Range, Ingest),
     )
 }

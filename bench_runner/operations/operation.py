@@ -243,6 +243,10 @@ class Writes(Operation):
         """Return the stored copy that the operation extends, or None if it stores new data."""
         return None
 
+    def files_of(self, stage: OperationContext, place: Path) -> Sequence[tuple[Any, Path]]:
+        """Return the stored data as (adapter, path), with a part for each path whose codec can be checked."""
+        return [(stage.adapter, place)]
+
 
 class Calls(Operation):
     """A short operation, called several times in one process, each time with another input (method rule 19)."""

@@ -62,6 +62,12 @@ FIGURES: Mapping[str, Figure] = {
         "highest resident minus shared memory during wall_ns or just after it, with started processes, less "
         "the level before",
     ),
+    "peak_process_bytes": Figure(
+        "bytes",
+        _LOW,
+        "peak memory of a process",
+        "highest growth of the private memory of one process that was started for the operation",
+    ),
     "peak_rss_bytes": Figure(
         "bytes",
         _LOW,

@@ -101,6 +101,8 @@ def _outside_figures(outcome: Outcome, measured: Measured) -> dict[str, int]:
     # Child processes have no peak counter that could be read after their end.
     of_the_tree = outcome.peak_tree_resident_bytes - measured.resident_before_bytes
     private = {"peak_private_bytes": outcome.added_bytes(measured)}
+    if outcome.peak_of_one_bytes:
+        private["peak_process_bytes"] = outcome.peak_of_one_bytes
     rest = measured.rest
     return {
         **(private if measured.tells_memory else {}),

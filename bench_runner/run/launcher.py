@@ -84,6 +84,8 @@ class Outcome:
     answers: list[Answer] = field(default_factory=list)
     peak_private_bytes: int = 0
     peak_tree_resident_bytes: int = 0
+    peak_of_one_bytes: int = 0
+    """Largest growth of one child process's private memory during the measured time."""
     launched_ns: int = 0
     ended_ns: int = 0
     printed: str = ""
@@ -313,13 +315,13 @@ def _watch(
     poll.register(answers, select.POLLIN)
     poll.register(handle, select.POLLIN)
     current_phase, phase_since = phase[0], now_ns()
+    before_bytes: dict[int, int] = {}
     try:
         alive = True
         while alive:
             ready = dict(poll.poll(POLL_MS))
             tree.look()
-            if monitor is not None:
-                _observe_services(monitor, phase)
+            _observe(tree, monitor, phase)
             before = phase[0]
             level = reader.read()
             if level is not None:
@@ -330,6 +332,10 @@ def _watch(
                     if tree.members:
                         highest = max(outcome.peak_tree_resident_bytes, level.resident_bytes)
                         outcome.peak_tree_resident_bytes = highest
+                        grown = (own - before_bytes.get(process, 0) for process, own in tree.private_bytes.items())
+                        outcome.peak_of_one_bytes = max(outcome.peak_of_one_bytes, *grown)
+                elif phase[0] != PHASE_CLOCK:
+                    before_bytes = tree.private_bytes
                 services_bytes = monitor.private_bytes() if monitor is not None else 0
                 if level.private_bytes + services_bytes > limits.memory_bytes:
                     killed_for = killed_for or "memory"
@@ -355,13 +361,17 @@ def _watch(
     return killed_for
 
 
-def _observe_services(monitor: ServiceMonitor, phase: mmap.mmap) -> None:
-    """Observe the services. The worker waits for this before and after its measured time."""
+def _observe(tree: ProcessTree, monitor: ServiceMonitor | None, phase: mmap.mmap) -> None:
+    """Observe started processes and services. A worker that has any waits for this before and after its measured
+    time."""
     if phase[0] == PHASE_READY and phase[1] != PHASE_READY:
-        monitor.begin()
+        tree.read_shared_again()
+        if monitor is not None:
+            monitor.begin()
         phase[1] = PHASE_READY
-    elif phase[0] == PHASE_AFTER and monitor.running:
-        monitor.end()
+    elif phase[0] == PHASE_AFTER and phase[1] == PHASE_READY:
+        if monitor is not None:
+            monitor.end()
         phase[1] = PHASE_AFTER
 
 

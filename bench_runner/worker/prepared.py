@@ -11,6 +11,7 @@ from bench_runner import registries
 from bench_runner.clock import Laps
 from bench_runner.machine import linux
 from bench_runner.operations import Operation, OperationContext, operation_of, targets
+from bench_runner.operations.parallel.pool import Pool
 from bench_runner.worker.clean_slate import clean_slate, containers_made, may_collect
 from bench_runner.worker.messages import FidelityTask, ImportTask, MeasureTask
 from bench_runner.worker.settle import Rest, Settler
@@ -56,8 +57,15 @@ def prepare(task: MeasureTask) -> Prepared:
     rest = settle(task)
     thorough = task.thorough or may_collect(made * stage.rows / max(stage.primer_rows, 1))
     clean_slate(thorough=thorough)
+    if isinstance(held, Pool):
+        held.everywhere(clean_processes)
     copy = () if task.target.data_kind.reads_may_write else copy_at(adapter.data_of(task.location))
     return Prepared(stage, operation, held, task.location, rest, first_call, thorough, copy)
+
+
+def clean_processes() -> None:
+    """Return freed memory to the system, in a process of a pool."""
+    clean_slate(thorough=False)
 
 
 def _prime(stage: OperationContext, operation: Operation, primer: Path) -> dict[str, int]:

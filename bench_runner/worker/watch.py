@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 
 from bench_runner.machine import linux
-from bench_runner.machine.process_tree import started_cpu_ns, started_memory, total
+from bench_runner.machine.process_tree import started_cpu_ns, started_memory, total, tree_io_bytes
 from bench_runner.worker.messages import Measured
 from bench_runner.worker.settle import Rest
 
@@ -20,7 +20,7 @@ class Watch:
         linux.reset_high_water()
         self._high_water_bytes = linux.high_water_bytes()
         self._before = linux.own_memory()
-        self.moved = linux.io_bytes()
+        self.moved = tree_io_bytes()
         self._collections = _full_collections()
 
     def stop(self) -> None:

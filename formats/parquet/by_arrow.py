@@ -46,6 +46,7 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
     }
     distributions = ("pyarrow",)
     native = Native.ARROW
+    reads_folders = True
     # Several threads on one ParquetFile crash the process.
     offers = Offers(
         project=True,

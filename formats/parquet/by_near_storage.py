@@ -46,6 +46,7 @@ class ParquetNearStorage(Parquet):
     native = Native.ARROW
     suffix = ".store"
     is_folder = True
+    parts = "its catalog has one writer"
     settings: ClassVar = {
         **Parquet.settings,
         "reader": Setting(

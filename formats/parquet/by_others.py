@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 class ParquetPolars(Parquet, LazyPolarsEngine):
     """polars' write_parquet and read_parquet."""
 
+    reads_folders = True
+
     settings: ClassVar = {
         "codec": Setting(parquet_codecs.CODEC.allowed, "zstd", "codec of all pages", always_spelled=True),
         "level": parquet_codecs.LEVEL,
@@ -87,6 +89,7 @@ class ParquetDuckdb(Parquet, DuckdbCopies):
 
     # DuckDB accepts a level for every codec, but uses it only for this one.
     levels: ClassVar = {"zstd": range(1, 23)}
+    reads_folders = True
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -114,8 +117,8 @@ class ParquetDuckdb(Parquet, DuckdbCopies):
         return f"FORMAT parquet, COMPRESSION {codec}{level}"
 
     def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
-        """Return the file."""
-        return connection.read_parquet(str(location))
+        """Return the file, or the files of a folder."""
+        return connection.read_parquet(str(location / "*" if location.is_dir() else location))
 
 
 class ParquetFastparquet(ProjectsByOneCall, Parquet):

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from adapters.contract import Images
 from bench_runner.clock import Laps, now_ns
-from bench_runner.machine import linux
+from bench_runner.machine.process_tree import tree_io_bytes
 from bench_runner.operations import Batches, Epoch
 from bench_runner.operations.streams import orders, pieces
 from bench_runner.operations.streams.batches import STORED, length
@@ -44,13 +44,13 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
     laps.start()
     source = operation.open(stage, location)
     first = operation.epoch(stage, source, prepared.held[0], laps, started)
-    between = linux.io_bytes()
+    between = tree_io_bytes()
     second = operation.epoch(stage, source, prepared.held[1][: first.rows], laps)
     laps.stop()
     watch.stop()
     enter(phase, PHASE_AFTER, watched=watched)
     laps.parts["cpu_ns"] += watch.started_cpu_ns()
-    moved, both = linux.io_bytes(), [first, second]
+    moved, both = tree_io_bytes(), [first, second]
     source.close()
     asked_bytes = [between.asked_since(watch.moved), moved.asked_since(between)]
     fetched_bytes = moved.device_read - watch.moved.device_read

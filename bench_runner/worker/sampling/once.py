@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from bench_runner.clock import Laps, now_ns
-from bench_runner.machine import linux
 from bench_runner.machine.linux import IoBytes
+from bench_runner.machine.process_tree import tree_io_bytes
 from bench_runner.worker.messages import Measured, MeasureTask
 from bench_runner.worker.phase import PHASE_AFTER, PHASE_CLOCK, PHASE_READY, enter
 from bench_runner.worker.prepared import Prepared, distinct_bytes
@@ -37,7 +37,8 @@ def call(prepared: Prepared, laps: Laps) -> Any:
 
 def called(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Called:
     """Make one timed call, then end the server that the call needed."""
-    watched = task.served is not None
+    # The launcher reads the memory that forked processes share once more just before the clock.
+    watched = task.served is not None or task.starts_processes
     enter(phase, PHASE_READY, watched=watched)
     watch = Watch()
     laps = Laps()
@@ -54,7 +55,7 @@ def called(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Called:
     measured.figures |= {**prepared.first_call} | laps.parts
     # The bytes read by a server are known only after the server has ended.
     prepared.operation.end(prepared.stage, prepared.location)
-    return Called(result, measured, watch.moved, linux.io_bytes())
+    return Called(result, measured, watch.moved, tree_io_bytes())
 
 
 def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:

@@ -29,9 +29,12 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
     figures["sync_ns"] = now_ns() - sync_started
     document_verify.refuse_what_shows_nothing(stage.adapter, place, whole=task.whole)
     before = operation.adds_to(prepared.location)
+    if place != prepared.location and before is None:
+        figures["files_count"] = sum(1 for _ in linux.files_below(place))
     if place != prepared.location:
         figures["growth_bytes"] = stored_bytes(stage, place) - (stored_bytes(stage, before) if before else 0)
     if before is None:
-        stored = read_back(stage.adapter, place)
-        measured.codec, measured.encodings = stored.codec, list(stored.encodings)
+        for adapter, path in operation.files_of(stage, place):
+            stored = read_back(adapter, path)
+            measured.codec, measured.encodings = stored.codec, list(stored.encodings)
     return Sampled(measured, prepared.held, operation.answer(stage, place, prepared.location))

@@ -1,0 +1,376 @@
+"""Save, read and scan a table in partitions (source: Tarageľ, Brno 2024, sections 3.1 and 5.1).
+
+Partition k has the rows from k times rows / partitions on. A format that dask.dataframe can store is measured by
+dask's own calls as `engine=dask`. For all other engines, each process of the pool stores or reads one partition with
+the engine's usual calls.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from adapters.contract import TabularFormat
+from adapters.offers import Parts
+from adapters.predicate import Predicate
+from bench_runner.clock import Laps
+from bench_runner.conditions import Conditions
+from bench_runner.operations import targets
+from bench_runner.operations.operation import Operation, OperationContext, OtherAnswer
+from bench_runner.operations.parallel import parts
+from bench_runner.operations.parallel.pool import Pool
+from bench_runner.operations.parameters import count, share, word
+from bench_runner.operations.tables import selection
+from bench_runner.operations.tables.scan import Scan
+from bench_runner.operations.whole import Changes
+
+MOST_PARTITIONS = 64
+"""Each partition needs a process of about 100 MB."""
+NEIGHBOUR = 1
+"""Partitions are read by the neighbour of the process that wrote them, which cannot have kept them in memory."""
+
+
+@lru_cache(maxsize=1)
+def pool_of(size: int, *, spare: bool) -> Pool:
+    """Return this process's pool. It is started at the first call."""
+    return Pool(size, spare=spare)
+
+
+def parts_of(stage: OperationContext, rows: int, partitions: int) -> list[parts.Part]:
+    """Return the partitions of the first `rows` rows, whose sizes differ by at most one row."""
+    ends = [rows * number // partitions for number in range(partitions + 1)]
+    variant = stage.adapter.variant
+    return [
+        parts.Part(variant, stage.target, stage.dataset, stage.digest, stage.name, number, first, last)
+        for number, (first, last) in enumerate(zip(ends, ends[1:], strict=False))
+    ]
+
+
+def joined(found: Sequence[Any], target: targets.Target) -> Any:
+    """Return partitions as one object of the target, in their order."""
+    if target.kind == "arrow":
+        return pa.concat_tables(found, promote_options="default")
+    if any(isinstance(dtype, pd.CategoricalDtype) for dtype in found[0].dtypes):
+        from dask.dataframe import methods
+
+        # pandas alone turns categories that differ from partition to partition into text.
+        return methods.concat(list(found), ignore_index=True)
+    return pd.concat(found, ignore_index=True)
+
+
+@dataclass(frozen=True)
+class Left:
+    """A table whose partitions stay in the processes that read them."""
+
+    pool: Pool
+    target: targets.Target
+
+    def check(self, refuse: Callable[[Any], None]) -> None:
+        """Call `refuse` with each partition, in the process that holds it."""
+        self.pool.each(parts.check, refuse, shift=NEIGHBOUR)
+
+    def gathered(self) -> Any:
+        """Return the table in this process."""
+        return joined(self.pool.each(parts.held, shift=NEIGHBOUR), self.target)
+
+
+@dataclass(frozen=True)
+class _Parallel(Operation):
+    """An operation on a table in partitions."""
+
+    partitions: int = count(2, spelled=True)
+    pool: str = word("warm", "cold")
+
+    restarts_later: ClassVar[bool] = False
+    """Whether a cold pool is started after the partitions were stored."""
+
+    @property
+    def target_kinds(self) -> tuple[str, ...]:
+        """Both kinds of table."""
+        return ("pandas", "arrow")
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """dask and its processes."""
+        return ("dask", "distributed")
+
+    @property
+    def _words(self) -> str:
+        cold = ", cold pool" if self.pool == "cold" else ""
+        return f"{self.partitions} partition{'s' * (self.partitions != 1)}{cold}"
+
+    @property
+    def title(self) -> str:
+        """For example 'save 4 partitions'."""
+        return f"{self.name.partition('-')[0]} {self._words}"
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """Return a refusal reason if there are too many partitions."""
+        if self.partitions > rows:
+            return f"{self.partitions:,} partitions need as many rows, and the table has {rows:,}"
+        if self.partitions > MOST_PARTITIONS:
+            return f"{self.partitions:,} partitions need as many processes: choose at most {MOST_PARTITIONS}"
+        return None
+
+    def unfit(self, adapter: Any) -> str | None:
+        """Return a refusal reason if the engine cannot store a table in partitions."""
+        return adapter.parts if isinstance(adapter.parts, str) else None
+
+    def refused_under(self, conditions: Conditions) -> str | None:
+        """Return a refusal reason for a cold cache and for a single thread."""
+        if (reason := super().refused_under(conditions)) is not None:
+            return reason
+        if conditions.cache != "warm":
+            return f"{self.name} works on partitions made just before, which are in the page cache: measure it warm"
+        if conditions.threads == "1":
+            return "its processes have one thread each, and together more: measure it with --threads default"
+        return None
+
+    def works_at(self, location: Path) -> Path:
+        """Return a folder next to that of the stored copy."""
+        return location.parent.with_name(f"{location.parent.name}-{self.name}") / "parts"
+
+    def prepare(self, location: Path) -> None:
+        """Make an empty folder for the partitions."""
+        place = self.works_at(location)
+        shutil.rmtree(place.parent, ignore_errors=True)
+        place.parent.mkdir()
+
+    def take_input(self, stage: OperationContext, rows: int) -> Pool:
+        """Return the pool, whose processes hold their partitions. An engine that sends the partitions itself gets the
+        whole table in this process."""
+        pool = self._pool()
+        if self.pool == "cold" and rows == stage.rows and not self.restarts_later:
+            pool.restart()
+        pool.parts = parts_of(stage, rows, self.partitions)
+        if _by_dask(stage):
+            pool.whole = targets.make(stage.table(rows), stage.target)
+        else:
+            pool.each(parts.hold)
+        return pool
+
+    def _pool(self) -> Pool:
+        return pool_of(self.partitions, spare=self.pool == "cold")
+
+    def end(self, stage: OperationContext, location: Path) -> None:
+        """Do nothing. The processes hold results that are still to be verified."""
+
+
+def _by_dask(stage: OperationContext) -> bool:
+    return cast(TabularFormat, stage.adapter).parts is Parts.DASK
+
+
+def _save(stage: OperationContext, pool: Pool, place: Path, laps: Laps) -> None:
+    adapter = cast(TabularFormat, stage.adapter)
+    place.mkdir(parents=True)
+    if _by_dask(stage):
+        native = targets.to_native(pool.whole, stage.target, adapter.native)
+        laps.lap("convert_ns")
+        adapter.save_parts(native, place, len(pool.parts))
+    else:
+        pool.each(parts.save, place)
+        adapter.commit_parts(place, len(pool.parts))
+    laps.lap("engine_ns")
+
+
+@dataclass(frozen=True)
+class SaveParallel(_Parallel, Changes):
+    """Store a table in partitions at once. Timing ends when all processes have closed their files."""
+
+    name: ClassVar[str] = "save-parallel"
+    meaning: ClassVar[str] = "store all of the data in partitions, by as many processes"
+
+    def begin(self, stage: OperationContext, location: Path) -> None:
+        """Do nothing, because the pool is running."""
+
+    def run(self, stage: OperationContext, held: Pool, location: Path, laps: Laps) -> Path:
+        """Store all partitions. Return their folder."""
+        place = self.works_at(location)
+        _save(stage, held, place, laps)
+        return place
+
+    def files_of(self, stage: OperationContext, place: Path) -> Sequence[tuple[Any, Path]]:
+        """Return each partition, unless the engine stores all of them itself."""
+        adapter = cast(TabularFormat, stage.adapter)
+        if _by_dask(stage):
+            return super().files_of(stage, place)
+        return list(dict.fromkeys(adapter.part(place, number) for number in range(self.partitions)))
+
+    def answer(self, stage: OperationContext, result: Path, location: Path) -> Any:
+        """Return all stored partitions, read in this process. Raises OtherAnswer for a wrong number of them."""
+        adapter = cast(TabularFormat, stage.adapter)
+        self._pool().close()
+        if (found := adapter.count_parts(result)) != self.partitions:
+            raise OtherAnswer(f"{found} partitions are stored, not {self.partitions}")
+        if _by_dask(stage):
+            return targets.from_native(adapter.parts_frame(result).compute(), stage.target, adapter.native_read)
+        return joined(
+            [parts.read(part, result) for part in parts_of(stage, stage.rows, self.partitions)], stage.target
+        )
+
+
+@dataclass(frozen=True)
+class _Reads(_Parallel):
+    """An operation that reads the partitions that the pool stored just before."""
+
+    by: str = word("processes", "threads")
+
+    restarts_later: ClassVar[bool] = True
+
+    @property
+    def title(self) -> str:
+        """For example 'read 4 partitions' or 'read 4 partitions by threads'."""
+        return super().title + (" by threads" if self.by == "threads" else "")
+
+    def unfit(self, adapter: Any) -> str | None:
+        """Return a refusal reason if the engine's own threads cannot read a folder of partitions."""
+        if self.by == "threads" and not adapter.reads_folders:
+            return "its read takes one file: measure it with by=processes"
+        return super().unfit(adapter)
+
+    def begin(self, stage: OperationContext, location: Path) -> None:
+        """Store the partitions. Not timed."""
+        pool = self._pool()
+        _save(stage, pool, self.works_at(location), Laps())
+        pool.whole = None
+        if self.by == "threads":
+            pool.close()
+            pool_of.cache_clear()
+        elif self.pool == "cold" and pool.parts[-1].last == stage.rows:
+            pool.restart()
+        else:
+            pool.everywhere(parts.drop)
+
+
+@dataclass(frozen=True)
+class ReadParallel(_Reads):
+    """Read all partitions at once. `result=gathered` ends with one table in the caller's process, as dask's compute();
+    `left` with the partitions in the processes that read them, as its persist()."""
+
+    result: str = word("gathered", "left", spelled=True)
+
+    name: ClassVar[str] = "read-parallel"
+    meaning: ClassVar[str] = "read all of the data back from partitions, by as many processes"
+
+    @property
+    def title(self) -> str:
+        """For example 'read 4 partitions' or 'read 4 partitions, left'."""
+        return super().title + (", left in processes" if self.result == "left" else "")
+
+    def unfit(self, adapter: Any) -> str | None:
+        """Return a refusal reason for threads, which leave nothing in other processes."""
+        if self.by == "threads" and self.result == "left":
+            return "threads share one process: measure them with result=gathered"
+        return super().unfit(adapter)
+
+    def run(self, stage: OperationContext, held: Pool, location: Path, laps: Laps) -> Any:
+        """Read all partitions."""
+        place = self.works_at(location)
+        if self.by == "threads":
+            return stage.answer(lambda: stage.adapter.read(place), laps)
+        if _by_dask(stage):
+            return _read_by_dask(stage, held, place, laps, left=self.result == "left")
+        if self.result == "left":
+            held.each(parts.keep, parts.read, place, shift=NEIGHBOUR)
+            laps.lap("engine_ns")
+            return Left(held, stage.target)
+        found = held.each(parts.read, place, shift=NEIGHBOUR)
+        laps.lap("engine_ns")
+        result = joined(found, stage.target)
+        laps.lap("convert_ns")
+        targets.touch(result)
+        laps.lap("touch_ns")
+        return result
+
+
+@dataclass(frozen=True)
+class LeftByDask:
+    """A dask DataFrame whose partitions are in the pool's processes."""
+
+    frame: Any
+    stage: OperationContext
+
+    def check(self, refuse: Callable[[Any], None]) -> None:
+        """Call `refuse` with each partition, in the process that holds it."""
+        self.frame.map_partitions(_checked, refuse, meta=(None, "bool")).compute()
+
+    def gathered(self) -> Any:
+        """Return the table in this process."""
+        return targets.from_native(self.frame.compute(), self.stage.target, self.stage.adapter.native_read)
+
+
+def _checked(frame: pd.DataFrame, refuse: Callable[[Any], None]) -> pd.Series:
+    refuse(frame)
+    return pd.Series([True])
+
+
+def _read_by_dask(stage: OperationContext, pool: Pool, place: Path, laps: Laps, *, left: bool) -> Any:
+    adapter = cast(TabularFormat, stage.adapter)
+    if not left:
+        return stage.answer(lambda: adapter.parts_frame(place).compute().reset_index(drop=True), laps)
+    frame = pool.waited(adapter.parts_frame(place).persist())
+    laps.lap("engine_ns")
+    return LeftByDask(frame, stage)
+
+
+@dataclass(frozen=True)
+class ScanParallel(_Reads):
+    """Read the rows that meet a condition from all partitions at once, into one table in the caller's process."""
+
+    selectivity: float = share(0.01)
+
+    name: ClassVar[str] = "scan-parallel"
+    meaning: ClassVar[str] = "read the rows that meet a condition from partitions, by as many processes"
+
+    @property
+    def _scan(self) -> Scan:
+        return Scan(selectivity=self.selectivity)
+
+    @property
+    def title(self) -> str:
+        """For example 'scan 1% of 4 partitions'."""
+        return f"scan {self.selectivity * 100:g}% of {self._words}" + (" by threads" if self.by == "threads" else "")
+
+    def take_input(self, stage: OperationContext, rows: int) -> Pool:
+        """Return the pool, with the condition. Raises RefusedData if the variant changes the column."""
+        pool = super().take_input(stage, rows)
+        pool.asked = self._scan.take_input(stage, rows)
+        return pool
+
+    def fallback(self, adapter: Any) -> str:
+        """Return READ_ALL if the engine cannot evaluate a range."""
+        return self._scan.fallback(adapter)
+
+    def run(self, stage: OperationContext, held: Pool, location: Path, laps: Laps) -> Any:
+        """Scan all partitions."""
+        place = self.works_at(location)
+        if self.by == "threads":
+            return self._scan.run(stage, held.asked, place, laps)
+        if _by_dask(stage):
+            return stage.answer(lambda: _scanned_by_dask(stage, place, held.asked), laps)
+        found = held.each(parts.scan, place, self._scan, held.asked, shift=NEIGHBOUR)
+        laps.lap("engine_ns")
+        result = joined(found, stage.target)
+        laps.lap("convert_ns")
+        targets.touch(result)
+        laps.lap("touch_ns")
+        return result
+
+    def expected_rows(self, stage: OperationContext, held: Pool) -> np.ndarray:
+        """Return the numbers of the rows that meet the condition."""
+        return self._scan.expected_rows(stage, held.asked)
+
+
+def _scanned_by_dask(stage: OperationContext, place: Path, asked: Predicate) -> pd.DataFrame:
+    frame = cast(TabularFormat, stage.adapter).parts_frame(place)
+    native, columns = stage.adapter.native_read, list(frame.columns)
+    met = frame.map_partitions(selection.matching, native, asked, columns, meta=frame._meta)
+    return met.compute().reset_index(drop=True)

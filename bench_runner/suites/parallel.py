@@ -1,0 +1,77 @@
+"""Tables in partitions, saved and read by several processes of dask.distributed."""
+
+from bench_runner.suites.rules import ACCESS, Spelled
+from bench_runner.suites.suite import Quick, Suite
+
+COUNTS = (1, 2, 4)
+"""Partitions, of which each has a process. The source of the operations uses these numbers."""
+_SAVE = "save-parallel[partitions={}]"
+_READ = "read-parallel[partitions={},result={}]"
+_SCAN = "scan-parallel[partitions={},selectivity=0.01]"
+
+SUITE = Suite(
+    name="parallel",
+    question="Does it pay to save and read a table by several processes, and in which format?",
+    operations=(
+        "save",
+        "read",
+        *(_SAVE.format(count) for count in COUNTS),
+        *(_READ.format(count, "gathered") for count in COUNTS),
+        *(_READ.format(count, "left") for count in COUNTS),
+        *(_SCAN.format(count) for count in COUNTS),
+        "read-parallel[partitions=4,by=threads,result=gathered]",
+    ),
+    operations_on_request=(
+        "save-parallel[partitions=4,pool=cold]",
+        "read-parallel[partitions=4,pool=cold,result=gathered]",
+        "read-parallel[partitions=8,result=gathered]",
+        "save-parallel[partitions=8]",
+    ),
+    datasets=("eq", "core"),
+    on_request=("int", "float", "bool", "str", "bi", "classic", "geo", "log", "ml", "tpch-lineitem", "traits", "table"),
+    target="pandas",
+    variants=Spelled(
+        tracks=(ACCESS,),
+        spelled=(
+            "avro[engine=fastavro,codec=none]",
+            "csv[engine=pandas]",
+            "f3[codec=none]",
+            "feather[engine=pyarrow,codec=none]",
+            "hdf5-table[engine=pandas]",
+            "json[engine=pandas]",
+            "lance[engine=pylance]",
+            "orc[engine=pyarrow,codec=none]",
+            "parquet[engine=pyarrow,codec=none]",
+            "parquet[engine=polars,codec=none]",
+            "parquet[engine=duckdb,codec=none]",
+            "vortex[engine=vortex-data]",
+        ),
+        left_out={
+            "duckdb-table, excel, hdf5-fixed, hdf5-pytables, pickle, sqlite-table, xml": "one copy has one writer: "
+            "spelled in full, each says why",
+        },
+    ),
+    quick=Quick(
+        rows=50_000,
+        datasets=("eq",),
+        operations=(
+            "save",
+            "read",
+            _SAVE.format(1),
+            _SAVE.format(2),
+            _READ.format(1, "gathered"),
+            _READ.format(2, "gathered"),
+        ),
+        without=("parquet[engine=polars,codec=none]", "avro[engine=fastavro,codec=none]"),
+        reason="50,000 rows of eq in one and in two partitions; without core, four partitions, results that stay in "
+        "the processes, scans and threads, and without Avro and Parquet by polars",
+    ),
+    reasons={
+        "1, 2 and 4 partitions": "the source's numbers (section 5.1); one partition shows what the processes cost",
+        "save and read": "the same table in one file and by one process, whose library may use its own threads",
+        "by=threads": "the library's own threads on four files, where its read takes a folder",
+        "gathered and left": "one table in the caller's process, or partitions for further work where they are",
+        "engine=dask": "dask.dataframe's own calls, for the five formats of the source that it can write",
+        "target pandas": "what dask.dataframe holds",
+    },
+)
