@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 from adapters.contract import Native, TabularFormat
+from adapters.offers import Parts
 from adapters.registry import Registry
 from bench_runner.machine.linux import file_mappings
 from bench_runner.operations import targets
@@ -219,6 +220,25 @@ class WholeTableContract(SettingContract):
         adapter.save(targets.to_native(chunked, target, adapter.native), location)
         comparison = verify.compare(table, self.read(adapter, target, location), target, adapter.losses)
         assert comparison.problems == ()
+
+    @only_for(lambda adapter: adapter.parts is Parts.FILES)
+    def test_partitions_are_stored_in_any_order_and_read_in_theirs(
+        self, adapter: TabularFormat, target: Target, place: Path
+    ) -> None:
+        table, folder = ordinary_table(), place / "parts"
+        folder.mkdir()
+        wanted = [table.slice(0, 700), table.slice(700, 700), table.slice(1_400)]
+        for number in (2, 0, 1):
+            of_part, path = adapter.part(folder, number)
+            of_part.save(targets.to_native(targets.make(wanted[number], target), target, of_part.native), path)
+        adapter.commit_parts(folder, len(wanted))
+        assert adapter.count_parts(folder) == len(wanted)
+        for number, expected in enumerate(wanted):
+            of_part, path = adapter.part(folder, number)
+            result = self.read(of_part, target, path)
+            assert verify.compare(expected.combine_chunks(), result, target, adapter.losses).problems == ()
+        if adapter.reads_folders:
+            assert verify.compare(table, self.read(adapter, target, folder), target, adapter.losses).problems == ()
 
     def test_hostile_names_come_back_or_are_refused_in_the_plan(
         self, adapter: TabularFormat, target: Target, place: Path

@@ -8,7 +8,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
 import pyarrow as pa
 
 from adapters.contract import TabularFormat
@@ -20,7 +19,7 @@ from bench_runner.operations.operation import OperationContext
 from bench_runner.operations.tables.scan import Scan
 from bench_runner.operations.whole import Read
 from bench_runner.refusals import REFUSING, refusal
-from data_generator.cache import read_table
+from data_generator.cache import read_rows
 
 
 @dataclass(frozen=True)
@@ -60,9 +59,8 @@ def context(part: Part) -> OperationContext:
 def hold(part: Part) -> int:
     """Take the partition into this process's private memory, in the form of the target. Return its rows."""
     targets.apply_strings(part.target)
-    table = read_table(part.dataset, part.last).slice(part.first)
-    # Taking copies the rows, so that the rest of the table is freed.
-    _held.data = targets.make(table.take(pa.array(np.arange(table.num_rows))), part.target)
+    table = pa.Table.from_batches(read_rows(part.dataset, part.first, part.last - part.first))
+    _held.data = targets.make(table, part.target)
     return table.num_rows
 
 

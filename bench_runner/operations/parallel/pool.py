@@ -14,6 +14,7 @@ import os
 import signal
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import wait as futures_done
 from dataclasses import dataclass
 from typing import Any
 
@@ -151,11 +152,18 @@ class Pool:
     def _results(self, futures: Sequence[Any]) -> list[Any]:
         if not futures:
             return []
-        self.waited(futures)
+        # dask waits forever for a result that was lost with its process.
+        found = asyncio.run_coroutine_threadsafe(
+            self._client.gather(list(futures), asynchronous=True), self._client.loop.asyncio_loop
+        )
         try:
-            return list(self._client.gather(list(futures)))
-        finally:
+            while not found.done():
+                futures_done([found], timeout=LOOK_S)
+                self._refuse_ended()
+            return list(found.result())
+        except self._distributed.KilledWorker:
             self._refuse_ended()
+            raise
 
     def _refuse_ended(self) -> None:
         for number, process in enumerate(self._processes, 1):
@@ -221,6 +229,6 @@ async def _worked(address: str) -> None:
 
 
 def _silence() -> None:
-    """Let dask report errors only. It prints where each process listens, and a warning if a call holds the lock."""
-    for name in ("distributed", "distributed.worker", "distributed.core", "distributed.scheduler"):
+    """Let dask print nothing. Errors reach the caller; the rest is where each process listens, and how it ends."""
+    for name in [name for name in logging.Logger.manager.loggerDict if name.startswith("distributed")]:
         logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -7,6 +7,7 @@ the engine's usual calls.
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -50,7 +51,7 @@ def parts_of(stage: OperationContext, rows: int, partitions: int) -> list[parts.
     variant = stage.adapter.variant
     return [
         parts.Part(variant, stage.target, stage.dataset, stage.digest, stage.name, number, first, last)
-        for number, (first, last) in enumerate(zip(ends, ends[1:], strict=False))
+        for number, (first, last) in enumerate(itertools.pairwise(ends))
     ]
 
 
@@ -62,7 +63,7 @@ def joined(found: Sequence[Any], target: targets.Target) -> Any:
         from dask.dataframe import methods
 
         # pandas alone turns categories that differ from partition to partition into text.
-        return methods.concat(list(found), ignore_index=True)
+        return methods.concat(list(found)).reset_index(drop=True)
     return pd.concat(found, ignore_index=True)
 
 
@@ -198,8 +199,10 @@ class SaveParallel(_Parallel, Changes):
         return place
 
     def files_of(self, stage: OperationContext, place: Path) -> Sequence[tuple[Any, Path]]:
-        """Return each partition, unless the engine stores all of them itself."""
+        """Return each partition, unless the engine stores all of them itself. Raises OtherAnswer for a wrong number."""
         adapter = cast(TabularFormat, stage.adapter)
+        if (found := adapter.count_parts(place)) != self.partitions:
+            raise OtherAnswer(f"{found} partitions are stored, not {self.partitions}")
         if _by_dask(stage):
             return super().files_of(stage, place)
         return list(dict.fromkeys(adapter.part(place, number) for number in range(self.partitions)))
@@ -208,13 +211,9 @@ class SaveParallel(_Parallel, Changes):
         """Return all stored partitions, read in this process. Raises OtherAnswer for a wrong number of them."""
         adapter = cast(TabularFormat, stage.adapter)
         self._pool().close()
-        if (found := adapter.count_parts(result)) != self.partitions:
-            raise OtherAnswer(f"{found} partitions are stored, not {self.partitions}")
         if _by_dask(stage):
             return targets.from_native(adapter.parts_frame(result).compute(), stage.target, adapter.native_read)
-        return joined(
-            [parts.read(part, result) for part in parts_of(stage, stage.rows, self.partitions)], stage.target
-        )
+        return joined([parts.read(part, result) for part in parts_of(stage, stage.rows, self.partitions)], stage.target)
 
 
 @dataclass(frozen=True)

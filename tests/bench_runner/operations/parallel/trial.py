@@ -1,0 +1,155 @@
+"""Measure one operation on partitions in this process, with a fault planted before its pool is forked.
+
+`main` is called in a process of its own, with the words FAULT OPERATION VARIANT TARGET FOLDER.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from bench_runner import registries
+from bench_runner.operations.parallel import parts
+from bench_runner.operations.parallel.parts import Part
+from bench_runner.operations.targets import Target
+from bench_runner.worker import jobs, sample
+from bench_runner.worker.messages import MeasureTask
+from bench_runner.worker.settle import Control, Readiness, Rest, Settler
+from data_generator.cache import StoredDataset, prepare
+from data_generator.catalogue import resolve
+
+ROWS = 4_000
+_save, _read = parts.save, parts.read
+
+
+def lost(part: Part, folder: Path) -> None:
+    """Do not store the last partition."""
+    if part.last < ROWS or part.number == 0:
+        _save(part, folder)
+
+
+def swapped(part: Part, folder: Path) -> None:
+    """Store each of two partitions at the place of the other."""
+    _save(replace(part, number=1 - part.number), folder)
+
+
+def twice(part: Part, folder: Path) -> None:
+    """Store the last partition once more, at the place of a further one."""
+    _save(part, folder)
+    if part.number == 1:
+        _save(replace(part, number=2), folder)
+
+
+def repeated(part: Part, folder: Path) -> None:
+    """Store the first partition at the place of each."""
+    held = parts._held.data
+    if part.number == 1:
+        first = replace(part, first=0, last=part.first)
+        parts.hold(first)
+    _save(part, folder)
+    parts._held.data = held
+
+
+def dies(part: Part, folder: Path) -> None:
+    """End the process in the middle of a call."""
+    if part.number == 1 and part.last == ROWS:
+        os._exit(7)
+    _save(part, folder)
+
+
+def dies_at_the_end(part: Part, folder: Path) -> None:
+    """End the process as soon as its answer was sent."""
+    _save(part, folder)
+    if part.number == 1 and part.last == ROWS:
+        threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    elif part.last < ROWS and part.last > ROWS // 4:
+        time.sleep(0.2)
+
+
+def full(part: Part, folder: Path) -> None:
+    """Fail as on a full disk."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def stale(part: Part, folder: Path) -> Any:
+    """Return what this process read first, whatever is asked for."""
+    known = stale.__dict__.setdefault("known", {})
+    if not known:
+        known["table"] = _read(part, folder)
+    return known["table"]
+
+
+def mapped(part: Part, folder: Path) -> Any:
+    """Return a table in a mapped file."""
+    place = folder / f"mapped-{part.number}"
+    with pa.OSFile(str(place), "wb") as file:
+        table = _read(part, folder)
+        with pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+    return pa.ipc.open_file(pa.memory_map(str(place))).read_all()
+
+
+SAVES: dict[str, Callable[..., Any]] = {
+    each.__name__: each for each in (lost, swapped, twice, repeated, dies, dies_at_the_end, full)
+}
+READS: dict[str, Callable[..., Any]] = {each.__name__: each for each in (stale, mapped)}
+
+
+def task_of(operation: str, variant: str, target: Target, dataset: StoredDataset, folder: Path) -> MeasureTask:
+    """Return the task of measuring an operation in `folder`."""
+    suffix = registries.build(variant).suffix
+    for name in ("stored", "primer", "scratch"):
+        (folder / name).mkdir()
+    return MeasureTask(
+        scratch=folder / "scratch",
+        confine=folder,
+        printed=folder / "printed",
+        operation=operation,
+        variant=variant,
+        target=target,
+        dataset=dataset.path,
+        dataset_name=dataset.name,
+        dataset_digest=dataset.digest,
+        rows=dataset.rows,
+        whole=True,
+        location=folder / "stored" / f"table{suffix}",
+        primer=folder / "primer" / f"table{suffix}",
+        last_reader=False,
+        need_bytes=0,
+        best_control=None,
+        readiness=Readiness(True, ""),
+        thorough=False,
+        cold=False,
+    )
+
+
+def main() -> None:
+    """Print 'right', or the kind and reason of the failure."""
+    fault, operation, variant, kind, folder = sys.argv[1:]
+    parts.save, parts.read = SAVES.get(fault, _save), READS.get(fault, _read)
+    rest = Rest(Control(1, 1), settled=True, settle_ns=0)
+    Settler.settle = lambda self, need_bytes: rest  # type: ignore[method-assign]
+    dataset = prepare(resolve("eq", {}, rows=ROWS), Path(folder) / "cache")
+    task = task_of(operation, variant, Target(kind), dataset, Path(folder))
+    os.environ["TMPDIR"] = str(task.scratch)
+    with mmap.mmap(-1, mmap.PAGESIZE) as phase:
+        try:
+            (measured,) = sample.measure(task, phase)
+            print("right", measured.fidelity, measured.figures.get("files_count", ""))
+        except Exception as error:
+            failure = jobs.classify(error)
+            print(failure.kind, failure.reason)
+    sys.stdout.flush()
+    # The processes of the pool end when they lose their scheduler.
+    os._exit(0)
