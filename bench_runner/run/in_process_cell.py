@@ -78,7 +78,7 @@ def operations(suite: str) -> tuple[str, ...]:
     asv loads all suites at once, so a projection of tables must not be refused for images."""
     asked = os.environ.get(OPERATIONS_VARIABLE, "")
     if not asked or not SUITES[suite].kind.has_columns:
-        return SUITES[suite].operations
+        return SUITES[suite].asv_operations or SUITES[suite].operations
     chosen = chosen_operations(SUITES[suite], Request(operations=(asked,)))
     for spelled in chosen:
         reason = operation_of(spelled).refused_by_asv()
@@ -89,7 +89,10 @@ def operations(suite: str) -> tuple[str, ...]:
 
 @cache
 def _plan(suite: str) -> Plan:
-    return make_plan([SUITES[suite]], Request(rows=rows(suite), threads="default", operations=operations(suite)))
+    asked = Request(
+        rows=rows(suite), threads="default", operations=operations(suite), formats=SUITES[suite].asv_formats
+    )
+    return make_plan([SUITES[suite]], asked)
 
 
 @cache
@@ -207,6 +210,8 @@ class Trial:
                     read_back(ready.stage.adapter, ready.location)
                     ready = replace(ready, operation=operation_of(VERIFYING), held=None)
                     result = ready.operation.run(ready.stage, None, ready.location, Laps())
+                elif ready.operation.sampling in ("once", "write"):
+                    result = ready.operation.answer(ready.stage, result, ready.location)
                 parts = sampler_of(ready.operation).parts(ready, ready.held, result)
                 verified(ready, parts, last_reader=False)
                 if written:

@@ -9,7 +9,15 @@ _SAVE = "save-parallel[partitions={}]"
 _READ = "read-parallel[partitions={},result={}]"
 _SCAN = "scan-parallel[partitions={},selectivity=0.01]"
 
-SUITE = Suite(
+
+class Parallel(Suite):
+    """A suite of which asv times a part, because each sample starts processes."""
+
+    asv_operations = (_SAVE.format(2), _READ.format(2, "gathered"))
+    asv_formats = (r"^(csv|parquet)\[engine=(pandas|pyarrow)", "^lance")
+
+
+SUITE = Parallel(
     name="parallel",
     question="Does it pay to save and read a table by several processes, and in which format?",
     operations=(

@@ -66,6 +66,10 @@ class Suite:
 
     operations_over_data: ClassVar[tuple[str, ...]] = ()
     """Operations that replace `operations` while a property of the data is varied; empty for no replacement."""
+    asv_operations: ClassVar[tuple[str, ...]] = ()
+    """Operations that asv times; empty for all of the suite."""
+    asv_formats: ClassVar[tuple[str, ...]] = ()
+    """Patterns of the variants that asv times; empty for all of the suite."""
     fallbacks_once: ClassVar[bool] = True
     """Whether a variant that reads everything as a fallback measures only the first of several operations with one
     name, because reading everything costs the same for one row as for a hundred. Operations that the user names are

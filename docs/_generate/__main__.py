@@ -20,7 +20,6 @@ PAGES = ("README.md", *(path.relative_to(ROOT).as_posix() for path in sorted((RO
 
 OF_CODE: dict[str, Callable[[], str]] = {
     "formats": adapters.formats,
-    "calls": adapters.calls,
     "wrong-answers": adapters.wrong_answers,
     "broken-columns": adapters.broken_columns,
     "answer": findings.answer,

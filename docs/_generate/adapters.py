@@ -6,13 +6,11 @@ import textwrap
 from collections.abc import Iterator
 
 from adapters.contract import Native, TabularFormat
-from adapters.predicate import Kind
 from formats.registry import FORMATS
 from formats.shared.wrong_answers import WRONG_ANSWERS
 from reports.text.page import markdown_table
 
 _WIDTH = 120
-_EVERY_CONDITION = f" ({', '.join(kind.value for kind in Kind)})"
 
 
 def _engines() -> Iterator[type[TabularFormat]]:
@@ -39,21 +37,6 @@ def native(kind: Native) -> str:
     return f"`{kind.value}` ({'; '.join(named)})"
 
 
-def calls() -> str:
-    """Return a table of the engines, their calls at the usual settings, and the operations that they have calls for.
-
-    A call that takes several lines of Python is described instead.
-    """
-    lines = []
-    for engine in _engines():
-        adapter = engine()
-        described = (engine.__doc__ or "").partition("\n")[0].partition(". ")[0].rstrip(".")
-        save, read = (_code(adapter.calls.save), _code(adapter.calls.read)) if adapter.calls else (described, "")
-        partial_calls = ", ".join(adapter.offers.names).replace(_EVERY_CONDITION, "")
-        lines.append((engine.title, engine.engine or "", save, read, partial_calls))
-    return markdown_table(("format", "engine", "save", "read", "also has calls for"), lines)
-
-
 def wrong_answers() -> str:
     """Return a table of library calls that return wrong data."""
     lines = [(each.distribution, f"`{each.call}`", each.answer, each.instead) for each in WRONG_ANSWERS]
@@ -74,8 +57,3 @@ def broken_columns() -> str:
                         found[other.variant, kind] = fault
         lines += [(f"`{variant}`", kind, fault) for (variant, kind), fault in found.items()]
     return markdown_table(("variant", "kind of column", "result"), lines)
-
-
-def _code(call: str) -> str:
-    """Return a call as a code span, with variable names in place of its placeholders."""
-    return f"`{call.replace('{held}', 'table').replace('{path}', 'path')}`" if call else ""

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping
 from textwrap import wrap
 from typing import Any
 
+from adapters.contract import TabularFormat
+from adapters.predicate import Kind
 from adapters.registry import Registry
 from bench_runner.suites import SUITES
 from bench_runner.suites.sweep import TRAITS
@@ -18,6 +20,7 @@ from formats.registry import FORMATS
 from image_storages.registry import STORAGES
 
 WIDTH = 100
+_EVERY_CONDITION = f" ({', '.join(kind.value for kind in Kind)})"
 
 
 def _suites() -> Iterator[str]:
@@ -71,11 +74,23 @@ def _engines(registry: Registry[Any]) -> Iterator[str]:
             if engine.maturity != shown:
                 shown = engine.maturity
                 yield from _paragraph(shown.stage.value, f"{shown.reason} (ours)" if shown.ours else shown.reason)
+            if issubclass(engine, TabularFormat):
+                yield from _calls(engine())
             for key, setting in engine.settings.items():
                 default = "" if setting.default is None else f" (default {setting.default})"
                 yield from _paragraph(key, f"{setting.allowed_text()}{default}: {setting.meaning}")
             for choice, besides in engine.besides_for.items():
                 yield from _paragraph(choice, f"needs {', '.join(besides.distributions)}")
+
+
+def _calls(adapter: TabularFormat) -> Iterator[str]:
+    """Yield the calls that save and read, if they are single expressions, and the other operations that have one."""
+    calls = adapter.calls
+    for name, call in (("save", calls.save), ("read", calls.read)) if calls is not None else ():
+        yield from _paragraph(name, call.replace("{held}", "table").replace("{path}", "path"))
+    others = [*adapter.offers.names, *([] if isinstance(adapter.parts, str) else ["in partitions"])]
+    if others:
+        yield from _paragraph("also", ", ".join(others).replace(_EVERY_CONDITION, ""))
 
 
 def _datasets() -> Iterator[str]:

@@ -192,6 +192,9 @@ class SaveParallel(_Parallel, Changes):
     def begin(self, stage: OperationContext, location: Path) -> None:
         """Do nothing, because the pool is running."""
 
+    def refused_by_asv(self) -> None:
+        """Return None, because each process stores into an empty folder."""
+
     def run(self, stage: OperationContext, held: Pool, location: Path, laps: Laps) -> Path:
         """Store all partitions. Return their folder."""
         place = self.works_at(location)
