@@ -63,6 +63,7 @@ FAULTS = (
     "does_not_hold_it",
     "does_not_read_it",
     "exits_on_read",
+    "read_holds",
     "takes",
     "take_sorted",
     "take_drops_one",
@@ -277,6 +278,10 @@ class Faulty(TabularFormat):
             raise TypeError("a fault of the reader")
         if fault == "hangs_on_read":
             time.sleep(3600)
+        if fault == "read_holds":
+            held = b"x" * known_children.TAKEN_BYTES
+            time.sleep(known_children.STAYS_S)
+            del held
         if fault == "copies_nothing":
             return _read_buffers(location)
         table = pa.feather.read_table(location, memory_map=fault.startswith("mapped"))

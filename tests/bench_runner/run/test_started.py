@@ -70,6 +70,21 @@ def test_memory_of_what_is_started_counts(
     assert max(map(abs, off)) <= 0.05
 
 
+@pytest.mark.rule(20)
+def test_memory_of_partitions_counts_together_and_alone(faulty: None, bench: Bench, dataset: StoredDataset) -> None:
+    """Each of two processes holds the same number of bytes while it reads its partition."""
+    operation = "read-parallel[partitions=2,result=left]"
+    chain = replace(chain_of("faulty[fault=read_holds]"), operations=("save", operation))
+    for _ in range(TRIES):
+        _, sample, *_ = execute(bench, chain, dataset, rows=2_000, round_number=1, position=0, need_bytes=0)
+        assert sample.failure is None, sample.failure
+        both, one = sample.figures["peak_private_bytes"], sample.figures["peak_process_bytes"]
+        off = [both / (2 * TAKEN_BYTES) - 1, one / TAKEN_BYTES - 1]
+        if min(off) >= -0.05:
+            break
+    assert max(map(abs, off)) <= 0.05
+
+
 @pytest.mark.parametrize(
     ("started_by", "fault"),
     [
