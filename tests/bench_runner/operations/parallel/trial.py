@@ -1,11 +1,12 @@
-"""Measure one operation on partitions in this process, with a fault planted before its pool is forked.
+"""Measure operations on partitions, each with a fault that is planted before its pool is forked.
 
-`main` is called in a process of its own, with the words FAULT OPERATION VARIANT TARGET FOLDER.
+`main` is called in a process of its own.
 """
 
 from __future__ import annotations
 
 import errno
+import json
 import mmap
 import os
 import signal
@@ -134,22 +135,35 @@ def task_of(operation: str, variant: str, target: Target, dataset: StoredDataset
     )
 
 
-def main() -> None:
-    """Print 'right', or the kind and reason of the failure."""
-    fault, operation, variant, kind, folder = sys.argv[1:]
+def tried(fault: str, operation: str, variant: str, kind: str, folder: Path, dataset: StoredDataset) -> str:
+    """Return 'right' with the fidelity, or the kind and reason of the failure."""
     parts.save, parts.read = SAVES.get(fault, _save), READS.get(fault, _read)
-    rest = Rest(Control(1, 1), settled=True, settle_ns=0)
-    Settler.settle = lambda self, need_bytes: rest  # type: ignore[method-assign]
-    dataset = prepare(resolve("eq", {}, rows=ROWS), Path(folder) / "cache")
-    task = task_of(operation, variant, Target(kind), dataset, Path(folder))
+    task = task_of(operation, variant, Target(kind), dataset, folder)
     os.environ["TMPDIR"] = str(task.scratch)
     with mmap.mmap(-1, mmap.PAGESIZE) as phase:
         try:
             (measured,) = sample.measure(task, phase)
-            print("right", measured.fidelity, measured.figures.get("files_count", ""))
         except Exception as error:
             failure = jobs.classify(error)
-            print(failure.kind, failure.reason)
-    sys.stdout.flush()
-    # The processes of the pool end when they lose their scheduler.
-    os._exit(0)
+            return f"{failure.kind} {failure.reason}"
+        return f"right {measured.fidelity}"
+
+
+def main() -> None:
+    """Try each of the trials that stdin lists as [fault, operation, variant, target], in a process of its own, below
+    the folder that is named. Print one line for each."""
+    import distributed  # noqa: F401  # once for all processes
+
+    folder = Path(sys.argv[1])
+    rest = Rest(Control(1, 1), settled=True, settle_ns=0)
+    Settler.settle = lambda self, need_bytes: rest  # type: ignore[method-assign]
+    dataset = prepare(resolve("eq", {}, rows=ROWS), folder / "cache")
+    for number, (fault, operation, variant, kind) in enumerate(json.load(sys.stdin)):
+        place = folder / str(number)
+        place.mkdir()
+        child = os.fork()
+        if child == 0:
+            print(tried(fault, operation, variant, kind, place, dataset), flush=True)
+            # The processes of the pool end when they lose their scheduler.
+            os._exit(0)
+        os.waitpid(child, 0)
