@@ -55,8 +55,7 @@ SUITE = Parallel(
             "vortex[engine=vortex-data]",
         ),
         left_out={
-            "duckdb-table, excel, hdf5-fixed, hdf5-pytables, pickle, sqlite-table, xml": "one copy has one writer: "
-            "spelled in full, each says why",
+            "duckdb-table, excel, hdf5-fixed, hdf5-pytables, pickle, sqlite-table, xml": "one copy has one writer",
         },
     ),
     quick=Quick(
@@ -70,9 +69,9 @@ SUITE = Parallel(
             _READ.format(1, "gathered"),
             _READ.format(2, "gathered"),
         ),
-        without=("parquet[engine=polars,codec=none]", "avro[engine=fastavro,codec=none]"),
+        without=("parquet[engine=polars,codec=none]",),
         reason="50,000 rows of eq in one and in two partitions; without core, four partitions, results that stay in "
-        "the processes, scans and threads, and without Avro and Parquet by polars",
+        "the processes, scans and threads, and without Parquet by polars",
     ),
     reasons={
         "1, 2 and 4 partitions": "the source's numbers (section 5.1); one partition shows what the processes cost",
