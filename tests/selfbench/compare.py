@@ -18,6 +18,7 @@ from pathlib import Path
 import click
 
 from bench_runner.errors import BenchError
+from bench_runner.operations import SAVE, VERIFYING
 from bench_runner.plan.planning import make_plan
 from bench_runner.request import Request
 from bench_runner.results.records import Cell, Run, Sample, changed, read_run
@@ -114,9 +115,14 @@ def replayed(before: Run, after: Run, most_rounds: int) -> tuple[Run, Run]:
 
 
 def _until(run: Run, ends: Mapping[tuple[str, str], int], rounds: int) -> Run:
-    """Return the samples up to this round; for what is in `ends`, up to its own last round."""
-    samples = (each for each in run.samples if each.round <= ends.get((each.variant, each.operation), rounds))
-    return replace(run, samples=tuple(samples))
+    """Return the samples up to this round; for what is in `ends`, up to its own last round. A save and the read that
+    verifies it are measured as long as one of them needs samples."""
+
+    def end(sample: Sample) -> int:
+        operations = (SAVE, VERIFYING) if sample.operation in (SAVE, VERIFYING) else (sample.operation,)
+        return max(ends.get((sample.variant, operation), rounds) for operation in operations)
+
+    return replace(run, samples=tuple(sample for sample in run.samples if sample.round <= end(sample)))
 
 
 def minutes(parts: Iterable[tuple[Run, Run]]) -> float:

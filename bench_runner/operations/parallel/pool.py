@@ -57,7 +57,7 @@ class PoolError(Exception):
 
 @dataclass
 class _Process:
-    """A forked process, which waits until it is told the scheduler's address."""
+    """A forked process, which waits for the address of the scheduler."""
 
     pid: int
     told: int
@@ -184,7 +184,7 @@ class Pool:
 
 
 def _forked(number: int) -> _Process:
-    """Fork a process that becomes a worker of dask when it is told an address."""
+    """Fork a process that becomes a worker of dask when it gets an address."""
     told, tell = os.pipe()
     with warnings.catch_warnings():
         # Lance and polars warn at each fork, because their threads would not survive. They have none yet.

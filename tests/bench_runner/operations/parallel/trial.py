@@ -1,6 +1,6 @@
 """Measure operations on partitions, each with a fault that is planted before its pool is forked.
 
-`main` is called in a process of its own.
+`main` runs in a separate process.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def tried(fault: str, operation: str, variant: str, kind: str, folder: Path, dat
 
 
 def main() -> None:
-    """Try each of the trials that stdin lists as [fault, operation, variant, target], in a process of its own, below
+    """Try each of the trials that stdin lists as [fault, operation, variant, target], in a separate process, below
     the folder that is named. Print one line for each."""
     import distributed  # noqa: F401  # once for all processes
 
