@@ -129,7 +129,7 @@ class AvroFastavro(TabularFormat):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         codec = "null" if self.values["codec"] == "none" else self.values["codec"]
         level = "" if self.values["level"] is None else f", codec_compression_level={self.values['level']}"
         schema = "avro_schema({held}.schema)"
@@ -261,7 +261,7 @@ class AvroPolars(PolarsEngine):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         codec = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
         return Calls(
             ("import polars as pl",),

@@ -133,7 +133,7 @@ class CsvPandas(ProjectsByOneCall, _Csv):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         codec = pandas_codecs.argument(pandas_codecs.for_save(self.values))
         keep = "" if self.values["keep_default_na"] == "true" else ", keep_default_na=False"
         packed = pandas_codecs.argument(pandas_codecs.for_read(self.values))
@@ -274,7 +274,7 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         asked, bare = "pv.ConvertOptions(include_columns=columns)", "pv.WriteOptions(include_header=False)"
         return Calls(
             ("import pyarrow.csv as pv",),
@@ -346,7 +346,7 @@ class CsvPolars(_Csv, LazyPolarsEngine):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         return lazy_calls("{held}.write_csv({path})", "pl.read_csv({path})", "pl.scan_csv({path})")
 
     def save(self, table: pl.DataFrame, location: Path) -> None:

@@ -66,7 +66,7 @@ class F3(TabularFormat):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         codec = "" if self.values["codec"] == "none" else f', codec="{self.values["codec"]}"'
         prefer = "" if self.values["decoder"] == "native" else ', prefer="wasm"'
         units = "".join(f", {name}={value}" for name, value in self._units().items())

@@ -112,7 +112,7 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
         mapped = ", memory_map=True" if self.values["mapped"] == "true" else ""
         rows = "" if self.values["batch_rows"] is None else f", chunksize={self.values['batch_rows']}"
@@ -252,7 +252,7 @@ class FeatherPandas(ProjectsByOneCall, _Feather):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
         return Calls(
             ("import pandas as pd",),
@@ -290,7 +290,7 @@ class FeatherPolars(_Feather, LazyPolarsEngine):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         codec = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
         return lazy_calls(
             f'{{held}}.write_ipc({{path}}, compression="{codec}")', "pl.read_ipc({path})", "pl.scan_ipc({path})"

@@ -89,7 +89,7 @@ class _HdfPandas(TabularFormat):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         codec = "" if self.values["codec"] == "none" else f', complib="{self.values["codec"]}"'
         level = "" if self.values["level"] is None else f", complevel={self.values['level']}"
         how = f'key="{_KEY}", mode="w", format="{self.layout}", index=False{codec}{level}'

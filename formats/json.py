@@ -135,7 +135,7 @@ class JsonPandas(_Json):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         how = f', orient="records", lines=True, double_precision={self.values["double_precision"]}'
         codec = pandas_codecs.argument(pandas_codecs.for_save(self.values))
         packed = pandas_codecs.argument(pandas_codecs.for_read(self.values))
@@ -254,7 +254,7 @@ class JsonPolars(_Json, LazyPolarsEngine):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         return lazy_calls("{held}.write_ndjson({path})", "pl.read_ndjson({path})", "pl.scan_ndjson({path})")
 
     def save(self, table: pl.DataFrame, location: Path) -> None:

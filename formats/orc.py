@@ -110,7 +110,7 @@ class OrcPyarrow(_Orc):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         stripe = "" if self.values["stripe_bytes"] is None else f", stripe_size={self.values['stripe_bytes']}"
         return Calls(
             ("from pyarrow import orc",),
@@ -252,7 +252,7 @@ class OrcPandas(_Orc):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         how = {"compression": self.codec}
         return Calls(
             ("import pandas as pd",),

@@ -51,7 +51,7 @@ class PicklePandas(TabularFormat):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         codec = pandas_codecs.argument(pandas_codecs.for_save(self.values))
         packed = pandas_codecs.argument(pandas_codecs.for_read(self.values))
         return Calls(

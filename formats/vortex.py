@@ -80,7 +80,7 @@ class VortexData(TabularFormat):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         write = "io.VortexWriteOptions.compact().write" if self.values["codec"] == "compact" else "io.write"
         opened = f"vortex.open({{path}}{self._spelled_cache()}).to_arrow"
         plain = "from formats.vortex import without_views_in_lists"

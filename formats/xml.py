@@ -80,7 +80,7 @@ class XmlPandas(TabularFormat):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         parser = "" if self.values["parser"] == "lxml" else f', parser="{self.values["parser"]}"'
         return Calls(
             ("import pandas as pd",),

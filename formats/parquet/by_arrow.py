@@ -65,7 +65,7 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
         more = "".join(f", {name}={value!r}" for name, value in self._writing().items())
         before, taken = calls_of_groups(
@@ -215,7 +215,7 @@ class ParquetPandas(ProjectsByOneCall, Parquet):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
         codec = None if self.values["codec"] == "none" else self.values["codec"]
         return Calls(

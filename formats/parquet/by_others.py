@@ -53,7 +53,7 @@ class ParquetPolars(Parquet, LazyPolarsEngine):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
         codec = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
         return lazy_calls(
@@ -161,7 +161,7 @@ class ParquetFastparquet(ProjectsByOneCall, Parquet):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         return Calls(
             ("import fastparquet",),
             f"fastparquet.write({{path}}, {{held}}, compression={self._compression()!r}, write_index=False)",
