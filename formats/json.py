@@ -203,7 +203,7 @@ class JsonPandas(_Json):
         return Handle(batches=batches)
 
     def read(self, location: Path) -> pd.DataFrame:
-        """Read all columns, with types guessed by the call."""
+        """Read all columns. The library guesses their types from the text."""
         if self.values["parser"] == "pyarrow":
             return self._pandas.read_json(location, orient="records", lines=True, engine="pyarrow")
         compression = pandas_codecs.for_read(self.values)
@@ -263,7 +263,7 @@ class JsonPolars(_Json, LazyPolarsEngine):
             table.write_ndjson(location)
 
     def read(self, location: Path) -> pl.DataFrame:
-        """Read all columns, with types guessed by the call."""
+        """Read all columns. The library guesses their types from the text."""
         return self._polars.read_ndjson(location)
 
     def sink(self, frame: pl.LazyFrame, location: Path) -> None:
