@@ -144,7 +144,7 @@ class DocumentHandle(ABC):
         Raises RefusedQuery for steps that are missing in `offers.operators`, and for conditions that mean something
         else in the store.
         """
-        raise RefusedQuery("this store has no call that answers queries; read it by scan")
+        raise RefusedQuery("this store has no call that answers queries; read all documents by `scan` instead")
 
     def upsert(self, batch: Batch) -> None:
         """Store the documents of a batch. They replace stored documents with the same keys.

@@ -55,7 +55,7 @@ class UserError(Exception):
 
 
 def as_in_python(name: str, value: str | None) -> str:
-    """Return `name` or `name=value`."""
+    """Return a parameter in the spelling of Python: `name`, or `name=value` if a value is given."""
     return name if value is None else f"{name}={value}"
 
 

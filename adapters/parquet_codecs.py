@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 CODEC = Setting(
     ("none", "snappy", "gzip", "brotli", "lz4", "zstd"), "snappy", "codec of all pages", always_spelled=True
 )
-LEVEL = Setting(range(1, 23), None, "level of the codec; without it the codec's own default")
+LEVEL = Setting(range(1, 23), None, "level of the codec; by default the codec's own default level")
 LEVELS = {"gzip": range(1, 10), "brotli": range(1, 12), "zstd": range(1, 23)}
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Kind(Enum):
-    """Kind of a condition."""
+    """The comparison that a condition makes with the values of its column."""
 
     RANGE = "range"
     """Greater than or equal to the first value, and less than the second value."""
@@ -45,9 +45,9 @@ class Predicate:
     def __post_init__(self) -> None:
         least, most = VALUES[self.kind]
         if len(self.values) < least or (most is not None and len(self.values) > most):
-            raise ValueError(f"{self.kind.value} has {len(self.values)} values, not {least}")
+            raise ValueError(f"the condition {self.kind.value!r} has {len(self.values)} values instead of {least}")
         if self.kind is not Kind.IN and any(value is None for value in self.values):
-            raise ValueError(f"{self.kind.value} with a null: nothing would meet it")
+            raise ValueError(f"the condition {self.kind.value!r} cannot have None as a value: no row would meet it")
 
     @property
     def present(self) -> tuple[Any, ...]:

@@ -102,7 +102,7 @@ class AvroFastavro(TabularFormat):
             "codec of all blocks",
             always_spelled=True,
         ),
-        "level": Setting(range(1, 23), None, "level of the codec; without it the codec's own default"),
+        "level": Setting(range(1, 23), None, "level of the codec; by default the codec's own default level"),
     }
     # fastavro accepts a level for every codec, but uses the level only for these codecs.
     levels: ClassVar = {"deflate": range(1, 10), "zstandard": range(1, 23)}
@@ -148,7 +148,7 @@ class AvroFastavro(TabularFormat):
         self._fastavro = fastavro
 
     def save(self, table: Records, location: Path) -> None:
-        """Write one file of records."""
+        """Write all records as one file."""
         self._write(table.schema, table.rows, location)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[Records], location: Path) -> None:
@@ -274,7 +274,7 @@ class AvroPolars(PolarsEngine):
         )
 
     def save(self, table: pl.DataFrame, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
         for name, dtype in table.schema.items():
             if dtype == self._polars.Null:

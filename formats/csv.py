@@ -162,7 +162,7 @@ class CsvPandas(ProjectsByOneCall, _Csv):
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one file without the index."""
+        """Write the whole table as one file, without the index of the DataFrame."""
         table.to_csv(location, index=False, compression=pandas_codecs.for_save(self.values))
 
     @property
@@ -285,7 +285,7 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
         )
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         self._csv.write_csv(table, location)
 
     def append(self, table: pa.Table, location: Path) -> None:
@@ -353,7 +353,7 @@ class CsvPolars(_Csv, LazyPolarsEngine):
         return lazy_calls("{held}.write_csv({path})", "pl.read_csv({path})", "pl.scan_csv({path})")
 
     def save(self, table: pl.DataFrame, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         with self.refusing():
             table.write_csv(location)
 
@@ -390,7 +390,7 @@ class CsvDuckdb(_Csv, DuckdbCopies):
             text.INFINITE_FLOATS_AS_TEXT,
             text.timestamps(
                 "timestamps become us, and UTC where they have a zone",
-                "what is below a microsecond is lost",
+                "fractions of a microsecond are lost",
                 times.timestamps_cut_to_us,
                 *("timestamp-s", "timestamp-ms", "timestamp-ns"),
             ),

@@ -53,7 +53,7 @@ class DuckdbTable(DuckdbEngine):
             shared.CATEGORIES_OF_NULLS,
             replace(shared.DICTIONARY_AS_VALUES, cause=Cause.CALL),
             Loss(
-                "timestamps with a zone become UTC, in us but for those in ns",
+                "timestamps with a zone become UTC, and us unless they are in ns",
                 "the same points in time",
                 Cause.FORMAT,
                 Relation(times.zoned_in_us_or_ns_of_utc),
@@ -82,7 +82,7 @@ class DuckdbTable(DuckdbEngine):
         self._arrow = pyarrow
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         self._change(location, f"CREATE TABLE {_TABLE} AS FROM given", table)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:

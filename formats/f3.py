@@ -34,14 +34,21 @@ class F3(TabularFormat):
     suffix = ".f3"
     settings: ClassVar = {
         "codec": Setting(
-            ("none", "lz4", "zstd"), "none", "codec over each EncUnit, in addition to its encoding", always_spelled=True
+            ("none", "lz4", "zstd"),
+            "none",
+            "codec of each encoding unit (EncUnit), applied after its encoding",
+            always_spelled=True,
         ),
         "decoder": Setting(
-            ("native", "wasm"), "native", "native: the library equivalent to the file's code; wasm: that code"
+            ("native", "wasm"),
+            "native",
+            "wasm: files are decoded by the code that they contain; native: by a library that does the same",
         ),
-        "rows_per_unit": Setting(range(1, 2**21), None, "rows of an EncUnit; without it 65,536"),
-        "row_group_rows": Setting(range(1, 2**31), None, "rows of a row group; without it one has them all"),
-        "unit_bytes": Setting(range(1_024, 2**31), None, "bytes from which on an IOUnit is full; without it 8 MiB"),
+        "rows_per_unit": Setting(range(1, 2**21), None, "rows of an encoding unit (EncUnit); by default 65,536"),
+        "row_group_rows": Setting(range(1, 2**31), None, "rows of a row group; by default one group has all rows"),
+        "unit_bytes": Setting(
+            range(1_024, 2**31), None, "number of bytes that fills a unit of reading (IOUnit); by default 8 MiB"
+        ),
     }
     plain: ClassVar = {"codec": "none"}
     library_default: ClassVar = {"codec": "none"}
@@ -100,7 +107,7 @@ class F3(TabularFormat):
         unit_codec.modules()
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
         try:
             self._f3.write(table, location, codec=codec, **self._units())

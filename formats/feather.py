@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _CODEC = Setting(("none", "lz4", "zstd"), "lz4", "codec of all buffers", always_spelled=True)
-_LEVEL = Setting(range(1, 23), None, "level of the codec; without it the codec's own default")
+_LEVEL = Setting(range(1, 23), None, "level of the codec; by default the codec's own default level")
 
 DEFAULT_BATCH_ROWS = 65_536
 """Default number of rows of a record batch, as in write_feather."""
@@ -101,8 +101,10 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
     settings: ClassVar = {
         "codec": _CODEC,
         "level": _LEVEL,
-        "mapped": Setting(("false", "true"), "false", "whether the result stays in a mapping of the file"),
-        "batch_rows": Setting(range(1, 2**31), None, "rows of a record batch; without it 65,536"),
+        "mapped": Setting(
+            ("false", "true"), "false", "whether the table that is read stays in a memory mapping of the file"
+        ),
+        "batch_rows": Setting(range(1, 2**31), None, "maximum number of rows of a record batch; by default 65,536"),
     }
     offers = Offers(
         project=True,
@@ -139,7 +141,7 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         self._arrow, self._dataset, self._feather = pyarrow, pyarrow.dataset, pyarrow.feather
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         self._feather.write_feather(
             table,
             location,
@@ -266,7 +268,7 @@ class FeatherPandas(ProjectsByOneCall, _Feather):
         )
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one file. The default index is not stored."""
+        """Write the whole table as one file. pandas does not store a default index."""
         level: Any = self.values["level"]
         table.to_feather(location, compression=self.codec, compression_level=level)
 
@@ -301,7 +303,7 @@ class FeatherPolars(_Feather, LazyPolarsEngine):
         )
 
     def save(self, table: pl.DataFrame, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
         with self.refusing():
             table.write_ipc(location, compression=codec)

@@ -66,7 +66,7 @@ _TEXT_OF_NULLS = Loss(
 def _settings(codecs: tuple[str, ...]) -> dict[str, Setting]:
     return {
         "codec": Setting(("none", *codecs), "none", "codec of all arrays"),
-        "level": Setting(_LEVELS, None, "level of the codec; a codec needs one"),
+        "level": Setting(_LEVELS, None, "level of the codec; required with a codec"),
     }
 
 

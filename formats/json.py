@@ -117,14 +117,14 @@ class JsonPandas(_Json):
             *(_GUESSES_OF_PYARROW if by_pyarrow else ()),
             Loss(
                 "dates and timestamps become milliseconds since 1970 (int64, with nulls float64)",
-                "what is below a millisecond, and the zone, are lost",
+                "fractions of a millisecond, and the zone, are lost",
                 Cause.CALL,
                 Relation(times.times_as_ms_since_1970),
                 frozenset({"date", *shared.TIMESTAMPS}),
             ),
             Loss(
                 "durations become whole milliseconds (int64, with nulls float64)",
-                "what is below a millisecond is lost",
+                "fractions of a millisecond are lost",
                 Cause.CALL,
                 Relation(times.durations_as_ms),
                 frozenset({"duration"}),
@@ -158,7 +158,7 @@ class JsonPandas(_Json):
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one file without the index."""
+        """Write the whole table as one file, without the index of the DataFrame."""
         precision = int(str(self.values["double_precision"]))
         table.to_json(
             location,
@@ -259,7 +259,7 @@ class JsonPolars(_Json, LazyPolarsEngine):
         return lazy_calls("{held}.write_ndjson({path})", "pl.read_ndjson({path})", "pl.scan_ndjson({path})")
 
     def save(self, table: pl.DataFrame, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         with self.refusing():
             table.write_ndjson(location)
 
@@ -309,7 +309,7 @@ class JsonDuckdb(_Json, DuckdbCopies):
             shared.vectors_as_lists_of_float64(bound="the same numbers as float64"),
             text.timestamps(
                 "timestamps become us, and UTC where they have a zone",
-                "what is below a microsecond is lost, where they have a zone",
+                "fractions of a microsecond are lost if there is a zone",
                 times.zoned_timestamps_cut_to_us,
                 *("timestamp-s", "timestamp-ms"),
             ),

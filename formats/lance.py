@@ -60,10 +60,10 @@ class LancePylance(TabularFormat):
         "codec": Setting(
             ("auto", "none", "lz4", "zstd"), "auto", "general compression of all columns; auto: the writer's own choice"
         ),
-        "level": Setting(range(1, 23), None, "level of the codec; without it the codec's own default"),
+        "level": Setting(range(1, 23), None, "level of the codec; by default the codec's own default level"),
         "version": Setting(("2.0", "2.1", "2.2"), "2.2", "version of the data files"),
         "structural": Setting(
-            ("default", "miniblock", "fullzip"), "default", "layout of pages of values; from version 2.1 on"
+            ("default", "miniblock", "fullzip"), "default", "layout of pages with values; needs version 2.1 or newer"
         ),
         "library_cache": Setting(
             ("on", "off"),
@@ -71,7 +71,7 @@ class LancePylance(TabularFormat):
             "whether metadata and indices stay in memory while a data set is open, within Lance's limits",
         ),
         "index": Setting(
-            ("none", "btree"), "none", "an index of each column of numbers, times or text, made during the save"
+            ("none", "btree"), "none", "btree: the save also makes an index of each column of numbers, times or text"
         ),
     }
     levels: ClassVar = {"zstd": range(1, 23)}

@@ -92,7 +92,7 @@ class OrcPyarrow(_Orc):
     native = Native.ARROW
     settings: ClassVar = {
         **_Orc.settings,
-        "stripe_bytes": Setting(range(65_536, 2**31), None, "bytes of a stripe before its codec; without it 64 MiB"),
+        "stripe_bytes": Setting(range(65_536, 2**31), None, "bytes of a stripe before compression; by default 64 MiB"),
     }
     # Each thread needs its own handle. A file object has only one position, so threads that share the file object would
     # read wrong bytes.
@@ -132,7 +132,7 @@ class OrcPyarrow(_Orc):
         self._arrow, self._dataset, self._orc = pyarrow, pyarrow.dataset, pyarrow.orc
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         self._orc.write_table(table, str(location), compression=self.codec, **self._stripes())
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
@@ -265,7 +265,7 @@ class OrcPandas(_Orc):
         )
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one file without the index."""
+        """Write the whole table as one file, without the index of the DataFrame."""
         table.to_orc(location, engine_kwargs={"compression": self.codec})
 
     def read(self, location: Path) -> pd.DataFrame:

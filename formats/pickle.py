@@ -66,7 +66,7 @@ class PicklePandas(TabularFormat):
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         table.to_pickle(location, compression=pandas_codecs.for_save(self.values))
 
     def read(self, location: Path) -> pd.DataFrame:

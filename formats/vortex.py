@@ -47,7 +47,7 @@ class VortexData(TabularFormat):
     suffix = ".vortex"
     settings: ClassVar = {
         "codec": Setting(
-            ("auto", "compact"), "auto", "compact: with zstd and pco, which are denser and slower to read"
+            ("auto", "compact"), "auto", "compact: also use zstd and pco, which make smaller files that read slower"
         ),
         "library_cache": Setting(
             ("on", "off"),
@@ -117,7 +117,7 @@ class VortexData(TabularFormat):
             vortex.set_worker_threads(0)
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         self._write(table, location)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:

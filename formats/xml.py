@@ -101,7 +101,7 @@ class XmlPandas(TabularFormat):
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one file without the index."""
+        """Write the whole table as one file, without the index of the DataFrame."""
         parser: Any = self.values["parser"]
         table.to_xml(location, index=False, parser=parser)
 

@@ -39,11 +39,11 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
     engine = "pyarrow"
     settings: ClassVar = {
         **Parquet.settings,
-        "row_group_rows": Setting(MOST_ROWS, None, "rows of a row group; without it 1,048,576"),
-        "page_rows": Setting(MOST_ROWS, None, "maximum rows of a data page; without it 20,000"),
-        "page_index": Setting(("false", "true"), "false", "whether to store statistics of pages next to the footer"),
+        "row_group_rows": Setting(MOST_ROWS, None, "rows of a row group; by default 1,048,576"),
+        "page_rows": Setting(MOST_ROWS, None, "maximum rows of a data page; by default 20,000"),
+        "page_index": Setting(("false", "true"), "false", "whether to store the statistics of pages (the page index)"),
         "dictionary": Setting(("true", "false"), "true", "whether columns may be stored with dictionaries"),
-        "statistics": Setting(("true", "false"), "true", "whether to store the smallest and largest value of chunks"),
+        "statistics": Setting(("true", "false"), "true", "whether to store the minimum and maximum of column chunks"),
     }
     distributions = ("pyarrow",)
     native = Native.ARROW
@@ -106,7 +106,7 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         self._parquet = pyarrow.parquet
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         codec, level = self.values["codec"], self.values["level"]
         self._parquet.write_table(table, location, compression=codec, compression_level=level, **self._writing())
 
@@ -233,7 +233,7 @@ class ParquetPandas(ProjectsByOneCall, Parquet):
         )
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one file. The default index is not stored."""
+        """Write the whole table as one file. pandas does not store a default index."""
         codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
         table.to_parquet(location, compression=codec, compression_level=self.values["level"])
 

@@ -54,13 +54,17 @@ class ParquetNearStorage(Parquet):
         "reader": Setting(
             tuple(READERS),
             "ranges",
-            "ranges: exact bytes, decoded by the client; parquet: rows decoded and filtered by the node; fetch: whole "
-            "files; pyarrow, duckdb: these libraries on the same files",
+            "ranges: the client reads the needed bytes and decodes them; parquet: the node decodes and filters rows; "
+            "fetch: the client reads whole files; pyarrow, duckdb: these libraries read the same files",
             always_spelled=True,
         ),
-        "footers": Setting(("kept", "parsed"), "kept", "parsed: reader=parquet parses all footers for each query"),
+        "footers": Setting(
+            ("kept", "parsed"), "kept", "parsed: with reader=parquet, each query parses the footers of all files"
+        ),
         "technique": Setting(
-            ("rows", "groups", "none"), "rows", "groups: skip row groups but filter no rows; none: return all rows"
+            ("rows", "groups", "none"),
+            "rows",
+            "rows: a filter returns matching rows; groups: it only skips row groups; none: it returns all rows",
         ),
         "row_group_rows": Setting(range(1, 2**31), GROUP_ROWS, "rows of a row group"),
         "file_groups": Setting(range(1, 2**20), FILE_GROUPS, "row groups of a file"),

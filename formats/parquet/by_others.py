@@ -63,7 +63,7 @@ class ParquetPolars(Parquet, LazyPolarsEngine):
         )
 
     def save(self, table: pl.DataFrame, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
         level: Any = self.values["level"]
         with self.refusing():
@@ -177,7 +177,7 @@ class ParquetFastparquet(ProjectsByOneCall, Parquet):
         )
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one file without the index."""
+        """Write the whole table as one file, without the index of the DataFrame."""
         try:
             self._fastparquet.write(str(location), table, compression=self._compression(), write_index=False)
         except ValueError as error:
@@ -241,10 +241,12 @@ class ParquetDatafusion(Parquet, DatafusionEngine):
     settings: ClassVar = {
         "codec": Setting(parquet_codecs.CODEC.allowed, "zstd", "codec of all pages", always_spelled=True),
         "level": parquet_codecs.LEVEL,
-        "row_group_rows": Setting(MOST_ROWS, None, "rows of a row group; without it 1,048,576"),
-        "page_rows": Setting(MOST_ROWS, None, "maximum rows of a data page; without it 20,000"),
+        "row_group_rows": Setting(MOST_ROWS, None, "rows of a row group; by default 1,048,576"),
+        "page_rows": Setting(MOST_ROWS, None, "maximum rows of a data page; by default 20,000"),
         "dictionary": Setting(
-            ("true", "false"), "true", "whether to store columns with dictionaries, which every read of pages needs"
+            ("true", "false"),
+            "true",
+            "whether to store columns with dictionaries, which are read in addition to the pages that a scan needs",
         ),
     }
     library_default: ClassVar = {"codec": "zstd"}
@@ -259,7 +261,7 @@ class ParquetDatafusion(Parquet, DatafusionEngine):
     )
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         codec = {"none": "uncompressed", "lz4": "lz4_raw"}.get(str(self.values["codec"]), str(self.values["codec"]))
         level = self.values["level"] or self._datafusion.dataframe.Compression(codec).get_default_level()
         asked = {

@@ -102,7 +102,7 @@ class DuckdbCopies(DuckdbEngine):
         return refused or super().refusal(schema, rows)
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         self._copy(table, location)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:

@@ -11,7 +11,7 @@ from adapters.contract import Setting
 
 SETTINGS: Mapping[str, Setting] = {
     "codec": Setting(("none", "gzip", "bz2", "xz", "zstd"), "none", "compression of the whole file"),
-    "level": Setting(range(1, 23), None, "level of the codec; without it the codec's own default"),
+    "level": Setting(range(1, 23), None, "level of the codec; by default the codec's own default level"),
 }
 LEVELS: Mapping[str, range] = {
     "gzip": range(1, 10),
