@@ -74,7 +74,7 @@ class Can(Enum):
     """Capabilities beyond save and read that a user can require by `format-bench recommend --need`."""
 
     PROJECTION = "projection"
-    """Some columns can be read without decoding the others."""
+    """Some columns can be read without decoding the other columns."""
     APPEND = "append"
     """Rows can be added to a stored copy without rewriting it."""
     TYPES = "types"
@@ -379,7 +379,7 @@ class Adapter(ABC):
 
 
 class TabularFormat(Adapter):
-    """One engine of one tabular format."""
+    """Base class of the adapters for tables: a subclass saves and reads one format by one library (its engine)."""
 
     @property
     def calls(self) -> Calls | None:
@@ -505,7 +505,7 @@ class TabularFormat(Adapter):
 
 
 class ImageStorage(Adapter):
-    """One engine of one storage for images. `native` is Native.IMAGES."""
+    """Base class of the adapters for image storages. Their `native` is Native.IMAGES."""
 
     max_side: ClassVar[int | None] = None
     """Maximum width and height in pixels, if the format has a limit."""
@@ -529,7 +529,7 @@ class ImageStorage(Adapter):
         """The minimum peak signal-to-noise ratio in dB that the stored images must have; None if the storage returns
         pixels exactly.
 
-        The ratio is computed over all pixels of all images. That of a single image may be up to 10 dB lower."""
+        The ratio is computed over all pixels of all images. For a single image it may be up to 10 dB lower."""
         return None
 
     def refusal(self, max_side: int) -> str | None:

@@ -44,7 +44,7 @@ document can be compared."""
 
 
 class RefusedQuery(AdapterError):
-    """The store cannot answer a query correctly. The harness then reads all documents and evaluates the query
+    """The store cannot answer a query correctly. Format Bench then reads all documents and evaluates the query
     itself."""
 
 
@@ -188,7 +188,7 @@ def _nothing() -> None:
 
 
 class DocumentStoreAdapter(Adapter):
-    """One engine of one store for documents. `native` is Native.DOCUMENTS."""
+    """Base class of the adapters for document stores. Their `native` is Native.DOCUMENTS."""
 
     native: ClassVar[Native] = Native.DOCUMENTS
     offers: ClassVar[DocumentOffers] = DocumentOffers()
@@ -239,7 +239,7 @@ class DocumentStoreAdapter(Adapter):
         return None
 
     def size_bytes(self, location: Path) -> int:
-        """Return the total size of the files that hold documents, in bytes."""
+        """Return the total size of the files with the stored documents, in bytes."""
         data = self.data_of(location)
         files = [data] if data.is_file() else [path for path in data.rglob("*") if path.is_file()]
         return sum(file.stat().st_size for file in files)

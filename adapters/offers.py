@@ -55,8 +55,8 @@ class Parts(Enum):
 class Offers:
     """The operations that an engine, i.e. a library for a format, supports by its own calls, beyond save and read.
 
-    For an operation that is not offered here, the harness reads or saves the whole table, and reports mark the
-    figures of this operation."""
+    For an operation that is not offered here, Format Bench reads or saves the whole table instead, and reports mark
+    the figures of this operation."""
 
     project: bool = False
     take: Reach | None = None

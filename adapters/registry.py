@@ -41,8 +41,8 @@ class Entry:
 class Availability:
     """Which of the distributions and programs that an engine needs are installed on this machine.
 
-    `versions` has the versions of those that are installed, by name. `install` is the command that installs those that
-    are `missing`."""
+    `versions` has the versions of the installed distributions and programs, by name. `missing` are the names of those
+    that are not installed, and `install` is the command that installs them."""
 
     versions: Mapping[str, str]
     missing: tuple[str, ...]

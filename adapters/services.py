@@ -1,7 +1,7 @@
-"""Describe programs that serve a stored copy over TCP, so that the harness can start them.
+"""Describe programs that serve a stored copy over TCP, so that Format Bench can start them.
 
-An adapter only describes its services. The harness, which is the code that measures, starts and stops the services,
-gives their addresses to the adapter, and may put a proxy between client and service.
+An adapter only describes its services. The package `bench_runner` starts and stops the services, gives their addresses
+to the adapter, and may put a proxy between client and service.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 TOKEN = "FORMAT_BENCH_SERVICE_TOKEN"
-"""Environment variable with the token that clients must send to services. The harness chooses the token."""
+"""Environment variable with the token that clients must send to services. Format Bench chooses the token."""
 
 
 @dataclass(frozen=True)

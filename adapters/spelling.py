@@ -1,7 +1,7 @@
 """Parse and write names with parameters, such as `parquet[codec=zstd,level=3]` or `synthetic[int=5,str=1]`.
 
-The names of variants (a format with its settings) and of data sets both have this form. This module does not check
-which keys and values are allowed.
+Names of variants (a format with its settings) and names of data sets have this form. This module does not check which
+keys and values are allowed.
 """
 
 import re

@@ -299,8 +299,8 @@ class AvroPolars(PolarsEngine):
 def _header_codec(header: bytes) -> str:
     """Return the codec that a file's header names, or 'none'. `header` are the first bytes of the file.
 
-    The header has the name 'avro.codec' followed by the codec. Both texts are preceded by a byte with twice their
-    length (Avro 1.11 specification, object container files).
+    The header has the text 'avro.codec' followed by the name of the codec. Before each of these texts is a byte with
+    twice the length of the text (Avro 1.11 specification, object container files).
     """
     _, name, after = header.partition(b"\x14avro.codec")
     if not name:

@@ -323,7 +323,7 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
 class CsvPolars(_Csv, LazyPolarsEngine):
     """CSV by polars' write_csv and read_csv."""
 
-    # Names with a quotation mark are included, because polars writes the mark twice and reads both marks.
+    # Names with a quotation mark are lost, because polars writes the mark twice and reads it as two marks.
     lost_names = r'\A\Z|[\0"]'
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:

@@ -93,7 +93,7 @@ class F3(TabularFormat):
         """Import `libraries.f3` and its encodings. With decoder=wasm, also import the WebAssembly runtime.
 
         Raises RefusedData with decoder=native if the native library is not built. Otherwise `libraries.f3` would use
-        another decoder, and reports would show its times as those of the native library.
+        another decoder, and reports would show the times of this decoder for decoder=native.
         """
         from libraries import f3
         from libraries.f3.decoders import native

@@ -284,7 +284,8 @@ def _takes_index(field: pa.Field) -> bool:
 def _condition(predicate: Predicate) -> str:
     """Return the condition as a filter in Lance's SQL.
 
-    In this SQL, -0.0 is less than 0.0, and NaN is greater than all other numbers. The filter compensates for both."""
+    In Lance's SQL, -0.0 is less than 0.0, and NaN is greater than all other numbers. The filter is written so that
+    -0.0 equals 0.0, and so that a NaN in the condition matches nothing."""
     name = "`" + predicate.column.replace("`", "``") + "`"
     values = [value for value in predicate.present if value == value]
     if predicate.kind is Kind.RANGE and len(values) == 2:

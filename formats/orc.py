@@ -60,7 +60,7 @@ class _Orc(ProjectsByOneCall):
     def refusing(self) -> Iterator[None]:
         """Return a context manager that raises RefusedData for pyarrow's error about timestamps that it cannot read.
 
-        pyarrow reads ORC's timestamps in nanoseconds, whose range is smaller than that of timestamps that it writes."""
+        pyarrow reads ORC's timestamps only in nanoseconds, but also writes timestamps that do not fit into them."""
         try:
             yield
         except ValueError as error:

@@ -131,7 +131,7 @@ class RawIO(TabularFormat):
         return self._opened(FileIO(location), location)
 
     def open_rows(self, location: Path) -> Handle:
-        """Return a handle like that of `open`, but without read-ahead by the operating system.
+        """Return the same handle as `open`, but without read-ahead by the operating system.
 
         The system then reads only pages of the file that contain requested rows. Raises AdapterError if `save` has not
         finished the file.

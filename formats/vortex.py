@@ -1,4 +1,5 @@
-"""Vortex: a file with several light-weight encodings on top of each other, which the writer chooses by samples."""
+"""Vortex: a file in which columns are encoded by several light-weight encodings in turn. The writer chooses them by
+samples of the values."""
 
 from __future__ import annotations
 

@@ -51,8 +51,10 @@ def large_integers_as_decimals(column: pa.ChunkedArray) -> pa.ChunkedArray | Non
 
 
 def integers_of_both_signs_as_decimals(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return an integer column as decimals of 38 digits if it has both negative and other values, or values too large
-    for int64. Returns None for other columns."""
+    """Return an integer column as decimals of 38 digits; None for columns of one sign that fit into int64.
+
+    The column becomes decimals if it has negative values and also zero or positive values, or if it has values too
+    large for int64. DuckDB's JSON reader returns decimals in these cases."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -66,7 +68,7 @@ def integers_of_both_signs_as_decimals(column: pa.ChunkedArray) -> pa.ChunkedArr
 def integers_as_int32_or_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Return an integer column as int32 or int64, the only integer types of Avro.
 
-    The type is int32 if it holds all values of the column's type, else int64."""
+    The type is int32 if all values of the column's type fit into int32, else int64."""
     import pyarrow as pa
 
     if not pa.types.is_integer(column.type) or column.type in (pa.int32(), pa.int64()):
@@ -92,7 +94,7 @@ def small_integers_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedA
 
 
 def large_integers_with_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return an integer column unchanged if it has both nulls and values too large for int64; None for other columns.
+    """Return an integer column unchanged if it has nulls and also values too large for int64; otherwise None.
 
     Use this function with `parse_text`, for readers that return such columns as text."""
     return column if column.null_count and _beyond_int64(column) else None

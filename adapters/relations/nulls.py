@@ -1,4 +1,4 @@
-"""Functions that return how columns of nulls only come back from formats that lose the type of such columns.
+"""Functions that return how all-null columns come back from formats that lose the type of such columns.
 
 NaN counts as null here. Every function returns None for columns with other values.
 """
@@ -16,47 +16,47 @@ if TYPE_CHECKING:
 
 
 def nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a column of nulls only as float64, the type that pandas' readers infer for it."""
+    """Return an all-null column as float64, the type that pandas' readers infer for it."""
     import pyarrow as pa
 
     return _nulls(column, pa.float64())
 
 
 def nulls_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a column of nulls only as text."""
+    """Return an all-null column as text."""
     import pyarrow as pa
 
     return None if is_text(column) else _nulls(column, pa.string())
 
 
 def nulls_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a column of nulls only as Arrow's null type."""
+    """Return an all-null column as Arrow's null type."""
     import pyarrow as pa
 
     return _nulls(column, pa.null())
 
 
 def objects_of_nulls_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a column of nulls only as text if pandas may hold its type as Python objects; otherwise None."""
+    """Return an all-null column as text if pandas may store values of its type as Python objects; otherwise None."""
     return nulls_as_text(column) if _may_be_objects(column) else None
 
 
 def objects_of_nulls_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a column of nulls only as Arrow's null type if pandas may hold its type as Python objects; otherwise None.
+    """Return an all-null column as Arrow's null type; None if pandas does not store values of its type as objects.
 
     Without any value, pyarrow cannot infer the type of a column of Python objects."""
     return nulls_as_null(column) if _may_be_objects(column) else None
 
 
 def dictionary_of_nulls_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a dictionary column of nulls only as Arrow's null type; None for other columns."""
+    """Return an all-null dictionary column as Arrow's null type; None for other columns."""
     import pyarrow as pa
 
     return nulls_as_null(column) if pa.types.is_dictionary(column.type) else None
 
 
 def dictionary_of_nulls_with(values: str) -> Expect:
-    """Return a function that changes a dictionary column of nulls only into a dictionary with values of the Arrow type
+    """Return a function that changes an all-null dictionary column into a dictionary with values of the Arrow type
     named `values`, such as 'double'."""
 
     def expect(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -71,7 +71,7 @@ def dictionary_of_nulls_with(values: str) -> Expect:
 
 
 def _nulls(column: pa.ChunkedArray, as_type: pa.DataType) -> pa.ChunkedArray | None:
-    """Return a column of nulls only as type `as_type`; None if the column has this type, no rows, or other values."""
+    """Return an all-null column as type `as_type`; None if the column has this type, no rows, or other values."""
     import pyarrow as pa
 
     without_nan = floats.nan_as_null(column)
@@ -82,8 +82,9 @@ def _nulls(column: pa.ChunkedArray, as_type: pa.DataType) -> pa.ChunkedArray | N
 
 
 def _may_be_objects(column: pa.ChunkedArray) -> bool:
-    """Return whether pandas may hold a column as Python objects. pandas does so for text only with `--strings object`,
-    and for booleans only with `nulls=numpy`."""
+    """Return whether pandas may store the values of a column as Python objects.
+
+    pandas does so for text only with `--strings object`, and for booleans only with `nulls=numpy`."""
     import pyarrow.types as of
 
     kinds = (of.is_boolean, of.is_date, of.is_time, of.is_binary, of.is_large_binary, of.is_decimal, of.is_nested)

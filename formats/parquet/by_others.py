@@ -194,8 +194,8 @@ class ParquetFastparquet(ProjectsByOneCall, Parquet):
         codec, level = self.values["codec"], self.values["level"]
         if codec == "none":
             return None
-        # For other libraries, lz4 is the codec that Parquet's specification calls LZ4_RAW. The codec that the
-        # specification calls LZ4 has an older framing.
+        # For other libraries, lz4 means the codec LZ4_RAW of Parquet's specification. The specification's codec LZ4 has
+        # an older framing.
         name = "LZ4_RAW" if codec == "lz4" else str(codec).upper()
         argument = "compresslevel" if codec == "gzip" else "level"
         return name if level is None else {"_default": {"type": name, "args": {argument: level}}}

@@ -1,7 +1,7 @@
 """Run a service of near storage: `python -m formats.parquet.near_storage_process catalog|node FOLDER`.
 
-When the service is ready, it prints its port as a line of JSON. An environment variable has the client's token. From
-this token, the services derive the secret with which they communicate with each other.
+When the service is ready, it prints its port as a line of JSON. An environment variable has the client's token. The
+services derive from this token the secret that catalog and node use between themselves.
 """
 
 from __future__ import annotations

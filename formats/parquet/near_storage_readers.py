@@ -175,8 +175,8 @@ class Ranges(_ByNearStorage):
 
         taken: dict[int, Any] = {}
         for number in held:
-            # If a number is repeated, the file's metadata is decoded again. Its copies use memory only in the result of
-            # `together`.
+            # If a number is repeated, the file's metadata is decoded again, but only the last copy is kept. Repeated
+            # files therefore use no extra memory before `together` combines the metadata.
             described = (copy.node / f"{copy.digests[number]}{INFO}").read_bytes()
             taken[number] = PartitionInfo.decode(described).compact
         return together([taken[number] for number in held]), [each.rows.tolist() for each in taken.values()]

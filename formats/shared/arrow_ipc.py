@@ -102,10 +102,10 @@ def batches_of(footer: bytes) -> list[int]:
 
 
 def _buffers_of(kind: pa.DataType) -> tuple[int, int]:
-    """Return two numbers for a column of this type, both including its child columns: the number of its buffers in a
-    message, and the number of columns of views (string_view and binary_view).
+    """Return two numbers for a column of this type and its child columns: the number of their buffers in a message, and
+    how many of these columns have the type string_view or binary_view.
 
-    Columns of views have additional buffers, which the first number does not include. The message states their number.
+    Columns of views have additional buffers, which the first number does not include. The message states how many.
     """
     import pyarrow.types as of
 

@@ -116,7 +116,8 @@ DICTIONARY_AS_VALUES = Loss(
     Relation(texts.dictionary_as_values),
     frozenset({"categorical", "categorical-ordered", "categorical-int64", "categorical-float64"}),
 )
-"""Adapters must declare this loss before losses of plain columns, so that those are applied to the values, too."""
+"""Adapters must declare this loss before losses of plain columns. The losses of plain columns are then also applied to
+the values of dictionaries."""
 
 DICTIONARY_OF_NUMBERS_AS_VALUES = Loss(
     "categoricals of numbers become plain columns",

@@ -58,8 +58,9 @@ def of_half_floats(schema: pa.Schema, library: str) -> str | None:
 
 
 def of_names_alike(schema: pa.Schema) -> str | None:
-    """Return a reason if column names, or field names of a struct, differ only by case. DuckDB would rename one of
-    them."""
+    """Return a reason if two column names, or two field names of a struct, differ only by case.
+
+    DuckDB would rename such a column or field."""
     alike = (reason for names in _names_of(schema) if (reason := same_but_for_case(names)))
     return same_but_for_case(schema.names) or next(alike, None)
 
