@@ -117,7 +117,7 @@ class AvroFastavro(TabularFormat):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to data of types that Avro lacks."""
+        """Known changes to columns whose types Avro lacks."""
         return (shared.CATEGORIES_OF_NULLS, *_LOSSES)
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
@@ -250,7 +250,7 @@ class AvroPolars(PolarsEngine):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to data of types that polars lacks, or that it cannot write to Avro."""
+        """Known changes to columns whose types polars lacks, or cannot write to Avro."""
         return (
             shared.DICTIONARY_OF_NUMBERS_AS_VALUES,
             Loss(

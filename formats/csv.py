@@ -102,7 +102,7 @@ class CsvPandas(ProjectsByOneCall, _Csv):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to data because CSV does not store types, and because the reader reads some words as missing."""
+        """Known changes to data because CSV stores no types, and because the reader takes some words for missing."""
         if self.values["parser"] == "pyarrow":
             return _BY_PYARROW
         if self.values["keep_default_na"] == "false":
@@ -231,7 +231,7 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to data because CSV does not store types, so that the reader guesses them."""
+        """Known changes to data because CSV does not store types, so that the reader guesses them."""
         return (
             text.NULLS_AS_NULL,
             shared.DICTIONARY_AS_VALUES,
@@ -333,7 +333,7 @@ class CsvPolars(_Csv, LazyPolarsEngine):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to data because CSV does not store types.
+        """Known changes to data because CSV does not store types.
 
         polars' reader reads no words as missing, and returns dates and times as text."""
         return (
@@ -377,7 +377,7 @@ class CsvDuckdb(_Csv, DuckdbCopies):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to data because CSV does not store types, so that the reader guesses them."""
+        """Known changes to data because CSV does not store types, so that the reader guesses them."""
         return (
             text.NULLS_AS_TEXT,
             shared.DICTIONARY_AS_VALUES,

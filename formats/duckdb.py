@@ -48,7 +48,7 @@ class DuckdbTable(DuckdbEngine):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to data of types that DuckDB lacks."""
+        """Known changes to columns whose types DuckDB lacks."""
         return (
             shared.CATEGORIES_OF_NULLS,
             replace(shared.DICTIONARY_AS_VALUES, cause=Cause.CALL),

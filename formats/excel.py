@@ -199,7 +199,7 @@ class ExcelPandas(ProjectsByOneCall):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to data because of what a sheet's cells can store, and because the reader guesses types.
+        """Known changes to data because of what a sheet's cells can store, and because the reader guesses types.
 
         In a cell, numbers are float64, and times are exact to a millisecond."""
         formulas = (_FORMULAS_AS_NULL,) if self.values["save"] == "openpyxl" else ()

@@ -239,7 +239,7 @@ class FeatherPandas(ProjectsByOneCall, _Feather):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes that the conversion of an Arrow table to a DataFrame makes to data."""
+        """Known changes that the conversion of an Arrow table to a DataFrame makes to data."""
         return (
             shared.objects_of_nulls("date-null"),
             shared.categories_of_nulls_with("null"),
@@ -291,7 +291,7 @@ class FeatherPolars(_Feather, LazyPolarsEngine):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to data of types that polars lacks."""
+        """Known changes to columns whose types polars lacks."""
         return (shared.CATEGORIES_OF_NULLS, *POLARS_LOSSES)
 
     @property

@@ -153,7 +153,7 @@ class HdfFixed(_HdfPandas):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes that the conversion of an Arrow table to a DataFrame makes to data."""
+        """Known changes that the conversion of an Arrow table to a DataFrame makes to data."""
         return (
             _OBJECTS_OF_NULLS_AS_TEXT,
             shared.objects_of_nulls("date-null", strings=("object",)),
@@ -182,7 +182,7 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes that the conversion of an Arrow table to a DataFrame makes to data."""
+        """Known changes that the conversion of an Arrow table to a DataFrame makes to data."""
         return (
             _TEXT_OF_NULLS,
             shared.objects_of_nulls("date-null", strings=("object",)),

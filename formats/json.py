@@ -84,7 +84,7 @@ class JsonPandas(_Json):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to values that JSON cannot express, and to floats, which pandas writes with few decimals."""
+        """Known changes to values that JSON cannot express, and to floats, which pandas writes with few digits."""
         decimals = int(str(self.values["double_precision"]))
         lossless = "json[engine=pandas,double_precision=15]" if decimals == 10 else None
         by_pyarrow = self.values["parser"] == "pyarrow"
@@ -228,7 +228,7 @@ class JsonPolars(_Json, LazyPolarsEngine):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to values that JSON cannot express. polars returns JSON's strings as text, even if they are dates
+        """Known changes to values that JSON cannot express. polars returns JSON strings as text, even if they are dates
         or times."""
         return (
             text.NULLS_AS_NULL,
@@ -286,7 +286,7 @@ class JsonDuckdb(_Json, DuckdbCopies):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to values that JSON cannot express, and the changes because DuckDB guesses types."""
+        """Known changes to values that JSON cannot express, and the changes because DuckDB guesses types."""
         return (
             text.NULLS_AS_NULL,
             shared.DICTIONARY_AS_VALUES,

@@ -94,7 +94,7 @@ class LancePylance(TabularFormat):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to data by Lance's writer, which does not store that a dictionary is ordered."""
+        """Known changes to data by Lance's writer, which does not store that a dictionary is ordered."""
         return (_CATEGORIES_WITHOUT_ORDER,)
 
     @property

@@ -108,7 +108,7 @@ class OrcPyarrow(_Orc):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to data by ORC, which has only nanosecond timestamps, no names of time zones, and no vectors."""
+        """Known changes to data by ORC, which has only nanosecond timestamps, no time zones' names, and no vectors."""
         return (_TIMESTAMPS_AS_NS_IN_UTC, replace(shared.VECTORS_AS_LISTS, cause=Cause.FORMAT))
 
     @property
@@ -233,7 +233,7 @@ class OrcPandas(_Orc):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to data of types that ORC lacks, and of pandas' own types, which the file does not record."""
+        """Known changes to columns of types that ORC lacks, and of pandas' own types, which the file does not store."""
         return (
             shared.objects_of_nulls("bool-null"),
             _TIMESTAMPS_AS_NS_IN_UTC,

@@ -40,7 +40,7 @@ class PicklePandas(TabularFormat):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes that the conversion of an Arrow table to a DataFrame makes. Pickle itself changes nothing."""
+        """Known changes that the conversion of an Arrow table to a DataFrame makes. Pickle itself changes nothing."""
         return (
             shared.objects_of_nulls("date-null"),
             shared.categories_of_nulls_with("null"),

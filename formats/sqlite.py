@@ -68,7 +68,7 @@ class Sqlite(TabularFormat):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to data by SQLite, which has one integer type and one float type, no NaN and no -0.0."""
+        """Known changes to data by SQLite, which has one integer type and one float type, no NaN and no -0.0."""
         return (
             shared.CATEGORIES_OF_NULLS,
             shared.DICTIONARY_AS_VALUES,
@@ -110,7 +110,7 @@ class Sqlite(TabularFormat):
         self._sqlite3, self._arrow = sqlite3, pyarrow
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file in one transaction. Until the commit, SQLite has a journal next to the file."""
+        """Write the whole table as one file, in one transaction. Until the commit, a journal is next to the file."""
         columns = ", ".join(f"{quoted(field.name)} {_declared(field.type)}" for field in table.schema)
         with closing(self._sqlite3.connect(location, isolation_level=None)) as connection:
             connection.execute("BEGIN")

@@ -76,7 +76,7 @@ class VortexData(TabularFormat):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to dictionary columns. In Vortex, a dictionary is an encoding and not a type."""
+        """Known changes to dictionary columns. In Vortex, a dictionary is an encoding and not a type."""
         return (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_AS_VALUES)
 
     @property

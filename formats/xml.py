@@ -50,7 +50,7 @@ class XmlPandas(TabularFormat):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to data because XML does not store types, and because the reader reads some words as missing."""
+        """Known changes to data because XML stores no types, and because the reader takes some words for missing."""
         return (
             shared.NULLS_AS_FLOAT64,
             shared.DICTIONARY_AS_VALUES,

@@ -61,8 +61,8 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to data by Parquet, which has no timestamps in seconds, and by pyarrow, which reads dictionaries
-        only if their values are text or bytes."""
+        """Known changes to data by Parquet, which has no timestamps in seconds, and by pyarrow, which reads
+        dictionaries only if their values are text or bytes."""
         return (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_OF_NUMBERS_AS_VALUES, SECONDS_AS_MS)
 
     @property
@@ -192,7 +192,7 @@ class ParquetPandas(ProjectsByOneCall, Parquet):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to data by Parquet, which has no timestamps in seconds, and by the conversion of an Arrow table
+        """Known changes to data by Parquet, which has no timestamps in seconds, and by the conversion of an Arrow table
         to a DataFrame."""
         return (
             shared.objects_of_nulls("date-null"),

@@ -98,7 +98,7 @@ class ParquetNearStorage(Parquet):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to data by pyarrow, which writes the files, and by the reader that the setting `reader` names."""
+        """Known changes to data by pyarrow, which writes the files, and by the class that reads them."""
         return self._reader.losses
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:

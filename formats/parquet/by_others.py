@@ -43,7 +43,7 @@ class ParquetPolars(Parquet, LazyPolarsEngine):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to data of types that polars lacks."""
+        """Known changes to columns whose types polars lacks."""
         return (shared.CATEGORIES_OF_NULLS, *POLARS_LOSSES)
 
     def load_library(self) -> None:
@@ -93,7 +93,7 @@ class ParquetDuckdb(Parquet, DuckdbCopies):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes to data of types that DuckDB lacks."""
+        """Known changes to columns whose types DuckDB lacks."""
         return (
             shared.CATEGORIES_OF_NULLS,
             DICTIONARY_AS_VALUES,
@@ -138,7 +138,7 @@ class ParquetFastparquet(ProjectsByOneCall, Parquet):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes by fastparquet, which infers the type of Python objects from the first values, and by the
+        """Known changes by fastparquet, which infers the type of Python objects from the first values, and by the
         conversion of an Arrow table to a DataFrame."""
         return (
             shared.objects_of_nulls("date-null"),

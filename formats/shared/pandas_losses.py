@@ -164,7 +164,7 @@ WHOLE_FLOATS_AS_INT64 = Loss(
 
 
 def objects_of_nulls(*kinds: str, strings: Iterable[str] = ("str", "object")) -> Loss:
-    """Return the loss of pandas' columns of Python objects, which have no type if all values are missing."""
+    """Return a `Loss`: pandas' columns of Python objects come back without a type if all values are missing."""
     return Loss(
         "columns of objects without any value lose their type",
         "all values are missing",
@@ -177,8 +177,7 @@ def objects_of_nulls(*kinds: str, strings: Iterable[str] = ("str", "object")) ->
 
 
 def categories_of_nulls_with(values: str, targets: Iterable[str] = _ARROW) -> Loss:
-    """Return the loss of pandas' categoricals if all values are missing: the type of their values changes to the Arrow
-    type named `values`."""
+    """Return a `Loss`: a categorical without any value comes back with the Arrow type `values` for its values."""
     return Loss(
         f"categoricals without any value become those of {values}",
         "all values are missing",
@@ -190,7 +189,7 @@ def categories_of_nulls_with(values: str, targets: Iterable[str] = _ARROW) -> Lo
 
 
 def missing_words(words: Iterable[str], lossless: str | None = None) -> Loss:
-    """Return the loss of a reader that reads the given words as missing. `lossless` names a variant that does not."""
+    """Return a `Loss`: the given words come back as missing values. `lossless` names a variant without this loss."""
     return Loss(
         "'NA', 'null', '' and the like become missing",
         "only the words that read_csv documents",
@@ -202,7 +201,7 @@ def missing_words(words: Iterable[str], lossless: str | None = None) -> Loss:
 
 
 def integers_as_int64(*kinds: str) -> Loss:
-    """Return the loss of integers without nulls, which come back as int64 instead of a smaller type."""
+    """Return a `Loss`: integers without nulls come back as int64, or as uint64 if their values require it."""
     return Loss(
         "integers become int64 (uint64 where needed)",
         "the same numbers",
@@ -213,7 +212,7 @@ def integers_as_int64(*kinds: str) -> Loss:
 
 
 def integers_with_nulls_as_float64(*kinds: str) -> Loss:
-    """Return the loss of integers with nulls, which come back as float64 because numpy's integers cannot be null."""
+    """Return a `Loss`: integers with nulls come back as float64, because numpy's integers cannot be null."""
     return Loss(
         "integers with nulls become float64",
         "rounded to float64",
@@ -264,7 +263,7 @@ TEXT_TYPES_WITH_NULLS = (
 
 
 def float32_as_float64(*, bound: str, tolerance: float = 0.0, relative_tolerance: float = 0.0) -> Loss:
-    """Return the loss of float32 columns, which come back as float64. `bound` describes the tolerances in words."""
+    """Return a `Loss`: float32 columns come back as float64. `bound` describes the tolerances in words."""
     return Loss(
         "float32 becomes float64",
         bound,
@@ -275,7 +274,7 @@ def float32_as_float64(*, bound: str, tolerance: float = 0.0, relative_tolerance
 
 
 def float16_as_float64(*, bound: str, tolerance: float = 0.0, relative_tolerance: float = 0.0) -> Loss:
-    """Return the loss of float16 columns, which come back as float64. `bound` describes the tolerances in words."""
+    """Return a `Loss`: float16 columns come back as float64. `bound` describes the tolerances in words."""
     return Loss(
         "float16 becomes float64",
         bound,
@@ -300,7 +299,7 @@ FLOAT16_AS_FLOAT32 = Loss(
 
 
 def vectors_as_lists_of_float64(*, bound: str, tolerance: float = 0.0, relative_tolerance: float = 0.0) -> Loss:
-    """Return the loss of float32 vectors, which come back as lists of float64. `bound` describes the tolerances."""
+    """Return a `Loss`: float32 vectors come back as lists of float64. `bound` describes the tolerances in words."""
     return Loss(
         "vectors become lists of float64",
         bound,
@@ -311,7 +310,7 @@ def vectors_as_lists_of_float64(*, bound: str, tolerance: float = 0.0, relative_
 
 
 def decimals_as_float64(*, tolerance: float = 0.0, relative_tolerance: float = 0.0) -> Loss:
-    """Return the loss of decimals, which come back as float64 within the given tolerances."""
+    """Return a `Loss`: decimals come back as float64 within the given tolerances."""
     return Loss(
         "decimals become float64",
         "rounded to float64",
@@ -325,7 +324,7 @@ DECIMALS_AS_FLOAT64 = decimals_as_float64(relative_tolerance=2.0**-52)
 
 
 def written_as_text(*kinds: str, expect: Expect = written.written_as_text) -> Loss:
-    """Return the loss of types that a format lacks: pandas writes such values as text, and reads them as text."""
+    """Return a `Loss`: values of types that a format lacks come back as the text that pandas writes for them."""
     return Loss(
         "dates, times, bytes and nested values become text",
         "the text represents the same values",

@@ -126,7 +126,7 @@ _ZONED = tuple(f"timestamp-{unit}-zone" for unit in ("s", "ms", "us", "ns"))
 
 
 def timestamps(what: str, bound: str, expect: Expect, *kinds: str, zoned: Iterable[str] = _ZONED) -> Loss:
-    """Return the loss of a reader that returns timestamps in another unit, and in UTC if they have a time zone.
+    """Return a `Loss`: timestamps come back in another unit, and in UTC if they have a time zone.
 
     `expect` changes a column as the reader does. `kinds` and `zoned` are names of test tables on which the loss must
     occur."""
