@@ -1,9 +1,10 @@
 """Define the contracts for tabular formats and image storages.
 
-An adapter declares its settings, capabilities and losses as class attributes and properties. Otherwise it only stores
-and returns data. It measures no times, chooses no paths, and removes no files except the partial output of a stream
-that failed. It imports its libraries only in `load_library`, so that import time never counts as save time.
-`adapters.offers` defines the optional operations beyond save and read.
+An adapter is a class for one format and one library (its engine). It declares its settings, its capabilities, and its
+losses, which are the changes that the format is known to make to data. Otherwise it only stores and returns data. It
+measures no times, chooses no paths, and removes no files except the partial output of a stream that failed. It imports
+its libraries only in `load_library`, so that import time never counts as save time. `adapters.offers` defines the
+optional operations beyond save and read.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ if TYPE_CHECKING:
 
 
 class Native(Enum):
-    """The kind of object that the engine's own call takes and returns. The harness converts this object from and to the
-    user's target; the measured time includes the conversion."""
+    """The kind of object that the library's own call takes and returns.
+
+    The harness, which is the code that measures, converts this object from and to the kind of object that the user
+    wants (the target). The measured time includes the conversion."""
 
     PANDAS = "pandas"
     ARROW = "arrow"
@@ -38,11 +41,11 @@ class Native(Enum):
     """A polars DataFrame, which the harness converts from and to an Arrow table."""
     RECORDS = "records"
     BUFFERS = "buffers"
-    """The Arrow table of the cached data set, for every target. Only raw I/O uses it, because raw I/O converts
+    """The Arrow table of the data set, for every target. Only raw I/O uses this kind, because raw I/O converts
     nothing."""
     IMAGES = "images"
     DOCUMENTS = "documents"
-    """Batches of JSON Lines or of dicts; see `adapters.document_store`."""
+    """Documents in batches. A batch is JSON Lines text or a list of dicts; see `adapters.document_store`."""
 
 
 @dataclass(frozen=True)
@@ -59,25 +62,26 @@ class Records:
 
 @dataclass(frozen=True)
 class Images:
-    """Images in memory: ordered uint8 arrays of shape (height, width) for grey or (height, width, 3) for RGB. Each
-    array has one label."""
+    """Images in memory, with one label for each image.
+
+    Each image is a uint8 array of shape (height, width) for grey or (height, width, 3) for RGB."""
 
     arrays: list[np.ndarray]
     labels: list[int]
 
 
 class Can(Enum):
-    """Capabilities that a user may need beyond save and read; `recommend --need` asks for them."""
+    """Capabilities beyond save and read that a user can require by `format-bench recommend --need`."""
 
     PROJECTION = "projection"
-    """Some columns can be read without decoding the others."""
+    """Some columns can be read without decoding the other columns."""
     APPEND = "append"
     """Rows can be added to a stored copy without rewriting it."""
     TYPES = "types"
-    """The file stores the type of each column, so that readers need not infer types from values. The type in the file
-    may be coarser than the type of the data if the adapter declares that loss."""
+    """The file stores the type of each column, so that readers need not infer types from values. The stored type may
+    be less exact than the type of the data if the adapter declares this loss."""
     NESTED = "nested"
-    """Lists and structs are stored as such, not as text."""
+    """Lists and structs are stored as lists and structs, not as text."""
     SINGLE_FILE = "single-file"
     """A stored copy is one file, not a folder."""
     OTHER_LANGUAGES = "other-languages"
@@ -87,7 +91,7 @@ class Can(Enum):
 
 
 class Stage(Enum):
-    """Maturity of a format, the most mature first."""
+    """Maturity of a format. The members are sorted, with the most mature first."""
 
     ESTABLISHED = "established"
     """A stable specification, and several independent implementations."""
@@ -99,9 +103,10 @@ class Stage(Enum):
 
 @dataclass(frozen=True)
 class Maturity:
-    """Whether other programs can read the stored data, and whether they will still be readable in ten years.
+    """How likely it is that other programs can read the stored data, now and in ten years.
 
-    `reason` is one line without a full stop. `ours` is True if this project's own code saves and reads the format.
+    `reason` explains the `stage` in one line without a full stop. `ours` is True if this project's own code saves and
+    reads the format.
     """
 
     stage: Stage
@@ -110,12 +115,14 @@ class Maturity:
 
 
 UNDECLARED = Maturity(Stage.YOUNG, "declares none")
-"""Maturity of adapters that declare none. The contract's tests require a declaration."""
+"""Maturity of third-party adapters that declare no maturity. The contract's tests require a declaration."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting of an engine: its allowed values and its default."""
+    """One setting of an engine: its allowed values, its default, and its meaning in words.
+
+    If `always_spelled` is True, the names of variants contain the setting even if it has its default value."""
 
     allowed: tuple[str, ...] | range
     default: str | int | None
@@ -123,7 +130,7 @@ class Setting:
     always_spelled: bool = False
 
     def parse(self, text: str) -> str | int:
-        """Convert `text` to a value. Raises ValueError if it is not allowed."""
+        """Return the value that `text` represents. Raises ValueError if this value is not allowed."""
         if isinstance(self.allowed, range):
             value = int(text)
             if value not in self.allowed:
@@ -134,7 +141,7 @@ class Setting:
         return text
 
     def allowed_text(self) -> str:
-        """Return the allowed values as text, for an error or a listing."""
+        """Return the allowed values as text, for error messages and listings."""
         if isinstance(self.allowed, range):
             return f"{self.allowed.start} to {self.allowed[-1]}"
         return ", ".join(self.allowed)
@@ -142,9 +149,10 @@ class Setting:
 
 @dataclass(frozen=True)
 class Stored:
-    """The codec and encodings that a stored file records, to check that they match the variant.
+    """The codec and encodings that a stored file records. The harness checks that they match the variant's settings.
 
-    `codec` is None for formats without codecs; `encodings` are the format's own names, sorted.
+    `codec` is None for formats without codecs. `encodings` are sorted, by the format's own names. `details` are other
+    properties of the file, such as the number of row groups, by name.
     """
 
     codec: str | None = None
@@ -154,7 +162,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Besides:
-    """Additional distributions that one value of a setting needs, and the pip extra that installs them."""
+    """Additional Python distributions that one value of a setting needs, and the pip extra that installs them."""
 
     distributions: tuple[str, ...]
     extra: str
@@ -162,10 +170,10 @@ class Besides:
 
 @dataclass(frozen=True)
 class Program:
-    """A program outside Python that an engine needs. A system package installs the program.
+    """A program that an engine needs and that pip does not install, such as a database server.
 
-    `version` returns the installed version, or None if the program is not installed. `version` is called often and
-    should cache its result.
+    `version` returns the installed version, or None if the program is not installed. The function `version` is called
+    often and should cache its result.
     """
 
     name: str
@@ -176,11 +184,12 @@ class Program:
 
 @dataclass(frozen=True)
 class PartCall:
-    """The code that a user writes to read or change part of a table.
+    """The code that a user writes to read part of a table, or to append rows.
 
-    `before` and `after` are statements around the expression; `imports` are additional imports. The code may use these
-    names: `columns` (names of the requested columns), `rows` (list of row numbers), and, for conditions, `column` with
-    `low` and `high`, `value`, `values` or `prefix`. `{more}` is the object with the rows to append.
+    `before` are statements before the expression, `after` are statements after it, and `imports` are additional
+    imports. The code may use these names: `columns` (names of the requested columns), `rows` (list of row numbers), and
+    for a condition, `column` (the column's name) with `low` and `high`, `value`, `values` or `prefix`, depending on the
+    kind of condition. `{more}` is replaced by the object with the rows to append.
     """
 
     expression: str
@@ -193,10 +202,10 @@ class PartCall:
 class Calls:
     """The code that a user writes to save and read with a variant.
 
-    `save` and `read` are expressions for tables and statements for images and documents. In them, `{held}` is the
-    object to save and `{path}` is the file's path as a Python literal. Objects are of the adapter's `native` kind,
-    except that an Arrow table stands for records. An operation that `offers` has but that is None or missing here takes
-    more than a few lines of code. Generated code then calls Format Bench.
+    `save` and `read` are expressions for tables, and statements for images and documents. In this code, `{held}` is
+    replaced by the object to save, and `{path}` by the file's path as a Python literal. Objects are of the adapter's
+    `native` kind, except that records are an Arrow table. An operation that the adapter's `offers` has, but that is
+    None or missing here, takes more than a few lines of code. Generated code then calls Format Bench instead.
     """
 
     imports: tuple[str, ...]
@@ -209,9 +218,10 @@ class Calls:
 
 
 class Adapter(ABC):
-    """Base class of all adapters: a name, settings, and the spelling of both.
+    """Base class of all adapters, which save and read by one engine, that is by the calls of one library.
 
-    Instances hold settings, never data. Create a new instance for each use.
+    Instances keep settings, never data. Create a new instance for each use. In this class, `location` is the path of a
+    stored copy of the data, and the harness is the code that measures.
     """
 
     format: ClassVar[str]
@@ -224,38 +234,39 @@ class Adapter(ABC):
     distributions: ClassVar[tuple[str, ...]]
     """Required Python distributions. Reports show the version of the first distribution as the engine's version."""
     programs: ClassVar[tuple[Program, ...]] = ()
-    """Required programs. If there is a program, reports show its version as the engine's version."""
+    """Required programs. If this is not empty, reports show the program's version as the engine's version."""
     server_cache_bytes: ClassVar[int] = 0
     """Size of the cache of a separate server process. The memory figures of the worker process do not include it."""
     native: ClassVar[Native]
     suffix: ClassVar[str]
-    """File name suffix that the harness gives to a location, with its dot. Some libraries refuse other suffixes."""
+    """File name suffix of stored copies, including the dot. Some libraries refuse other suffixes."""
     is_folder: ClassVar[bool] = False
     """Whether a stored copy is a folder. (A folder cannot be replaced atomically.)"""
     settings: ClassVar[Mapping[str, Setting]] = {}
     plain: ClassVar[Mapping[str, str]] = {}
-    """The settings of the track `plain`: no codec."""
+    """The settings with which runs without compression (the track `plain`) measure this engine."""
     library_default: ClassVar[Mapping[str, str]] = {}
-    """The settings of the track `default`: the library's defaults."""
+    """The settings with which runs with the libraries' defaults (the track `default`) measure this engine."""
     equal: ClassVar[Mapping[str, str]] = {}
-    """The settings of the track `equal`: zstd at level 1. Empty if the engine does not have this codec."""
+    """The settings with which runs with the same codec for all formats (the track `equal`, zstd at level 1) measure
+    this engine. Empty if the engine does not have this codec."""
     beside: ClassVar[tuple[Mapping[str, str], ...]] = ()
-    """Settings that are measured in addition to `plain`, such as arrays=views."""
+    """Further settings, such as arrays=views, with which the track `plain` also measures this engine."""
     capabilities: ClassVar[frozenset[Can]]
     maturity: ClassVar[Maturity] = UNDECLARED
-    """Maturity of the format, or of the engine if its library is less mature."""
+    """Maturity of the format, or of the library if the library is less mature."""
     levels: ClassVar[Mapping[str, range]] = {}
     """Allowed values of the setting `level` for each codec. A codec that is missing here has no levels."""
     codec_names: ClassVar[Mapping[str, str]] = {}
-    """Common name of a codec to this engine's name for the codec, where they differ: {'lz4': 'blosc:lz4'}."""
+    """Maps the common name of a codec to this engine's name, if the names differ: {'lz4': 'blosc:lz4'}."""
     codec_distributions: ClassVar[Mapping[str, str]] = {}
-    """Value of the setting `codec` to the additional distribution that this value needs."""
+    """Maps a value of the setting `codec` to the additional Python distribution that this value needs."""
     besides_for: ClassVar[Mapping[str, Besides]] = {}
-    """Value of another setting, written as 'parser=lxml', to the additional distributions that this value needs."""
+    """Maps a value of another setting, written as 'parser=lxml', to the distributions that this value needs."""
     extra: ClassVar[str | None] = None
     """The pip extra that installs this engine, if the format's extra does not."""
     is_served: bool = False
-    """Whether `services` returns any service with these settings."""
+    """Whether running services, that is other programs, read the stored copies for this adapter (see `services`)."""
     syncs_on_save: ClassVar[bool] = False
     """Whether `save` itself syncs the data to the storage device."""
 
@@ -299,7 +310,9 @@ class Adapter(ABC):
 
     @property
     def variant(self) -> str:
-        """The variant's name with its engine and every setting that differs from its default or is `always_spelled`."""
+        """The full name of this variant, such as 'parquet[engine=pyarrow,codec=zstd]'.
+
+        The name has the engine and every setting that differs from its default or is `always_spelled`."""
         spelled: dict[str, object] = {"engine": self.engine} if self.engine else {}
         for key, setting in self.settings.items():
             if setting.always_spelled or self.values[key] != setting.default:
@@ -308,38 +321,38 @@ class Adapter(ABC):
 
     @property
     def native_read(self) -> Native:
-        """The kind of object that `read` returns. It differs from `native` if a setting selects another library for
-        reading."""
+        """The kind of object that `read` returns. This kind differs from `native` only if a setting selects another
+        library for reading than for saving."""
         return self.native
 
     @property
     def reads_unseen(self) -> bool:
-        """Whether files are read through a memory mapping, io_uring or a separate process. The harness's counters of
-        read calls miss such reads."""
+        """Whether files are read through a memory mapping, io_uring or a separate process. The harness counts read
+        calls of this process, and these counts do not include such reads."""
         return self.values.get("mapped") == "true"
 
     @abstractmethod
     def load_library(self) -> None:
-        """Import everything that `save` and `read` need, so that these two import no further modules."""
+        """Import all modules that `save` and `read` need, so that neither method imports any."""
 
     def data_of(self, location: Path) -> Path:
-        """Return the file or folder of a stored copy that holds its values. Services may store other files next to
-        it."""
+        """Return the file or folder within a stored copy that holds the data. Services may store other files at
+        `location`, too."""
         return location
 
     def sized_at(self, location: Path) -> Path:
-        """Return the file or folder of a stored copy whose size is reported. Adapters of servers exclude files that
-        even an empty database has."""
+        """Return the file or folder within a stored copy whose size is reported. Adapters of database servers exclude
+        files that even an empty database has."""
         return location
 
     def begin(self, location: Path) -> None:
-        """Start what users would have running before they store or read data, such as a server for `location`.
+        """Start programs that users would have started before they store or read data, such as a database server.
 
         `location` may be empty or missing. By default nothing is started."""
         return
 
     def end(self, location: Path) -> None:
-        """Stop what `begin` started. The caller closes all handles before."""
+        """Stop the programs that `begin` started. The caller closes all handles before this call."""
         return
 
     def services(self, location: Path) -> tuple[Service, ...]:
@@ -349,9 +362,9 @@ class Adapter(ABC):
         return ()
 
     def reach(self, location: Path, served: Served) -> None:
-        """Make this adapter read the copy at `location` through the running services `served` from now on.
+        """Store the addresses of running services, so that later calls read the copy at `location` through them.
 
-        Copies at other locations are still read as files."""
+        Later calls still read copies at other locations as files."""
         raise NotImplementedError(f"{self.variant} is read from files")
 
     def warm_up(self, location: Path) -> None:
@@ -360,17 +373,18 @@ class Adapter(ABC):
         raise NotImplementedError(f"{self.variant} is read from files")
 
     def stored(self, location: Path) -> Stored:
-        """Read the codec and the encodings from the copy at `location`. Formats with a setting `codec` must override
-        this method; the contract's tests check that they do."""
+        """Return the codec and the encodings that the copy at `location` records. Formats with a setting `codec` must
+        override this method. The contract's tests check that they do."""
         return Stored()
 
 
 class TabularFormat(Adapter):
-    """One engine of one tabular format."""
+    """Base class of the adapters for tables: a subclass saves and reads one format by one library (its engine)."""
 
     @property
     def calls(self) -> Calls | None:
-        """The code that a user writes to save and to read; None if saving or reading takes more than one line."""
+        """The code that a user writes to save and to read the data without this adapter; None if saving or reading
+        takes more than one line."""
         return None
 
     @property
@@ -379,23 +393,26 @@ class TabularFormat(Adapter):
         return Offers()
 
     def open(self, location: Path) -> Handle:
-        """Open the copy at `location` for the operations in `offers`."""
+        """Open the copy at `location` for the operations in `offers`, and return a handle that performs them."""
         return Handle()
 
     def open_rows(self, location: Path) -> Handle:
-        """Open a copy for `take` only. Engines override this if the other operations need another handle."""
+        """Open a copy and return a handle for `take` only. Adapters override this method if `take` needs another
+        handle than the other operations."""
         return self.open(location)
 
     def open_columns(self, location: Path) -> Handle:
-        """Open a copy for repeated `project` calls. Only called if `offers.keeps_columns` is True."""
+        """Open a copy and return a handle for repeated calls of `project`. Only called if `offers.keeps_columns` is
+        True."""
         return self.open(location)
 
     def open_scans(self, location: Path) -> Handle:
-        """Open a copy for repeated `scan` and `aggregate` calls. Only called if `offers.keeps_scans` is True."""
+        """Open a copy and return a handle for repeated calls of `scan` and `aggregate`. Only called if
+        `offers.keeps_scans` is True."""
         return self.open(location)
 
     def append(self, table: Any, location: Path) -> None:
-        """Append the rows of `table` to the copy at `location`, and close every handle.
+        """Append the rows of `table` to the copy at `location`, and close all files.
 
         Only called if `offers.append` is True. `table` is of the `native` kind and has the same columns as the copy."""
         raise NotImplementedError(f"{self.variant} has no call that appends")
@@ -403,23 +420,25 @@ class TabularFormat(Adapter):
     def save_stream(self, schema: pa.Schema, batches: Iterator[Any], location: Path) -> None:
         """Store the rows of `batches` at `location`, which does not exist yet, as the batches arrive.
 
-        Only called if `offers.save_stream` is True. Only the unit being written may be held in memory. Batches are of
-        the `native` kind (record batches for Arrow) and have the given `schema`. If `batches` raises an error, remove
-        partial output that could be mistaken for a complete copy, and let the error propagate."""
+        Only called if `offers.save_stream` is True. Keep no more rows in memory than the library writes at once, for
+        example one row group. Batches are of the `native` kind (record batches for Arrow) and have the given `schema`.
+        If `batches` raises an error, remove partial output that could be mistaken for a complete copy, and let the
+        error propagate."""
         raise NotImplementedError(f"{self.variant} has no call that saves a stream")
 
     parts: ClassVar[Parts | str] = Parts.FILES
-    """How several processes store one table, or the reason why they cannot."""
+    """How several processes store one table in partitions. If they cannot, the reason as text."""
     reads_folders: ClassVar[bool] = False
-    """Whether `read` and `open` accept a folder of partitions, which the library's own threads read."""
+    """Whether `read` and `open` also accept a folder of partitions, which the library's own threads then read."""
 
     def part(self, folder: Path, number: int) -> tuple[TabularFormat, Path]:
-        """Return the adapter that stores and reads partition `number` of a table in `folder`, and the place that it
-        gets. Only called if `parts` is `Parts.FILES`."""
+        """Return the adapter that stores and reads partition `number` of a table in `folder`, and the partition's path.
+
+        Only called if `parts` is `Parts.FILES`."""
         return self, folder / f"part-{number:05d}{self.suffix}"
 
     def commit_parts(self, folder: Path, count: int) -> None:
-        """Complete a table after all of its `count` partitions were stored. By default nothing is left to do."""
+        """Complete a table after all of its `count` partitions were stored. By default this method does nothing."""
         return
 
     def count_parts(self, folder: Path) -> int:
@@ -427,40 +446,42 @@ class TabularFormat(Adapter):
         return sum(1 for _ in folder.iterdir())
 
     def save_parts(self, table: Any, folder: Path, count: int) -> None:
-        """Store `table` in `count` partitions by dask. Only called if `parts` is `Parts.DASK`."""
+        """Store `table` in `folder` in `count` partitions by dask. Only called if `parts` is `Parts.DASK`."""
         raise NotImplementedError(f"{self.variant} has no call of dask")
 
     def parts_frame(self, folder: Path) -> Any:
-        """Return the table in `folder` as a dask DataFrame, in stored order. Only called like `save_parts`."""
+        """Return the table in `folder` as a dask DataFrame with its rows in stored order. Only called if `parts` is
+        `Parts.DASK`."""
         raise NotImplementedError(f"{self.variant} has no call of dask")
 
     takes_masked: ClassVar[bool] = True
-    """Whether pandas' nullable types Int64 and boolean can be saved. If not, data with such columns is measured with
-    `nulls=numpy` in addition."""
+    """Whether pandas' nullable types Int64 and boolean can be saved. If not, data with such columns is also measured
+    with `nulls=numpy`, that is with pandas' older types for such columns, float64 and object."""
     max_rows: ClassVar[int | None] = None
     """Maximum number of rows, if the format has a limit."""
     lost_names: ClassVar[str | None] = None
-    """A regular expression that matches the column names that do not survive a save and a read."""
+    """A regular expression that finds a match in each column name that is not the same after a save and a read."""
 
     @property
     def known_faults(self) -> Mapping[str, str]:
-        """Kinds of columns that the library corrupts so that no `Relation` can describe the result, each with a
-        description of the fault.
+        """Kinds of columns that the library returns with wrong values, each with a description of the fault.
 
-        Data with such columns fails verification and gets no figures. This property only records that the fault is
-        known."""
+        A fault is more than a declared loss: no `Relation` can describe its result. Data with such columns fails
+        verification, and reports show no figures. This property only records that the fault is known."""
         return {}
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes that this variant is known to make to data. For these, a relation is checked, not equality."""
+        """The changes that this variant is known to make to data. For columns with such a change, the harness checks
+        that a read returns the changed column, instead of the stored column."""
         return ()
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return why this data cannot be stored, or None if no reason is known before trying.
+        """Return the reason why a table of this schema and number of rows cannot be stored, or None.
 
-        Called while planning, with the schema of the Arrow table from which the user's object is made. An override ends
-        with a call of `super().refusal`, which checks `max_rows` and `lost_names`.
+        If the result is None, saving may still fail. Called before anything is measured, with the schema of the Arrow
+        table from which the user's object is made. An override ends with a call of `super().refusal`, which checks
+        `max_rows` and `lost_names`.
         """
         pattern = self.lost_names
         lost = next((name for name in schema.names if pattern is not None and re.search(pattern, name)), None)
@@ -472,19 +493,19 @@ class TabularFormat(Adapter):
 
     @abstractmethod
     def save(self, table: Any, location: Path) -> None:
-        """Store `table`, of the `native` kind, at `location` and close every handle.
+        """Store `table`, which is of the `native` kind, at `location` and close all files.
 
         `location` does not exist yet and may become a file or a folder. Nothing may be written elsewhere."""
 
     @abstractmethod
     def read(self, location: Path) -> Any:
-        """Return everything stored at `location`, as an object of the `native_read` kind that owns its memory.
+        """Return the whole table stored at `location`, as an object of the `native_read` kind that owns its memory.
 
-        There is no parameter for a schema, because a user who opens a file usually has none."""
+        This method has no parameter for a schema, because a user who opens a file usually has no schema."""
 
 
 class ImageStorage(Adapter):
-    """One engine of one storage for images. `native` is Native.IMAGES."""
+    """Base class of the adapters for image storages. Their `native` is Native.IMAGES."""
 
     max_side: ClassVar[int | None] = None
     """Maximum width and height in pixels, if the format has a limit."""
@@ -493,38 +514,39 @@ class ImageStorage(Adapter):
 
     @property
     def calls(self) -> Calls | None:
-        """The code that a user writes without this adapter; None if it takes more than 15 lines with imports.
+        """The code that a user writes without this adapter; None if the code has more than 15 lines including imports.
 
-        `save` uses the lists `arrays` and `labels`, and `read` creates these lists. This code and the adapter can read
-        each other's files."""
+        `save` uses the lists `arrays` and `labels`, and `read` creates these lists. The code can read files that the
+        adapter wrote, and the adapter can read files that the code wrote."""
         return None
 
     def open(self, location: Path) -> ImageHandle:
-        """Open the copy at `location` for the operations in `offers`."""
+        """Open the copy at `location` for the operations in `offers`, and return a handle that performs them."""
         return ImageHandle()
 
     @property
     def least_psnr_db(self) -> float | None:
-        """The minimum peak signal-to-noise ratio in dB over all pixels of all images; None if pixels come back exactly.
+        """The minimum peak signal-to-noise ratio in dB that the stored images must have; None if the storage returns
+        pixels exactly.
 
-        The ratio of a single image may be up to 10 dB lower."""
+        The ratio is computed over all pixels of all images. For a single image it may be up to 10 dB lower."""
         return None
 
     def refusal(self, max_side: int) -> str | None:
-        """Return why images with a longest side of `max_side` pixels cannot be stored, or None if they can."""
+        """Return the reason why images cannot be stored of which the longest side has `max_side` pixels, or None."""
         if self.max_side is not None and max_side > self.max_side:
             return f"{self.title} holds at most {self.max_side:,} pixels a side, one image has {max_side:,}"
         return None
 
     @abstractmethod
     def save(self, images: Any, location: Path) -> None:
-        """Store Images at `location` and close every handle.
+        """Store `images`, of the class `Images`, at `location` and close all files.
 
         `location` does not exist yet and may become a file or a folder. Nothing may be written elsewhere."""
 
     @abstractmethod
     def read(self, location: Path) -> Any:
-        """Return all Images stored at `location`, in the order in which they were saved.
+        """Return all images stored at `location` as `Images`, in the order in which they were saved.
 
-        With arrays=owned, each array owns writable memory. With arrays=views, an array may be a view of memory that the
-        library allocated, such as one block for all arrays."""
+        With the setting arrays=owned, each array owns writable memory. With arrays=views, an array may be a view of
+        memory that the library allocated, for example of one block for all arrays."""

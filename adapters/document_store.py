@@ -1,10 +1,10 @@
 """Define the contract for document stores, which store JSON-like documents under a key and answer queries.
 
 A document is a dict with str keys. Values are None, bool, int (64 bits, signed), float, str, bytes, list and dict,
-nested up to `MOST_LEVELS` deep. The document's key is the value of one of its top-level fields: an int or a str, of the
-same type throughout a store. A missing field differs from null, and equality compares type and bits. This package
-imports no other package of the project, so a query is passed as the JSON text of its plan (see `to_json` in
-`libraries.document_queries`).
+nested up to `MOST_LEVELS` deep. The document's key is the value of one of its top-level fields. All keys of a store are
+ints, or all are strs. A missing field differs from null. Two values are equal only if their types and bits are equal.
+This package imports no other package of the project, so a query is passed as the JSON text of its plan (see `to_json`
+in `libraries.document_queries`).
 """
 
 from __future__ import annotations
@@ -26,22 +26,25 @@ MOST_LEVELS = 64
 Document = dict[str, Any]
 
 Batch = bytes | Sequence[Document]
-"""Documents to store: dicts, or whole lines of JSON Lines in UTF-8, with or without a final line break."""
+"""Documents to store: a sequence of dicts, or JSON Lines as UTF-8 bytes. The last line may lack its line break."""
 
 Key = int | str
 
 FieldPath = tuple[str, ...]
-"""Field names from the top of a document downwards. Paths do not enter arrays. A name may be any text."""
+"""The position of a field in a document: the names of the enclosing fields from the top down, and its own name.
+
+A path leads through objects, but not into arrays. A name may be any text."""
 
 Plan = str
-"""A query as JSON text."""
+"""A query as JSON text, which lists the steps of the query."""
 
 View = Callable[[Any], Any]
-"""Function that returns a document without what a loss changes, for comparison."""
+"""A function that removes from a document the information that a loss changes, so that the stored and the returned
+document can be compared."""
 
 
 class RefusedQuery(AdapterError):
-    """The store cannot answer a query correctly. The harness then reads all documents and evaluates the query
+    """The store cannot answer a query correctly. Format Bench then reads all documents and evaluates the query
     itself."""
 
 
@@ -49,9 +52,10 @@ class RefusedQuery(AdapterError):
 class DocumentLoss:
     """A change that a store is known to make to documents. Tests check that the change happens exactly as declared.
 
-    `kinds` are names of kinds of documents in tests/contracts/documents.py. The loss must occur for each of these
-    kinds, and documents of all other kinds must come back exactly. Stored and returned documents must be identical
-    after `view` is applied to both. If `view` is None, the store must refuse such documents with RefusedData.
+    `what` and `bound` describe the change and its limits in words. `kinds` are names of kinds of documents in
+    tests/contracts/documents.py. The loss must occur for each of these kinds, and documents of all other kinds must
+    come back exactly. The stored and the returned document must be identical after `view` is applied to each of them.
+    If `view` is None, the store must refuse such documents with RefusedData.
     """
 
     what: str
@@ -60,32 +64,32 @@ class DocumentLoss:
     kinds: frozenset[str]
     view: View | None = None
     lossless: str | None = None
-    """A variant without this loss."""
+    """Full name of a variant without this loss; None if there is no such variant."""
 
 
 @dataclass(frozen=True)
 class DocumentOffers:
-    """The native operations of a store beyond storing documents and reading all of them.
+    """The operations that a store supports by its own calls, beyond storing documents and reading all documents.
 
-    Reading documents by key and reading some fields always work. If `get` or `project` is False, the adapter reads all
-    documents for that operation.
+    Every adapter can read documents by key, and read some fields of documents. If `get` or `project` is False, the
+    adapter reads all documents for this operation.
     """
 
     get: bool = False
-    """Documents are found by key without reading all documents."""
+    """Whether the store finds documents by key without reading all documents."""
     project: bool = False
-    """Some fields are read without decoding all other fields."""
+    """Whether the store reads some fields without decoding the other fields."""
     upsert: bool = False
     delete: bool = False
     index: bool = False
-    """A field can be indexed. Later writes update the index, and queries use it."""
+    """Whether fields can have an index that later writes update and that queries use."""
     operators: frozenset[str] = frozenset()
-    """Tags of the plan steps that the store itself executes (`filter`, `unnest`, `group_by` ...). Plans with other
-    steps are refused."""
+    """Names of the steps of queries that the store itself executes, such as `filter`, `unnest` or `group_by`. Queries
+    with other steps are refused."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the operations, for a listing."""
+        """Names of the offered operations, as `format-bench list` prints them."""
         named = {
             "get": self.get,
             "project": self.project,
@@ -98,9 +102,9 @@ class DocumentOffers:
 
 
 class DocumentHandle(ABC):
-    """An open store. Returned objects own their memory and stay valid after `close`.
+    """An open document store. Returned objects own their memory and stay valid after `close`.
 
-    Only one thread at a time may write. After a write, every later call on this handle sees the change.
+    Only one thread at a time may write. Every call on this handle sees the changes of earlier writes.
     """
 
     @abstractmethod
@@ -111,39 +115,42 @@ class DocumentHandle(ABC):
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
         """Yield every document once, in non-empty batches and in any order.
 
-        With `paths`, each document contains only the fields at these paths, as returned by `parts`; a document without
-        such fields is an empty dict. Close an unfinished iterator before closing the handle.
+        If `paths` are given, each document has only the fields at these paths, as the function `parts` returns them. A
+        document without such fields is an empty dict. Close an unfinished iterator before closing the handle.
         """
 
     @abstractmethod
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """Return one document for each key, in the order of `keys`, and None for an unknown key. Keys may repeat."""
+        """Return a list with the document of each key, or None for an unknown key, in the order of `keys`. Keys may
+        repeat."""
 
     def prepare(self, plan: Plan) -> None:
-        """Translate a query into the store's own language, such as SQL. Raises RefusedQuery if `query` would.
+        """Translate a query into the store's own language, such as SQL, and keep the translation for `query`.
 
-        The translation may look up what users know about their data when they write a query, such as the types of a
-        field. The time for `prepare` is not measured. `query` prepares a plan that was not prepared before."""
+        Raises RefusedQuery if `query` would raise it. The translation may look up facts about the data that users know
+        when they write a query, such as the types of a field. The time for `prepare` is not measured. If a query was
+        not prepared, `query` prepares it."""
         return
 
     def learn_from(self, other: DocumentHandle) -> None:
-        """Reuse the results of `prepare` from `other`, a handle of the same store with the same documents. `other` may
-        be closed."""
+        """Reuse the translations of queries that `other` keeps, a handle of the same store with the same documents.
+
+        `other` may be closed."""
         return
 
     def query(self, plan: Plan) -> list[dict[str, Any]]:
-        """Return the rows of a plan, in the order that the plan asks for.
+        """Return the rows of a query's result as dicts, in the order that the query requests.
 
-        Raises RefusedQuery for operators that are missing in `offers`, and for conditions that have a different meaning
-        in the store.
+        Raises RefusedQuery for steps that are missing in `offers.operators`, and for conditions that mean something
+        else in the store.
         """
-        raise RefusedQuery("this store has no call that answers queries; read it by scan")
+        raise RefusedQuery("this store has no call that answers queries; read all documents by `scan` instead")
 
     def upsert(self, batch: Batch) -> None:
-        """Store the documents of a batch, and replace stored documents that have the same keys.
+        """Store the documents of a batch. They replace stored documents with the same keys.
 
-        If there is an error, no document of the batch is stored. On return the documents are as durable as the store's
-        settings require. Only called if `offers.upsert` is True."""
+        If this method raises an error, no document of the batch is stored. When it returns, the documents are as
+        durable as the store's settings require. Only called if `offers.upsert` is True."""
         raise NotImplementedError("this store has no call that replaces documents")
 
     def delete(self, keys: Sequence[Key]) -> None:
@@ -151,22 +158,24 @@ class DocumentHandle(ABC):
         raise NotImplementedError("this store has no call that removes documents")
 
     def index(self, path: FieldPath) -> None:
-        """Create an index on this path if there is none. Only called if `offers.index` is True."""
+        """Create an index on the field at this path, unless it has one. Only called if `offers.index` is True."""
         raise NotImplementedError("this store has no index of fields")
 
     def has_index(self, path: FieldPath) -> bool:
-        """Return whether the stored data have an index on this path. Look it up in the store, not in this handle's
-        memory. Only called if `offers.index` is True; its time is not measured."""
+        """Return whether the stored data have an index on the field at this path.
+
+        Ask the store itself, because this handle may remember an index that was not stored. Only called if
+        `offers.index` is True. The time for this method is not measured."""
         raise NotImplementedError("this store has no index of fields")
 
     def uses_index(self, plan: Plan) -> bool:
         """Return whether the store's own execution plan for this query uses an index on a field.
 
-        Only called after `prepare`, and if `offers.index` is True; its time is not measured."""
+        Only called after `prepare`, and only if `offers.index` is True. The time for this method is not measured."""
         raise NotImplementedError("this store has no index of fields")
 
     def settle(self) -> None:
-        """Wait until work that writes have deferred, such as merges, is done. Most stores have no deferred work."""
+        """Wait until the store has finished work that writes have deferred, such as merges. Most stores defer none."""
         return
 
     @abstractmethod
@@ -179,7 +188,7 @@ def _nothing() -> None:
 
 
 class DocumentStoreAdapter(Adapter):
-    """One engine of one store for documents. `native` is Native.DOCUMENTS."""
+    """Base class of the adapters for document stores. Their `native` is Native.DOCUMENTS."""
 
     native: ClassVar[Native] = Native.DOCUMENTS
     offers: ClassVar[DocumentOffers] = DocumentOffers()
@@ -189,10 +198,10 @@ class DocumentStoreAdapter(Adapter):
 
     @property
     def calls(self) -> Calls | None:
-        """The code that a user writes without this adapter; None if it takes more than a few lines.
+        """The code that a user writes without this adapter; None if the code has more than a few lines.
 
-        `{held}` is the JSON Lines text and `{key}` is the name of the key field. The code of `read` assigns a list of
-        dicts to `documents`."""
+        In the code, `{held}` is replaced by the JSON Lines text, and `{key}` by the name of the key field. The code of
+        `read` assigns a list of dicts to `documents`."""
         return None
 
     @property
@@ -208,40 +217,42 @@ class DocumentStoreAdapter(Adapter):
         key: str = "id",
         accepted: Callable[[], None] = _nothing,
     ) -> None:
-        """Store all documents at `location` under their field `key`, finish deferred work, and close every handle.
+        """Store all documents at `location`, finish deferred work, and close all files.
 
-        `location` does not exist yet and may become a file or a folder. Nothing may be written elsewhere. Keys must be
-        unique. Call `accepted` once, when the store has accepted all documents; deferred work such as merges may
-        remain.
+        `key` is the name of the field that has a document's key. Keys must be unique. `location` does not exist yet and
+        may become a file or a folder. Nothing may be written elsewhere. Call `accepted` once, when the store has
+        accepted all documents. Deferred work such as merges may remain at this time.
 
-        Raises RefusedData for a document that cannot be stored. The message has the document's number (from 0) if the
-        library reports it. After this error the data at `location` are unusable.
+        Raises RefusedData for a document that cannot be stored. The message has the document's number, counted from 0,
+        if the library reports it. After this error the data at `location` are unusable.
         """
 
     @abstractmethod
     def open(self, location: Path, key: str = "id") -> DocumentHandle:
-        """Open the store at `location`. `key` is the key field that was passed to `ingest`."""
+        """Return a handle of the store at `location`. `key` is the key field that was passed to `ingest`."""
 
     def shows_nothing(self, location: Path) -> str | None:
-        """Return why a setting of this variant has no effect on the stored data, or None if it has one.
+        """Return the reason why a setting of this variant has no effect on the stored data; None if all have an effect.
 
-        A variant without an effect gets no figures. Call this for a store of all documents, not of a small sample."""
+        Reports show no figures of a variant whose setting has no effect. Call this method for a store of all documents,
+        not of a small sample."""
         return None
 
     def size_bytes(self, location: Path) -> int:
-        """Return the size of the files that hold documents, in bytes."""
+        """Return the total size of the files with the stored documents, in bytes."""
         data = self.data_of(location)
         files = [data] if data.is_file() else [path for path in data.rglob("*") if path.is_file()]
         return sum(file.stat().st_size for file in files)
 
 
-# --- Python versions of operations on documents, for stores without native calls and for verification --------------
+# --- operations on documents in Python, for stores without a call for the operation, and for verification ----------
 
 
 def parts(document: Mapping[str, Any], paths: Sequence[FieldPath]) -> Document:
     """Return a document with only the values at these paths, nested in objects as in the original document.
 
-    Arrays are not entered. A path without a value adds nothing, not even an empty object."""
+    Paths do not lead into arrays. If the document has no value at a path, the result has nothing at this path, not even
+    an empty object."""
     found: Document = {}
     for path in paths:
         value: Any = document
@@ -262,8 +273,10 @@ def _put(found: Document, path: FieldPath, value: Any) -> None:
 
 
 def identical(a: Any, b: Any) -> bool:
-    """Return whether two values are identical in type and bits. For example, 1, 1.0 and True differ, and so do 0.0 and
-    -0.0. The order of an object's fields is ignored."""
+    """Return whether two values are identical in type and bits.
+
+    For example, 1, 1.0 and True are different values, and so are 0.0 and -0.0. The order of an object's fields is
+    ignored."""
     if type(a) is not type(b):
         return False
     if isinstance(a, dict):
@@ -276,7 +289,7 @@ def identical(a: Any, b: Any) -> bool:
 
 
 def seen(value: Any, losses: Sequence[DocumentLoss]) -> Any:
-    """Apply the views of all losses to a document, and return what must still be identical."""
+    """Return a document after the views of all losses were applied to it, without what the losses may change."""
     for loss in losses:
         if loss.view is not None:
             value = loss.view(value)
@@ -289,7 +302,7 @@ def first_difference(
     losses: Sequence[DocumentLoss] = (),
     key: str = "id",
 ) -> str | None:
-    """Describe the first difference between stored and found documents that the losses do not explain.
+    """Return a description of the first difference between stored and found documents that the losses do not explain.
 
     Returns None if there is no such difference. The order of documents is ignored. Raises RefusedData if two stored
     documents have the same key."""

@@ -1,7 +1,8 @@
 """Define the errors that a user sees.
 
-They are printed without a traceback, so the message must say in one or two lines what is wrong, what was given, what is
-allowed, and what to do next. Every package may import this module; it imports no other module of the project.
+The command line prints these errors without a traceback. The message must therefore say in one or two lines what is
+wrong, what was given, what is allowed, and what to do next. Every package may import this module. It imports no other
+module of the project.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Callable, Collection
 
 _PARAMETER = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
 _ONE_LINE = 100
-"""Below this length in characters, the problem and the next step are printed on one line."""
+"""Maximum number of characters of a problem and its next step if they are to be printed on the same line. Longer
+messages get a separate line for the next step."""
 
 
 class UserError(Exception):
@@ -53,17 +55,17 @@ class UserError(Exception):
 
 
 def as_in_python(name: str, value: str | None) -> str:
-    """Return `name` or `name=value`."""
+    """Return a parameter in the spelling of Python: `name`, or `name=value` if a value is given."""
     return name if value is None else f"{name}={value}"
 
 
 def replace_parameters(text: str, spell: Callable[[str, str | None], str] = as_in_python) -> str:
-    """Replace each `name` or `name=value` in backticks by what `spell` returns for the name and the value."""
+    """Replace each `name` or `name=value` in backticks by the text that `spell` returns for its name and value."""
     return _PARAMETER.sub(lambda found: spell(found[1], found[2]), text)
 
 
 def _either(allowed: str | Collection[str]) -> str:
-    """Return a text unchanged, and several values as "'a', 'b' or 'c'"."""
+    """Return allowed values as one text: a given text unchanged, and a list of values as "'a', 'b' or 'c'"."""
     if isinstance(allowed, str):
         return allowed
     *most, last = map(repr, allowed)
@@ -87,7 +89,8 @@ class NotInstalled(AdapterError):
 
 
 class RefusedSetting(AdapterError):
-    """The engine does not support a setting or its value. The error is raised while planning; no setting is ignored."""
+    """The engine does not support a setting, or does not support this value. No unsupported setting is ignored: the
+    error is raised before anything is measured."""
 
 
 class RefusedData(AdapterError):

@@ -1,7 +1,8 @@
 """Read the encodings of a Lance data set's pages, for tables and images.
 
-pylance returns the encoding of a page only as a printed protobuf message (Lance documentation, file format, encodings),
-so this module parses that text. It imports no library. The adapter, which has loaded pylance, passes the reader.
+pylance returns the encoding of a page only as a printed protobuf message (Lance documentation, file format, encodings).
+This module parses such messages. It does not import pylance. Its callers have loaded pylance already, and pass
+pylance's file reader.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ STRUCTURAL_KEY = b"lance-encoding:structural-encoding"
 """Key in a field's metadata that selects the layout of its pages. It has no effect in file format 2.0."""
 
 LAYOUTS = {"miniblock": ("MiniBlockLayout", "Chunked"), "fullzip": ("FullZipLayout", "Zipped")}
-"""Our name of each layout to its two names in Lance's pages: up to file format 2.2, and from 2.3 on."""
+"""Maps this project's name of a page layout to Lance's names for this layout: the name up to file format 2.2, and the
+name from 2.3 on."""
 
 _ENCODING = re.compile(r"\b([A-Z]\w+)\(\s*\1\b")
 _PLANAR, _PLANE = "PlanarLayout", re.compile(r"\b(Chunked|Zipped)\(\s*\1Values\b")
@@ -33,11 +35,11 @@ _DICTIONARY = "dictionary: Some("
 def stored_of(location: Path, dataset: Any, open_file: Callable[[str], Any]) -> Stored:
     """Return codec and encodings of all pages of the data set at `location`.
 
-    `open_file` is `lance.file.LanceFileReader`. The codec is 'auto' if the schema requests no codec. Otherwise it is
-    the codec that was used for the pages' values, or 'none'. Several codecs are joined by '+'. Lance always compresses
-    dictionaries with LZ4; this is listed among the encodings, not as the codec.
+    `open_file` is `lance.file.LanceFileReader`. The returned codec is 'auto' if the schema requests no codec. Otherwise
+    it is the codec that Lance used for the pages' values, or 'none'. Several codecs are joined by '+'. Lance always
+    compresses dictionaries with LZ4. This LZ4 is listed among the encodings, not as the codec.
 
-    Raises RefusedData if Lance did not use the requested codec for any of this data, as with booleans.
+    Raises RefusedData if Lance used the requested codec for no page. This happens with booleans, for example.
     """
     pages = [page for path in sorted((location / "data").rglob("*.lance")) for page in _pages(open_file(str(path)))]
     asked = {(field.metadata or {}).get(CODEC_KEY, b"auto").decode() for field in dataset.schema}
@@ -52,7 +54,7 @@ def check_layout(found: Iterable[str], structural: str) -> None:
     """Check that all pages with values have the requested layout.
 
     `found` are the layouts and encodings of the pages, and `structural` is the requested layout. Raises RefusedData if
-    Lance chose another layout, as it does for dictionaries."""
+    Lance chose another layout. Lance does so for dictionaries, for example."""
     others = {
         name for asked, names in LAYOUTS.items() if structural != "default" and asked != structural for name in names
     }
@@ -68,13 +70,13 @@ def _pages(file: Any) -> Iterator[str]:
 
 
 def schemes(pages: Iterable[str]) -> set[str]:
-    """Return the names of the codecs of these pages' values, such as 'lz4' or 'zstd'."""
+    """Return the names of the codecs that compress the values of these pages, such as 'lz4' or 'zstd'."""
     return {scheme.lower() for page in pages for scheme in _SCHEME.findall(_apart(page)[0])}
 
 
 def encodings(pages: Iterable[str]) -> set[str]:
-    """Return Lance's names of the layouts and encodings of these pages, with "dictionary of" before those of
-    dictionaries."""
+    """Return Lance's names of the layouts and encodings of these pages. The names of encodings that are used inside
+    dictionaries begin with "dictionary of"."""
     found = set()
     for page in pages:
         values, dictionary = _apart(page)
@@ -86,7 +88,9 @@ def encodings(pages: Iterable[str]) -> set[str]:
 
 
 def _apart(page: str) -> tuple[str, str]:
-    """Return the text of a page without its dictionary, and the dictionary's text."""
+    """Split the printed message of a page into two strings: the message without its dictionary, and the dictionary.
+
+    The second string is empty if the page has no dictionary."""
     start = page.find(_DICTIONARY)
     if start < 0:
         return page, ""

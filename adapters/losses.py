@@ -1,8 +1,8 @@
 """Define losses: the changes that a format, or a call with default options, is known to make to columns.
 
-A loss is a check, not a waiver. The stored column is first changed as the loss describes. The column that was read must
-then equal the changed column, exactly or within a stated bound. Other changes to such a column are therefore still
-found. This module describes Arrow columns; bench_runner.worker.verification compares them.
+Declaring a loss does not switch off verification. The stored column is first changed as the loss describes. The column
+that was read must then equal the changed column, exactly or within a stated bound. Verification therefore still finds
+any other change. This module describes changes to Arrow columns, and bench_runner.worker.verification checks them.
 """
 
 from __future__ import annotations
@@ -17,29 +17,32 @@ if TYPE_CHECKING:
 
 
 class Cause(Enum):
-    """The cause of a loss: the format itself, or the default options of the call. Another call of the same format may
-    avoid a loss of the second kind."""
+    """The cause of a loss: the format itself, or the library's call with its default options.
+
+    Another call for the same format may avoid a loss that is caused by the call."""
 
     FORMAT = "format"
     CALL = "call"
 
 
 Expect = Callable[["pa.ChunkedArray"], "pa.ChunkedArray | None"]
-"""Function from the stored column to the column that a read should return; None if the loss does not affect it."""
+"""A function that takes the stored column and returns the column that a read should return, or None if the loss does
+not affect this column."""
 
 Parse = Callable[["pa.ChunkedArray", "pa.DataType"], "pa.ChunkedArray"]
-"""Function that parses the text of a column that was read, as values of the type that was stored."""
+"""A function that takes a column of text, which was read, and a type, and returns the values of this type that the text
+represents."""
 
 
 @dataclass(frozen=True)
 class Relation:
-    """How a column that comes back changed depends on the stored column.
+    """How the column that is read depends on the stored column, if a format changes columns.
 
     expect: maps the stored Arrow column to the column that a read should return. If it returns None, the loss does not
         affect this column, and the column must come back exactly.
     tolerance, relative_tolerance: floats may differ by `tolerance` plus `relative_tolerance` times the stored value.
-    nulls: 'numpy' if integers and booleans with nulls come back to pandas as float64 and object, not as Int64 and
-        boolean.
+    nulls: 'numpy' if integers with nulls come back to pandas as float64 instead of Int64, and booleans with nulls as
+        object instead of boolean.
     parse: if not None, the column comes back as text, and its parsed values must equal the expected values.
     """
 
@@ -52,9 +55,10 @@ class Relation:
 
 @dataclass(frozen=True)
 class Loss:
-    """One declared loss, which must occur on the kinds of test tables named in `kinds`.
+    """One declared loss. `what` and `bound` describe the change and its limits in words.
 
-    A declared loss that does not occur is an error, and so is a loss outside its bound."""
+    `kinds` are names of test tables on which the loss must occur. Tests fail if a declared loss does not occur, or if
+    a change exceeds its bound."""
 
     what: str
     bound: str
@@ -63,12 +67,16 @@ class Loss:
     kinds: frozenset[str]
     targets: frozenset[str] = frozenset({"pandas", "arrow"})
     strings: frozenset[str] = frozenset({"str", "object"})
-    """The loss occurs if text columns have one of these dtypes in pandas."""
+    """The loss occurs only if text columns have one of these dtypes in pandas."""
     nulls: frozenset[str] = frozenset({"masked", "numpy"})
-    """The loss occurs if integers and booleans with nulls have one of these kinds of types in pandas."""
+    """The loss occurs only if pandas uses one of these groups of types for integers and booleans with nulls: 'masked'
+    for Int64 and boolean, 'numpy' for float64 and object."""
     lossless: str | None = None
-    """A variant of the same format without this loss."""
+    """Full name of a variant of the same format without this loss; None if there is no such variant."""
 
     def holds_for(self, target: str, strings: str, nulls: str) -> bool:
-        """Return whether this loss is declared for a target, a pandas dtype for text, and pandas types for nulls."""
+        """Return whether this loss occurs with these conditions.
+
+        `target` is the kind of object that is saved and read ('pandas' or 'arrow'), `strings` is pandas' dtype for
+        text, and `nulls` is the group of types that pandas uses for integers and booleans with nulls."""
         return target in self.targets and strings in self.strings and nulls in self.nulls

@@ -19,7 +19,7 @@ class Reach(Enum):
     ROWS = "rows"
     """Only the requested rows, and what is needed to find them."""
     GROUPS = "groups"
-    """All groups (row groups, batches, stripes or blocks) that contain requested rows."""
+    """All rows of the groups that contain requested rows. Formats call a group a row group, batch, stripe or block."""
 
 
 class Sifts(Enum):
@@ -34,28 +34,29 @@ class Sifts(Enum):
 
 
 class Sharing(Enum):
-    """How several threads can call `take` on one stored copy at the same time."""
+    """How several threads can call `take`, which reads rows by their numbers, on one stored copy at the same time."""
 
     ONE = "one handle"
-    """All threads share one handle."""
+    """All threads can share one open handle."""
     EACH = "a handle each"
-    """Each thread needs its own handle. A shared handle would give wrong results or crash the process."""
+    """Every thread needs its own open handle. A shared handle would give wrong results or crash the process."""
 
 
 class Parts(Enum):
-    """How several processes store one table at once."""
+    """How several processes store the partitions of one table at the same time."""
 
     FILES = "a file for each partition"
-    """Each process calls `save` and `read` of the adapter that `part` returns."""
+    """A process stores or reads a partition by `save` or `read` of the adapter that `TabularFormat.part` returns."""
     DASK = "dask.dataframe's own calls"
-    """The caller's process calls `save_parts` and `parts_frame`, and dask sends the work to the processes."""
+    """The caller's process calls `save_parts` or `parts_frame`, and dask sends the work to its worker processes."""
 
 
 @dataclass(frozen=True)
 class Offers:
-    """The native operations of an engine beyond save and read.
+    """The operations that an engine, i.e. a library for a format, supports by its own calls, beyond save and read.
 
-    For operations that are not offered, the harness reads or saves the whole table, and reports mark such figures."""
+    For an operation that is not offered here, Format Bench reads or saves the whole table instead, and reports mark
+    the figures of this operation."""
 
     project: bool = False
     take: Reach | None = None
@@ -64,26 +65,28 @@ class Offers:
     ordered: bool = True
     """Whether a scan returns rows in stored order."""
     sifts: Sifts = Sifts.ROWS
-    """Which rows a scan leaves out. If this is not `Sifts.ROWS`, `group_rows` must be set."""
+    """Which rows a scan leaves out of its result. For values other than `Sifts.ROWS`, `group_rows` must be set."""
     keeps_scans: bool = False
     """Whether the handle from `open_scans` stays open between calls of `scan` or `aggregate`."""
     aggregate: bool = False
     metadata: bool = False
     group_rows: int | None = None
-    """Number of rows in each group of a stored copy; the last group may have fewer. None if it is not needed."""
+    """Number of rows in each row group of a stored copy; the last group may have fewer. Adapters that need not state
+    this number leave it None."""
     file_rows: int | None = None
     """Number of rows in each file of a stored copy; None if a copy is a single file."""
     append: bool = False
     batches: bool = False
     save_stream: bool = False
     sharing: Sharing | None = None
-    """How several threads can call `take` at once; None if the library is not thread-safe, or if we have not tried."""
+    """How several threads can call `take` at the same time. None if the library is not thread-safe, or if this project
+    has not tried it."""
     keeps_columns: bool = False
     """Whether the handle from `open_columns` stays open between calls of `project`."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the operations with their limits, for a listing."""
+        """Names of the offered operations with their restrictions, as `format-bench list` prints them."""
         kinds = ", ".join(kind.value for kind in Kind if kind in self.scan)
         order = "" if self.ordered else "; in any order"
         named = {
@@ -104,43 +107,48 @@ def _nothing_to_close() -> None:
 
 @dataclass(frozen=True)
 class Handle:
-    """A stored copy that is open for reading parts of it.
+    """A stored copy of a table that is open for reading parts of the table.
 
-    A field is None if the adapter's `offers` does not have this operation. Results are of the `native_read` kind, own
-    their memory, and stay valid after `close`. The requested columns are never empty, and results have their order.
+    Each field is a function that performs one operation, or None if the adapter's `offers` does not have this
+    operation. Tables that these functions return are of the kind that the adapter's `native_read` names, own their
+    memory, and stay valid after `close`. Callers request at least one column, and results have the columns in the
+    requested order.
     """
 
     project: Callable[[Sequence[str]], Any] | None = None
-    """Return all rows of these columns."""
+    """Return all rows of the given columns."""
     take: Callable[[np.ndarray, Sequence[str]], Any] | None = None
-    """Return the rows with these numbers, in the given order. Row numbers are a 1-D int64 array, start at 0 and may
-    repeat. Raises IndexError for a number out of range, before anything is read."""
+    """Return the given columns of the rows with the given numbers, in the order of the numbers. Row numbers are a 1-D
+    int64 array, start at 0 and may repeat. Raises IndexError for a number out of range, before anything is read."""
     scan: Callable[[Predicate, Sequence[str]], Any] | None = None
-    """Return these columns of the rows that meet the condition. The condition's kind is in `offers.scan`, and its
-    column need not be among the returned columns."""
+    """Return the given columns of the rows that meet the condition. The condition's kind is in `offers.scan`. The
+    condition may be on a column that is not returned."""
     aggregate: Callable[[Predicate, str], Any] | None = None
-    """Return one row about the rows that meet the condition: their `count`, and the `min`, `max` and `sum` of an
-    integer column, all int64. If no row matches, all values except `count` are null."""
+    """Return a table of one row that summarizes the rows that meet the condition. Its int64 columns are `count`, the
+    number of these rows, and `min`, `max` and `sum` of the given integer column. If no row matches, all values except
+    `count` are null."""
     metadata: Callable[[int], Any] | None = None
-    """Load the metadata of this number of stored files, and hold them until `close`. If the copy has fewer files, load
-    files repeatedly. Return a column `rows` (int64) with the number of rows of each group."""
+    """Load the metadata of the given number of stored files, and keep the metadata in memory until `close`. If the copy
+    has fewer files, load files repeatedly. Return a table with the int64 column `rows`: the number of rows of each
+    row group."""
     batches: Callable[[Sequence[str], int], Iterator[Any]] | None = None
-    """Yield all rows of these columns in stored order, in batches of at most the given number of rows. Batches are
+    """Yield all rows of the given columns in stored order, in batches of at most the given number of rows. Batches are
     never empty, and stay valid when the next batch is read. Close an unfinished iterator before closing the handle."""
     close: Callable[[], None] = _nothing_to_close
 
 
 @dataclass(frozen=True)
 class ImageHandle:
-    """Stored images that are open for reading parts of them.
+    """A stored copy of images that is open for reading some of the images.
 
-    A field is None if the storage's `offers` does not have this operation. Returned arrays own their memory; the
-    setting `arrays` has no effect here."""
+    Each field is a function that performs one operation, or None if the storage's `offers` does not have this
+    operation. Returned arrays own their memory, whatever the setting `arrays` of the storage is."""
 
     take: Callable[[np.ndarray], Any] | None = None
-    """Return the Images with these numbers, in the given order. Numbers are a 1-D int64 array, start at 0 and may
-    repeat. Raises IndexError for a number out of range, before anything is read."""
+    """Return the images with the given numbers as `Images`, in the order of the numbers. Numbers are a 1-D int64 array,
+    start at 0 and may repeat. Raises IndexError for a number out of range, before anything is read."""
     batches: Callable[[int], Iterator[Any]] | None = None
-    """Yield all Images in stored order, in batches of the given size. The last batch may be smaller but is never empty.
-    A batch stays valid when the next batch is read. Close an unfinished iterator before closing the handle."""
+    """Yield all images in stored order, as `Images` of the given number of images. The last batch may be smaller but is
+    never empty. A batch stays valid when the next batch is read. Close an unfinished iterator before closing the
+    handle."""
     close: Callable[[], None] = _nothing_to_close

@@ -1,6 +1,6 @@
 """Define Parquet's codecs as settings, and read the codecs of a file from its footer, for tables and images.
 
-This module imports no library. The adapter, which has loaded pyarrow, passes the footer.
+This module does not import pyarrow. Its callers have loaded pyarrow already, and pass the footer that pyarrow read.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 CODEC = Setting(
     ("none", "snappy", "gzip", "brotli", "lz4", "zstd"), "snappy", "codec of all pages", always_spelled=True
 )
-LEVEL = Setting(range(1, 23), None, "level of the codec; without it the codec's own default")
+LEVEL = Setting(range(1, 23), None, "level of the codec; by default the codec's own default level")
 LEVELS = {"gzip": range(1, 10), "brotli": range(1, 12), "zstd": range(1, 23)}
 
 
 def stored_of(metadata: pq.FileMetaData) -> Stored:
-    """Return codec and encodings of all column chunks from the footer. Several codecs are joined by '+'."""
+    """Return the codec and the encodings of all column chunks, as the footer states them.
+
+    Several codecs are joined by '+'."""
     chunks = list(_chunks(metadata))
     codecs = sorted({chunk.compression.lower() for chunk in chunks})
     encodings = sorted({encoding for chunk in chunks for encoding in chunk.encodings})
@@ -33,11 +35,11 @@ def stored_of(metadata: pq.FileMetaData) -> Stored:
 def check_layout(
     metadata: pq.FileMetaData, *, row_group_rows: int | str | None, page_index: bool, dictionary: bool, statistics: bool
 ) -> None:
-    """Check that the footer matches the settings. Raises AdapterError if it does not.
+    """Check that a file was written with the given settings. Raises AdapterError if its footer contradicts them.
 
     The number of rows in a page is not checked, because footers do not record it. Missing dictionaries and statistics
-    are accepted even if the settings request them: a chunk may lack a dictionary, and types without a sort order have
-    no statistics.
+    are accepted even if the settings request them, because writers may store a chunk without a dictionary, and types
+    without a sort order have no statistics.
     """
     rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
     if row_group_rows is not None and any(each != row_group_rows for each in rows[:-1]):

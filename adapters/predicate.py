@@ -1,4 +1,4 @@
-"""Define the conditions on one column that can be used in a scan. They have the same meaning for all engines.
+"""Define the conditions on one column by which a scan selects rows. Conditions mean the same for all engines.
 
 NaN satisfies no condition, a null satisfies only `null`, and -0.0 equals 0.0. Adapters translate a condition for their
 engine; this module does not evaluate conditions.
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Kind(Enum):
-    """Kind of a condition."""
+    """The comparison that a condition makes with the values of its column."""
 
     RANGE = "range"
     """Greater than or equal to the first value, and less than the second value."""
@@ -21,9 +21,9 @@ class Kind(Enum):
     IN = "in"
     """Equal to one of the values. A null among the values matches nothing."""
     NULL = "null"
-    """Null."""
+    """The column is null in this row. Such a condition has no values."""
     PREFIX = "prefix"
-    """Text that begins with the value, compared character by character."""
+    """The column is text that begins with the value. The comparison respects upper and lower case."""
 
 
 VALUES = {Kind.RANGE: (2, 2), Kind.EQUAL: (1, 1), Kind.IN: (1, None), Kind.NULL: (0, 0), Kind.PREFIX: (1, 1)}
@@ -34,8 +34,9 @@ VALUES = {Kind.RANGE: (2, 2), Kind.EQUAL: (1, 1), Kind.IN: (1, None), Kind.NULL:
 class Predicate:
     """A condition on one column.
 
-    `values` are int, float, bool, str, bytes, date, or datetime with the column's unit and time zone. None is allowed
-    only in IN. Raises ValueError for a wrong number of values or a None that is not allowed."""
+    `values` are int, float, bool, str, bytes, date, or datetime with the column's unit and time zone. Only conditions
+    of the kind IN may have None among their values. Raises ValueError for a wrong number of values, or for None in a
+    condition of another kind."""
 
     column: str
     kind: Kind
@@ -44,9 +45,9 @@ class Predicate:
     def __post_init__(self) -> None:
         least, most = VALUES[self.kind]
         if len(self.values) < least or (most is not None and len(self.values) > most):
-            raise ValueError(f"{self.kind.value} has {len(self.values)} values, not {least}")
+            raise ValueError(f"the condition {self.kind.value!r} has {len(self.values)} values instead of {least}")
         if self.kind is not Kind.IN and any(value is None for value in self.values):
-            raise ValueError(f"{self.kind.value} with a null: nothing would meet it")
+            raise ValueError(f"the condition {self.kind.value!r} cannot have None as a value: no row would meet it")
 
     @property
     def present(self) -> tuple[Any, ...]:

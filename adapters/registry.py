@@ -1,7 +1,7 @@
 """Map names to adapter classes, and import these classes on first use.
 
-A new format needs only a new entry in a registry. Third-party packages add formats through Python entry points. Such
-formats follow the same contract and can run the same contract tests.
+The project's own formats are entries of a registry. Third-party packages add formats through Python entry points. The
+classes of third parties follow the same contract, and can be tested by the same contract tests.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from adapters.spelling import parse
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of a registry.
+    """One entry of a registry: where the adapter classes of a format are, and how their libraries are installed.
 
-    `engines` is 'module:NAME' of a tuple of adapter classes with the default engine first. `extra` is the pip extra
-    that installs their libraries."""
+    `engines` is 'module:NAME', where NAME is a tuple of adapter classes with the default class first. `extra` is the
+    pip extra that installs the libraries of these classes."""
 
     engines: str
     extra: str | None = None
 
     def install_command(self, engine: type[Adapter]) -> str:
-        """Return the command that installs the libraries of an engine of this entry."""
+        """Return the shell command that installs the libraries of an adapter class of this entry."""
         extra = engine.extra or self.extra
         if extra is None:
             return f"pip install {' '.join(engine.distributions)}"
@@ -39,7 +39,10 @@ class Entry:
 
 @dataclass(frozen=True)
 class Availability:
-    """Whether an engine can be used on this machine. No library is imported to find this out."""
+    """Which of the distributions and programs that an engine needs are installed on this machine.
+
+    `versions` has the versions of the installed distributions and programs, by name. `missing` are the names of those
+    that are not installed, and `install` is the command that installs them."""
 
     versions: Mapping[str, str]
     missing: tuple[str, ...]
@@ -53,13 +56,15 @@ class Availability:
 
 @cache
 def _version(distribution: str) -> str:
-    """Return the installed version. The result is cached, because a plan asks for every variant. Missing distributions
-    are not cached, because they may be installed later."""
+    """Return the installed version of a distribution.
+
+    The result is cached, because planning a run calls this function for every variant. That a distribution is missing
+    is not cached, because the distribution may be installed later."""
     return importlib.metadata.version(distribution)
 
 
 def is_installed(distribution: str) -> bool:
-    """Return whether a distribution has installed metadata. It is not imported."""
+    """Return whether a distribution is installed, by its metadata. The distribution is not imported."""
     try:
         _version(distribution)
     except importlib.metadata.PackageNotFoundError:
@@ -71,17 +76,21 @@ AdapterT = TypeVar("AdapterT", bound=Adapter)
 
 
 class Registry(Generic[AdapterT]):
-    """All formats, image storages or document stores by name. `noun` is the word for one of them in errors."""
+    """All formats, image storages or document stores by name.
+
+    `noun` is the word for an entry in errors: 'format', 'storage' or 'store', for example."""
 
     def __init__(self, entries: Mapping[str, Entry], entry_point_group: str, noun: str = "format") -> None:
-        """Create a registry of the project's own `entries`. Entry points of the group are added on first use."""
+        """Create a registry of the project's own `entries`. The first use adds the entries of third parties, which are
+        the installed entry points of the group `entry_point_group`."""
         self.noun = noun
         self._own = dict(entries)
         self._group = entry_point_group
 
     @cached_property
     def entries(self) -> Mapping[str, Entry]:
-        """All entries by name, including those of third parties. Raises AdapterError if two entries have one name."""
+        """All entries by name, including entries of third parties. Raises AdapterError if two entries have the same
+        name."""
         rows = dict(self._own)
         for point in importlib.metadata.entry_points(group=self._group):
             if point.name in rows:
@@ -92,11 +101,12 @@ class Registry(Generic[AdapterT]):
         return dict(sorted(rows.items()))
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names, sorted."""
+        """Iterate over the names of all entries, in alphabetical order."""
         return iter(self.entries)
 
     def engines(self, name: str) -> tuple[type[AdapterT], ...]:
-        """Return the engine classes of a format, with the default engine first. Raises UnknownFormat."""
+        """Return the adapter classes of a format, with the default class first. Raises UnknownFormat if no entry has
+        this name."""
         if name not in self.entries:
             near = difflib.get_close_matches(name, self.entries, n=1)
             guess = f" (did you mean {near[0]!r}?)" if near else ""
@@ -109,9 +119,10 @@ class Registry(Generic[AdapterT]):
         return engines
 
     def engine(self, spelled: str) -> tuple[type[AdapterT], dict[str, str]]:
-        """Return the engine class and the settings, as text, of a variant such as 'parquet[codec=zstd]'.
+        """Return the adapter class and the settings of a variant such as 'parquet[codec=zstd]'.
 
-        Raises SpellingError, UnknownFormat, or RefusedSetting if the format does not have this engine.
+        The settings are the values in the variant's name, as text. Raises SpellingError if the name is not well formed,
+        UnknownFormat if there is no such format, or RefusedSetting if the format does not have this engine.
         """
         name, settings = parse(spelled)
         engines = self.engines(name)
@@ -123,9 +134,9 @@ class Registry(Generic[AdapterT]):
         raise RefusedSetting(f"{name}: engine={wanted} is not possible (allowed: {offered})")
 
     def availability(self, engine: type[AdapterT], values: Mapping[str, object] | None = None) -> Availability:
-        """Check which of the distributions and programs that an engine needs are installed.
+        """Return which of the distributions and programs that an engine needs are installed.
 
-        `values` are the settings; without them, the defaults are used."""
+        `values` are the settings. If `values` is None, the engine's default settings are used."""
         if values is None:
             values = {key: setting.default for key, setting in engine.settings.items()}
         codec = engine.codec_distributions.get(str(values.get("codec")))
@@ -152,7 +163,8 @@ class Registry(Generic[AdapterT]):
     def build(self, spelled: str, *, threads: int | None = None) -> AdapterT:
         """Return a new adapter for a variant such as 'parquet[codec=zstd]', without loading its libraries.
 
-        Raises the errors of `engine`, NotInstalled if a library is missing, or RefusedSetting for an invalid value.
+        Raises the same errors as the method `engine`, NotInstalled if a library is missing, or RefusedSetting if a
+        setting or its value is not supported.
         """
         engine, settings = self.engine(spelled)
         adapter = engine(settings, threads=threads)

@@ -1,7 +1,7 @@
-"""Describe programs that serve a stored copy over TCP, so that the harness can start them.
+"""Describe programs that serve a stored copy over TCP, so that Format Bench can start them.
 
-An adapter only describes its services. The harness starts and stops the services, passes their addresses on, and may
-put a proxy between client and service.
+An adapter only describes its services. The package `bench_runner` starts and stops the services, gives their addresses
+to the adapter, and may put a proxy between client and service.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 TOKEN = "FORMAT_BENCH_SERVICE_TOKEN"
-"""Environment variable with the token that clients must send to services. The harness chooses the token."""
+"""Environment variable with the token that clients must send to services. Format Bench chooses the token."""
 
 
 @dataclass(frozen=True)
 class Service:
     """One service program, started with the current Python interpreter as `python -P` plus `command`.
 
-    In `command`, '{advertised}' is replaced by the address 'host:port' under which clients reach the service. The
-    replacement is empty if clients use the address on which the service listens. '{NAME}' is replaced by the address of
-    the service NAME, which must come earlier in the list. The service listens on 127.0.0.1 at a port of its choice, and
-    prints a line of JSON such as {"port": 34567} when it is ready. It exits on SIGTERM.
+    In `command`, '{advertised}' is replaced by the address 'host:port' under which clients reach the service, or by
+    nothing if clients use the address on which the service listens. '{NAME}' is replaced by the address of the service
+    called NAME, which must come earlier in the list of services. The service listens on 127.0.0.1 at a port of its
+    choice, and prints a line of JSON such as {"port": 34567} when it is ready. The service exits on SIGTERM.
     """
 
     name: str
@@ -30,7 +30,9 @@ class Service:
 
 @dataclass(frozen=True)
 class Served:
-    """The running services of a stored copy: the address 'host:port' of each service by name, and the token."""
+    """The running services of a stored copy.
+
+    `addresses` has the address 'host:port' of each service by name. `token` is the token that clients must send."""
 
     addresses: Mapping[str, str]
     token: str

@@ -1,6 +1,7 @@
-"""Parse and write names with parameters: `parquet[engine=pyarrow,codec=zstd,level=3]`, `synthetic[int=5,str=1]`.
+"""Parse and write names with parameters, such as `parquet[codec=zstd,level=3]` or `synthetic[int=5,str=1]`.
 
-Variants and data sets share this grammar. This module does not check which keys and values are allowed.
+Names of variants (a format with its settings) and names of data sets have this form. This module does not check which
+keys and values are allowed.
 """
 
 import re
@@ -13,9 +14,9 @@ _KEY = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 
 def parse(spelled: str) -> tuple[str, dict[str, str]]:
-    """Split `name[key=value,...]` into the name and its parameters, in their order in the text.
+    """Return the name and the parameters of a text such as `name[key=value,...]`, in the order of the text.
 
-    Values stay text and may contain any character except ',', '[' and ']'. Raises SpellingError.
+    Values stay text and may contain any character except ',', '[' and ']'. Raises SpellingError for other texts.
     """
     name, bracket, rest = spelled.strip().partition("[")
     if not _NAME.match(name):

@@ -1,1 +1,1 @@
-"""Storage formats of tables: one module per format, listed in `formats.registry`."""
+"""Storage formats for tables. Each module has the adapters of one format, and `formats.registry` lists the formats."""

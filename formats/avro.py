@@ -1,4 +1,4 @@
-"""Avro: rows of a stated schema in blocks, read and written by fastavro and polars."""
+"""Avro by fastavro and polars. An Avro file has the schema of its rows, and then the rows in blocks."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Schema = str | dict[str, Any] | list[Any]
-"""An Avro schema as Python objects."""
+"""An Avro schema: a type's name, a dict for one type, or a list of alternative types."""
 
 _ROW_NAME = "row"
 
 _HEADER_BYTES = 1 << 20
-"""Bytes to read for a header, which is more than the schema of any table here needs."""
+"""Number of bytes to read in order to get a file's header. The schemas of this project's tables are smaller."""
 
 _TO_AVRO: Mapping[str, Schema] = {
     "null": "null",
@@ -58,7 +58,8 @@ _TO_AVRO: Mapping[str, Schema] = {
     "timestamp[ms]": {"type": "long", "logicalType": "local-timestamp-millis"},
     "timestamp[us]": {"type": "long", "logicalType": "local-timestamp-micros"},
 }
-"""Arrow type -> Avro schema (Avro 1.11 specification, the logical types that fastavro supports)."""
+"""Maps the name of an Arrow type to an Avro schema. It has the logical types of the Avro 1.11 specification that
+fastavro supports."""
 
 _ZONED_LOGICAL_TYPES = {"s": "timestamp-millis", "ms": "timestamp-millis", "us": "timestamp-micros"}
 
@@ -86,7 +87,7 @@ _MATURITY = Maturity(
 
 
 class AvroFastavro(TabularFormat):
-    """fastavro's writer and reader of records."""
+    """Avro by fastavro's writer and reader, which take and return rows as dicts (records)."""
 
     format = "avro"
     engine = "fastavro"
@@ -101,9 +102,9 @@ class AvroFastavro(TabularFormat):
             "codec of all blocks",
             always_spelled=True,
         ),
-        "level": Setting(range(1, 23), None, "level of the codec; without it the codec's own default"),
+        "level": Setting(range(1, 23), None, "level of the codec; by default the codec's own default level"),
     }
-    # fastavro accepts a level for every codec, but uses it only for these two.
+    # fastavro accepts a level for every codec, but uses the level only for these codecs.
     levels: ClassVar = {"deflate": range(1, 10), "zstandard": range(1, 23)}
     codec_names: ClassVar = {"zstd": "zstandard"}
     codec_distributions: ClassVar = {"snappy": "cramjam", "zstandard": "backports.zstd"}
@@ -116,11 +117,11 @@ class AvroFastavro(TabularFormat):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses for types that Avro lacks."""
+        """Known changes to columns whose types Avro lacks."""
         return (shared.CATEGORIES_OF_NULLS, *_LOSSES)
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Refuse columns of types that Avro lacks."""
+        """Return a reason if the table has columns of types that Avro cannot store."""
         try:
             avro_schema(schema)
         except RefusedData as refused:
@@ -129,7 +130,7 @@ class AvroFastavro(TabularFormat):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         codec = "null" if self.values["codec"] == "none" else self.values["codec"]
         level = "" if self.values["level"] is None else f", codec_compression_level={self.values['level']}"
         schema = "avro_schema({held}.schema)"
@@ -147,11 +148,11 @@ class AvroFastavro(TabularFormat):
         self._fastavro = fastavro
 
     def save(self, table: Records, location: Path) -> None:
-        """Write one file of records."""
+        """Write all records as one file."""
         self._write(table.schema, table.rows, location)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[Records], location: Path) -> None:
-        """Write a stream of records as one file; a block is written when it is full."""
+        """Write a stream of records as one file. fastavro writes each block as soon as the block is full."""
         with whole_or_nothing(location):
             self._write(schema, (row for batch in batches for row in batch.rows), location)
 
@@ -163,13 +164,13 @@ class AvroFastavro(TabularFormat):
             self._fastavro.writer(file, described, rows, codec=codec, codec_compression_level=level)
 
     def read(self, location: Path) -> Records:
-        """Read all records, with the Arrow schema derived from the file's schema."""
+        """Return all records with their Arrow schema, which is derived from the file's Avro schema."""
         with location.open("rb") as file:
             reader = self._fastavro.reader(file)
             return Records(arrow_schema(reader.writer_schema), list(reader))  # type: ignore[arg-type]
 
     def open(self, location: Path) -> Handle:
-        """Open the file and keep the schema in its header."""
+        """Return a handle that keeps the file open, and keeps the schema from the file's header."""
         file = location.open("rb")
         try:
             schema: Any = self._fastavro.reader(file).writer_schema
@@ -192,7 +193,9 @@ class AvroFastavro(TabularFormat):
         return Handle(project=project, batches=batches, close=file.close)
 
     def open_rows(self, location: Path) -> Handle:
-        """Open the file and count the records of each block. This reads the blocks without decoding them."""
+        """Return a handle that keeps the file open, and the number of records of each block.
+
+        To count the records, this method reads all blocks without decoding them."""
         file = location.open("rb")
         try:
             blocks = self._fastavro.block_reader(file)
@@ -220,7 +223,7 @@ class AvroFastavro(TabularFormat):
         return Handle(take=take, close=file.close)
 
     def append(self, table: Records, location: Path) -> None:
-        """Append blocks, with the schema of the file."""
+        """Append blocks of records. The records are written with the schema of the file."""
         with location.open("a+b") as file:
             self._fastavro.writer(file, None, table.rows)  # type: ignore[arg-type]
 
@@ -232,7 +235,7 @@ class AvroFastavro(TabularFormat):
 
 
 class AvroPolars(PolarsEngine):
-    """polars' write_avro and read_avro."""
+    """Avro by polars' write_avro and read_avro."""
 
     format = "avro"
     title = "Avro"
@@ -247,7 +250,7 @@ class AvroPolars(PolarsEngine):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses for types that polars lacks, or cannot write to Avro."""
+        """Known changes to columns whose types polars lacks, or cannot write to Avro."""
         return (
             shared.DICTIONARY_OF_NUMBERS_AS_VALUES,
             Loss(
@@ -261,7 +264,7 @@ class AvroPolars(PolarsEngine):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         codec = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
         return Calls(
             ("import polars as pl",),
@@ -271,7 +274,7 @@ class AvroPolars(PolarsEngine):
         )
 
     def save(self, table: pl.DataFrame, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
         for name, dtype in table.schema.items():
             if dtype == self._polars.Null:
@@ -284,7 +287,7 @@ class AvroPolars(PolarsEngine):
         return self._polars.read_avro(location)
 
     def project(self, location: Path, columns: list[str]) -> pl.DataFrame:
-        """Decode all columns and keep these columns, which come back in the order of the file."""
+        """Return only these columns in the given order. polars decodes all columns."""
         return self._polars.read_avro(location, columns=columns).select(self._polars.selectors.by_name(*columns))
 
     def stored(self, location: Path) -> Stored:
@@ -294,9 +297,10 @@ class AvroPolars(PolarsEngine):
 
 
 def _header_codec(header: bytes) -> str:
-    """Return the codec in the first bytes of a file, or 'none'.
+    """Return the codec that a file's header names, or 'none'. `header` are the first bytes of the file.
 
-    It is a name and a value, each preceded by twice its length (Avro 1.11 specification, object container files).
+    The header has the text 'avro.codec' followed by the name of the codec. Before each of these texts is a byte with
+    twice the length of the text (Avro 1.11 specification, object container files).
     """
     _, name, after = header.partition(b"\x14avro.codec")
     if not name:
@@ -306,13 +310,13 @@ def _header_codec(header: bytes) -> str:
 
 
 def _with_fields(schema: Mapping[str, Any], columns: Sequence[str]) -> Schema:
-    """Return the record reduced to these fields, in this order. Raises KeyError for a missing field."""
+    """Return the Avro schema of a record with only these fields, in this order. Raises KeyError for a missing field."""
     by_name = {field["name"]: field for field in schema["fields"]}
     return {**schema, "fields": [by_name[column] for column in columns]}
 
 
 def avro_schema(schema: pa.Schema) -> Schema:
-    """Return the Avro record for rows of this Arrow schema. Raises RefusedData for a type that Avro lacks."""
+    """Return the Avro schema for rows of this Arrow schema. Raises RefusedData for a type that Avro cannot store."""
     return _record(_ROW_NAME, schema)
 
 
@@ -348,7 +352,7 @@ def _avro_type(arrow_type: pa.DataType, path: str) -> Schema:
 
 
 def arrow_schema(schema: Any) -> pa.Schema:
-    """Return the Arrow schema of the records of an Avro file."""
+    """Return the Arrow schema for records of this Avro schema."""
     import pyarrow as pa
 
     return pa.schema([_arrow_field(field) for field in schema["fields"]])

@@ -1,4 +1,4 @@
-"""CSV: text with one row per line, read and written by pandas, pyarrow, polars and DuckDB."""
+"""CSV by pandas, pyarrow, polars and DuckDB. A CSV file is text with one row on each line."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ _BY_PYARROW = (
         ),
     ),
 )
-"""Losses from pandas' writer combined with pyarrow's parser."""
+"""Changes to data if pandas writes CSV, and reads it with pyarrow's parser."""
 
 _TIMES = ("date", "date-early", "time", *shared.TIMESTAMPS)
 
 
 class _Csv(TabularFormat):
-    """The common parts of all engines."""
+    """Base class of the adapters for CSV."""
 
     format = "csv"
     title = "CSV"
@@ -80,7 +80,7 @@ class _Csv(TabularFormat):
 
 
 class CsvPandas(ProjectsByOneCall, _Csv):
-    """pandas.to_csv and read_csv."""
+    """CSV by pandas' to_csv and read_csv."""
 
     engine = "pandas"
     distributions = ("pandas",)
@@ -102,7 +102,7 @@ class CsvPandas(ProjectsByOneCall, _Csv):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses from text without types, and from words that the reader takes for missing."""
+        """Known changes to data because CSV stores no types, and because the reader takes some words for missing."""
         if self.values["parser"] == "pyarrow":
             return _BY_PYARROW
         if self.values["keep_default_na"] == "false":
@@ -126,14 +126,14 @@ class CsvPandas(ProjectsByOneCall, _Csv):
 
     @property
     def known_faults(self) -> Mapping[str, str]:
-        """Seen with pandas 3.1."""
+        """Kinds of columns that pandas 3.1 returns with wrong values, each with a description of the fault."""
         if self.values["parser"] == "pyarrow":
             return {}
         return {"string-return": "to_csv does not quote a carriage return, and read_csv takes it for the end of a row"}
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         codec = pandas_codecs.argument(pandas_codecs.for_save(self.values))
         keep = "" if self.values["keep_default_na"] == "true" else ", keep_default_na=False"
         packed = pandas_codecs.argument(pandas_codecs.for_read(self.values))
@@ -147,11 +147,11 @@ class CsvPandas(ProjectsByOneCall, _Csv):
         )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Refuse columns of vectors."""
+        """Return a reason if the table has vectors, which pandas writes incompletely."""
         return refusals.of_printed_vectors(schema) or super().refusal(schema, rows)
 
     def load_library(self) -> None:
-        """Import pandas, including modules that its first call would load."""
+        """Import pandas, including modules that its first save or read would import."""
         import pandas
 
         import_module("pandas.io.formats.csvs")
@@ -162,22 +162,22 @@ class CsvPandas(ProjectsByOneCall, _Csv):
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one file without the index."""
+        """Write the whole table as one file, without the index of the DataFrame."""
         table.to_csv(location, index=False, compression=pandas_codecs.for_save(self.values))
 
     @property
     def offers(self) -> Offers:
-        """Appending works only without a codec, and reading in batches only with the C parser.
+        """Appending is offered only without a codec, and reading in batches only with the C parser.
 
-        With keep_default_na=False, batches are not offered, because a column of numbers would become text only in
-        batches with missing values.
+        Batches are not offered with keep_default_na=False, because the type of a column could differ between batches:
+        a column of numbers is text in batches with missing values.
         """
         plain = self.values["codec"] == "none"
         batches = self.values["parser"] == "c" and self.values["keep_default_na"] == "true"
         return Offers(project=True, append=plain, batches=batches, save_stream=plain)
 
     def append(self, table: pd.DataFrame, location: Path) -> None:
-        """Append lines without a header."""
+        """Append the rows as lines, without another header."""
         table.to_csv(location, mode="a", header=False, index=False)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pd.DataFrame], location: Path) -> None:
@@ -191,17 +191,17 @@ class CsvPandas(ProjectsByOneCall, _Csv):
                 self._pandas.DataFrame(columns=schema.names).to_csv(file, index=False)
 
     def read(self, location: Path) -> pd.DataFrame:
-        """Read all columns, with types guessed by the call."""
+        """Read all columns. The library guesses their types from the text."""
         return self._parsed(location)
 
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
-        """Parse only these columns, which come back in the order of the file."""
+        """Parse only these columns, and return them in the given order."""
         return in_order(self._parsed(location, columns), columns)
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pd.DataFrame]:
-        """Parse `rows` lines at a time; the types of each batch are guessed separately."""
+        """Yield batches of `rows` lines. pandas guesses the types of each batch separately."""
         with self._parsed(location, columns, rows) as chunks:
-            # A file without rows also gives a chunk.
+            # For a file without rows, pandas yields one empty chunk, which is left out.
             yield from (in_order(chunk, columns) for chunk in chunks if len(chunk))
 
     def _parsed(self, location: Path, columns: list[str] | None = None, rows: int | None = None) -> Any:
@@ -221,7 +221,7 @@ class CsvPandas(ProjectsByOneCall, _Csv):
 
 
 class CsvPyarrow(ProjectsByOneCall, _Csv):
-    """pyarrow.csv's write_csv and read_csv."""
+    """CSV by pyarrow.csv's write_csv and read_csv."""
 
     offers = Offers(project=True, append=True, batches=True, save_stream=True)
 
@@ -231,7 +231,7 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses from text without types, and from the reader's guesses."""
+        """Known changes to data because CSV does not store types, so that the reader guesses them."""
         return (
             text.NULLS_AS_NULL,
             shared.DICTIONARY_AS_VALUES,
@@ -262,7 +262,7 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
         )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Refuse columns of lists, structs, maps or bytes."""
+        """Return a reason if the table has lists, structs, maps or bytes, which pyarrow cannot write to CSV."""
         refused = refusals.of_nested(schema, "pyarrow cannot write nested columns to CSV")
         return refused or refusals.of_bytes(schema, "pyarrow") or super().refusal(schema, rows)
 
@@ -274,7 +274,7 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         asked, bare = "pv.ConvertOptions(include_columns=columns)", "pv.WriteOptions(include_header=False)"
         return Calls(
             ("import pyarrow.csv as pv",),
@@ -285,11 +285,11 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
         )
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         self._csv.write_csv(table, location)
 
     def append(self, table: pa.Table, location: Path) -> None:
-        """Append lines without a header."""
+        """Append the rows as lines, without another header."""
         with location.open("ab") as file:
             self._csv.write_csv(table, file, self._csv.WriteOptions(include_header=False))
 
@@ -300,15 +300,16 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
                 writer.write_batch(batch)
 
     def read(self, location: Path) -> pa.Table:
-        """Read all columns, with types guessed by the call."""
+        """Read all columns. The library guesses their types from the text."""
         return self._parsed(location, self._csv.ConvertOptions())
 
     def project(self, location: Path, columns: list[str]) -> pa.Table:
-        """Convert only these columns."""
+        """Return only these columns. pyarrow splits all lines, but converts only these columns from text."""
         return self._parsed(location, self._csv.ConvertOptions(include_columns=columns))
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
-        """Parse one block of bytes at a time. The types are guessed from the first block."""
+        """Yield the rows as tables. pyarrow parses one block of bytes at a time, and guesses the types from the first
+        block."""
         read_options = self._csv.ReadOptions(use_threads=self.threads is None)
         convert_options = self._csv.ConvertOptions(include_columns=columns)
         with self._csv.open_csv(location, read_options, convert_options=convert_options) as reader:
@@ -320,19 +321,21 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
 
 
 class CsvPolars(_Csv, LazyPolarsEngine):
-    """polars' write_csv and read_csv."""
+    """CSV by polars' write_csv and read_csv."""
 
-    # A quote is doubled and stays doubled.
+    # Names with a quotation mark are lost, because polars writes the mark twice and reads it as two marks.
     lost_names = r'\A\Z|[\0"]'
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Refuse columns of lists, structs or maps."""
+        """Return a reason if the table has lists, structs or maps, which polars cannot write to CSV."""
         refused = refusals.of_nested(schema, "polars cannot write nested columns to CSV")
         return refused or super().refusal(schema, rows)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses from text without types. The reader takes no values for missing and does not parse times."""
+        """Known changes to data because CSV does not store types.
+
+        polars' reader reads no words as missing, and returns dates and times as text."""
         return (
             text.NULLS_AS_TEXT,
             shared.DICTIONARY_AS_VALUES,
@@ -346,35 +349,35 @@ class CsvPolars(_Csv, LazyPolarsEngine):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         return lazy_calls("{held}.write_csv({path})", "pl.read_csv({path})", "pl.scan_csv({path})")
 
     def save(self, table: pl.DataFrame, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         with self.refusing():
             table.write_csv(location)
 
     def read(self, location: Path) -> pl.DataFrame:
-        """Read all columns, with types guessed by the call."""
+        """Read all columns. The library guesses their types from the text."""
         return self._polars.read_csv(location)
 
     def sink(self, frame: pl.LazyFrame, location: Path) -> None:
-        """Write one file."""
+        """Write a lazy frame as one file."""
         frame.sink_csv(location)
 
     def lazy(self, location: Path) -> pl.LazyFrame:
-        """Return the file, with types guessed by the call."""
+        """Return the file as a lazy frame. polars guesses the types of its columns."""
         return self._polars.scan_csv(location)
 
 
 class CsvDuckdb(_Csv, DuckdbCopies):
-    """DuckDB's COPY to CSV and read_csv."""
+    """CSV by DuckDB's COPY statement and read_csv."""
 
     lost_names = r"\A\Z|[\0\r]|\A\s|\s\Z"
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses from text without types, and from the reader's guesses."""
+        """Known changes to data because CSV does not store types, so that the reader guesses them."""
         return (
             text.NULLS_AS_TEXT,
             shared.DICTIONARY_AS_VALUES,
@@ -387,7 +390,7 @@ class CsvDuckdb(_Csv, DuckdbCopies):
             text.INFINITE_FLOATS_AS_TEXT,
             text.timestamps(
                 "timestamps become us, and UTC where they have a zone",
-                "what is below a microsecond is lost",
+                "fractions of a microsecond are lost",
                 times.timestamps_cut_to_us,
                 *("timestamp-s", "timestamp-ms", "timestamp-ns"),
             ),
@@ -400,16 +403,19 @@ class CsvDuckdb(_Csv, DuckdbCopies):
 
     @property
     def known_faults(self) -> Mapping[str, str]:
-        """Seen with DuckDB 2.0."""
+        """Kinds of columns that DuckDB 2.0 returns with wrong values, each with a description of the fault."""
         text_of = "come back as text in DuckDB's own notation, which does not quote text inside"
         return {"struct": f"structs {text_of}", "map": f"maps {text_of}"}
 
     def copy_options(self) -> str:
-        """Write a header, as other writers do."""
+        """Return the options of COPY for CSV with a header, which the other libraries also write."""
         return "FORMAT csv, HEADER"
 
     def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
-        """Return the file, with types guessed by the call, but no columns from folders named name=value."""
+        """Return the file as a DuckDB relation. DuckDB guesses the types of its columns.
+
+        Without the option `hive_partitioning=False`, DuckDB would add columns for folders in the path with names such
+        as 'year=2026'."""
         return connection.read_csv(str(location), hive_partitioning=False)
 
 

@@ -1,4 +1,4 @@
-"""DuckDB's own files: a database of one table, in row groups of 122,880 rows with statistics."""
+"""DuckDB's own files: a database with one table, which DuckDB stores in row groups of 122,880 rows with statistics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ROW_NUMBER = "rowid"
 
 
 class DuckdbTable(DuckdbEngine):
-    """A table in a file that is attached to a database in memory."""
+    """A table in a DuckDB file. To save or read, the file is attached to a database in memory."""
 
     format = "duckdb-table"
     title = "DuckDB table"
@@ -48,12 +48,12 @@ class DuckdbTable(DuckdbEngine):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses for types that DuckDB lacks."""
+        """Known changes to columns whose types DuckDB lacks."""
         return (
             shared.CATEGORIES_OF_NULLS,
             replace(shared.DICTIONARY_AS_VALUES, cause=Cause.CALL),
             Loss(
-                "timestamps with a zone become UTC, in us but for those in ns",
+                "timestamps with a zone become UTC, and us unless they are in ns",
                 "the same points in time",
                 Cause.FORMAT,
                 Relation(times.zoned_in_us_or_ns_of_utc),
@@ -62,7 +62,8 @@ class DuckdbTable(DuckdbEngine):
         )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Refuse durations, names that SQL does not distinguish, and names that hide the numbers of rows."""
+        """Return a reason if the table has durations or float16, column names that SQL does not distinguish, or a
+        column named like DuckDB's row numbers."""
         import pyarrow.types as of
 
         for field in schema:
@@ -74,14 +75,14 @@ class DuckdbTable(DuckdbEngine):
         return reason or super().refusal(schema, rows)
 
     def load_library(self) -> None:
-        """Import duckdb, and pyarrow, which passes the requested row numbers to it."""
+        """Import duckdb, and pyarrow, in whose tables row numbers are passed to DuckDB."""
         super().load_library()
         import pyarrow
 
         self._arrow = pyarrow
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         self._change(location, f"CREATE TABLE {_TABLE} AS FROM given", table)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
@@ -91,7 +92,7 @@ class DuckdbTable(DuckdbEngine):
             self._change(location, f"CREATE TABLE {_TABLE} AS FROM given", reader)
 
     def append(self, table: pa.Table, location: Path) -> None:
-        """Insert the rows: the last row group is filled, then new ones are added."""
+        """Insert the rows. DuckDB first fills the last row group, and then adds new row groups."""
         self._change(location, f"INSERT INTO {_TABLE} BY NAME FROM given", table)
 
     def _change(self, location: Path, statement: str, given: pa.Table | pa.RecordBatchReader) -> None:
@@ -100,7 +101,7 @@ class DuckdbTable(DuckdbEngine):
             with self.refusing():
                 connection.register("given", given)
                 connection.execute(statement)
-            # DuckDB writes changes to a log next to the file first. The checkpoint moves them into the file.
+            # DuckDB first writes changes to a log next to the file. The checkpoint moves the changes into the file.
             connection.execute("CHECKPOINT kept")
             connection.execute("DETACH kept")
 
@@ -109,14 +110,15 @@ class DuckdbTable(DuckdbEngine):
         connection.execute(f"ATTACH '{place}' AS kept {options}")
 
     def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
-        """Return the table, attached read-only."""
+        """Return the table as a DuckDB relation. The file is attached read-only."""
         self._attach(connection, location, "(READ_ONLY)")
         return connection.table(_TABLE)
 
     def open_rows(self, location: Path) -> Handle:
-        """Keep a connection. A take joins the requested numbers, whose range excludes other row groups.
+        """Return a handle with an open connection, which reads rows by their numbers.
 
-        No rows are ever removed, so numbers follow the order of insertion.
+        The handle joins a table of the requested numbers with the stored table. DuckDB skips row groups that are
+        outside the range of these numbers. Rows are never removed, so row numbers follow the order of insertion.
         """
         with ExitStack() as opened:
             connection = opened.enter_context(self.connection())
@@ -134,7 +136,7 @@ class DuckdbTable(DuckdbEngine):
         return Handle(take=take, close=close)
 
     def stored(self, location: Path) -> Stored:
-        """Return the compression of all columns' segments, by DuckDB's names, and the number of row groups."""
+        """Return the compression methods of all columns, by DuckDB's names, and the number of row groups."""
         with self.connection() as connection:
             self._attach(connection, location, "(READ_ONLY)")
             connection.execute("USE kept")

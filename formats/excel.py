@@ -1,4 +1,4 @@
-"""Excel: a workbook of one sheet (zipped XML), read and written by the libraries that pandas supports."""
+"""Excel workbooks of one sheet, by libraries that pandas supports, and by polars. A workbook is XML in a zip file."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _SHEET_ROWS = 1_048_576
-"""Most rows of a sheet, by Excel's specification of limits. The first row holds the names."""
+"""Maximum number of rows of a sheet, as Excel's documentation states it. The first row has the names of the columns."""
 
 _CELL_CHARACTERS = 32_767
-"""Most characters of a cell, by the same specification. pandas cuts longer text with a warning."""
+"""Maximum number of characters of a sheet's cell, as Excel's documentation states it. pandas cuts longer text with a
+warning."""
 
 _FORMULAS_AS_NULL = Loss(
     "text that begins with '=' is stored as a formula without a value and becomes missing",
@@ -130,7 +131,7 @@ _CELL_LOSSES = (
     _DURATIONS_AS_DAYS,
     _AS_TEXT,
 )
-"""Values that a cell cannot hold, and guesses of pandas' reader."""
+"""Changes to data because a sheet's cells cannot store all values exactly, or because pandas' reader guesses types."""
 
 _LOSSES_BY_POLARS = (
     text.EMPTY_TEXT_AS_NULL,
@@ -153,7 +154,9 @@ _LOSSES_BY_POLARS = (
     _DURATIONS_AS_DAYS,
     _AS_TEXT,
 )
-"""Values that a cell cannot hold, and guesses of polars' reader, which keeps nulls and dates."""
+"""Changes to data because a sheet's cells cannot store all values exactly, or because polars' reader guesses types.
+
+Unlike pandas' reader, polars' reader returns dates as dates, and keeps nulls in columns of any type."""
 
 _FORMULA = "text that begins with '=' comes back as the number 0"
 _EARLY = "days before 1900 come back one day off, or as datetime.time"
@@ -169,11 +172,13 @@ _MODULES: Mapping[str | int | None, tuple[str, ...]] = {
     "calamine": ("python_calamine", "pandas.io.excel._calamine"),
     "polars": ("polars", "fastexcel"),
 }
-"""Library -> modules that pandas loads for it on its first call."""
+"""Maps a library to the modules that the first call with this library would import."""
 
 
 class ExcelPandas(ProjectsByOneCall):
-    """DataFrame.to_excel; pandas.read_excel, or polars' read_excel, which uses calamine through fastexcel."""
+    """Excel by pandas' to_excel, and for reading by pandas' read_excel or by polars' read_excel.
+
+    polars' read_excel uses the library calamine through the package fastexcel."""
 
     format = "excel"
     engine = None
@@ -194,7 +199,9 @@ class ExcelPandas(ProjectsByOneCall):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Values that a cell cannot hold (numbers are float64, times have milliseconds), and the reader's guesses."""
+        """Known changes to data because of what a sheet's cells can store, and because the reader guesses types.
+
+        In a cell, numbers are float64, and times are exact to a millisecond."""
         formulas = (_FORMULAS_AS_NULL,) if self.values["save"] == "openpyxl" else ()
         if self.values["read"] == "polars":
             return (
@@ -216,7 +223,8 @@ class ExcelPandas(ProjectsByOneCall):
 
     @property
     def known_faults(self) -> Mapping[str, str]:
-        """Faults of pandas 3.1 and polars 2.1."""
+        """Kinds of columns that pandas 3.1 or polars 2.1 returns with wrong values, each with a description of the
+        fault."""
         if self.values["read"] == "polars":
             return {"date-early": _EARLY} if self.values["save"] == "openpyxl" else {"string-formula": _FORMULA}
         faults = {
@@ -233,7 +241,8 @@ class ExcelPandas(ProjectsByOneCall):
         return faults
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Refuse vectors, times with a zone, and names that polars takes for a pattern."""
+        """Return a reason if the table has vectors, timestamps with a time zone, or column names that polars takes for
+        a pattern."""
         import pyarrow.types as of
 
         for field in schema:
@@ -245,12 +254,14 @@ class ExcelPandas(ProjectsByOneCall):
 
     @property
     def native_read(self) -> Native:
-        """The kind of DataFrame that the reading call returns: of polars or of pandas."""
+        """The kind of object that `read` returns: a DataFrame of polars with read=polars, else one of pandas."""
         return Native.POLARS if self.values["read"] == "polars" else Native.PANDAS
 
     @property
     def calls(self) -> Calls | None:
-        """The calls as a user writes them; None for polars, whose result needs more than one line to convert."""
+        """The code that a user writes to save and read the data without this adapter.
+
+        None if polars reads, because converting its result to a pandas DataFrame takes more than one line."""
         if self.values["read"] == "polars":
             return None
         return Calls(
@@ -261,7 +272,8 @@ class ExcelPandas(ProjectsByOneCall):
         )
 
     def load_library(self) -> None:
-        """Import pandas, the two libraries of this variant, and modules that their first call would load."""
+        """Import pandas, the libraries that save and read with these settings, and modules that their first calls would
+        import."""
         import pandas
 
         for module in ("pandas.io.formats.excel", *_MODULES[self.values["save"]], *_MODULES[self.values["read"]]):
@@ -288,9 +300,9 @@ class ExcelPandas(ProjectsByOneCall):
         return self._pandas.read_excel(location, engine=self.values["read"])  # type: ignore[arg-type]
 
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame | pl.DataFrame:
-        """Return only these columns; every cell of the sheet is parsed all the same."""
+        """Return only these columns. The libraries nevertheless parse all cells of the sheet."""
         if self.values["read"] == "polars":
-            # Otherwise rows without a value in these columns would be dropped.
+            # By default, polars would drop rows that have no value in these columns.
             return self._polars.read_excel(location, columns=columns, drop_empty_rows=False).select(
                 self._polars.selectors.by_name(*columns)
             )
@@ -298,7 +310,8 @@ class ExcelPandas(ProjectsByOneCall):
         return in_order(self._pandas.read_excel(location, usecols=columns, engine=engine), columns)
 
     def stored(self, location: Path) -> Stored:
-        """Return the library that wrote the workbook, from its properties. The zip's method is part of the format."""
+        """Return no codec, because all workbooks are compressed in the same way, and the application that wrote the
+        workbook, as its properties state it."""
         import zipfile
 
         with zipfile.ZipFile(location) as archive:

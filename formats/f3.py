@@ -1,6 +1,6 @@
-"""F3 by this project's package: one file that contains the code that reads it.
+"""F3, a research format whose files contain the code that decodes them, by this project's own implementation.
 
-`libraries.f3` implements the format; this module adapts it to the harness.
+The package `libraries.f3` implements the format. This module is its adapter.
 """
 
 from __future__ import annotations
@@ -22,26 +22,33 @@ if TYPE_CHECKING:
 
 
 class F3(TabularFormat):
-    """f3.write and f3.open(..).read, always on one thread."""
+    """F3 by `libraries.f3`, with its calls `write` and `open(..).read`, which always use one thread."""
 
     format = "f3"
-    # F3 has only one call, so variants differ only by their settings.
+    # There is only one library for F3, so the names of variants have no engine.
     engine = None
     title = "F3"
-    # The project itself comes first: its version is the version of the format's code.
+    # This project's own distribution comes first, because its version is reported as the version of F3's code.
     distributions = ("format-bench", "flatbuffers", "wasmtime", "xxhash", "zstandard")
     native = Native.ARROW
     suffix = ".f3"
     settings: ClassVar = {
         "codec": Setting(
-            ("none", "lz4", "zstd"), "none", "codec over each EncUnit, in addition to its encoding", always_spelled=True
+            ("none", "lz4", "zstd"),
+            "none",
+            "codec of each encoding unit (EncUnit), applied after its encoding",
+            always_spelled=True,
         ),
         "decoder": Setting(
-            ("native", "wasm"), "native", "native: the library equivalent to the file's code; wasm: that code"
+            ("native", "wasm"),
+            "native",
+            "wasm: files are decoded by the code that they contain; native: by a library that does the same",
         ),
-        "rows_per_unit": Setting(range(1, 2**21), None, "rows of an EncUnit; without it 65,536"),
-        "row_group_rows": Setting(range(1, 2**31), None, "rows of a row group; without it one has them all"),
-        "unit_bytes": Setting(range(1_024, 2**31), None, "bytes from which on an IOUnit is full; without it 8 MiB"),
+        "rows_per_unit": Setting(range(1, 2**21), None, "rows of an encoding unit (EncUnit); by default 65,536"),
+        "row_group_rows": Setting(range(1, 2**31), None, "rows of a row group; by default one group has all rows"),
+        "unit_bytes": Setting(
+            range(1_024, 2**31), None, "number of bytes that fills a unit of reading (IOUnit); by default 8 MiB"
+        ),
     }
     plain: ClassVar = {"codec": "none"}
     library_default: ClassVar = {"codec": "none"}
@@ -66,7 +73,7 @@ class F3(TabularFormat):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         codec = "" if self.values["codec"] == "none" else f', codec="{self.values["codec"]}"'
         prefer = "" if self.values["decoder"] == "native" else ', prefer="wasm"'
         units = "".join(f", {name}={value}" for name, value in self._units().items())
@@ -83,10 +90,10 @@ class F3(TabularFormat):
         return {name: self.values[name] for name in names if self.values[name] is not None}
 
     def load_library(self) -> None:
-        """Import the package, its encodings, and for decoder=wasm the runtime.
+        """Import `libraries.f3` and its encodings. With decoder=wasm, also import the WebAssembly runtime.
 
-        Raises RefusedData if the native library is requested but not built, because otherwise another decoder would be
-        measured under its name.
+        Raises RefusedData with decoder=native if the native library is not built. Otherwise `libraries.f3` would use
+        another decoder, and reports would show the times of this decoder for decoder=native.
         """
         from libraries import f3
         from libraries.f3.decoders import native
@@ -100,7 +107,7 @@ class F3(TabularFormat):
         unit_codec.modules()
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
         try:
             self._f3.write(table, location, codec=codec, **self._units())
@@ -108,7 +115,8 @@ class F3(TabularFormat):
             raise RefusedData(str(error)) from error
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
-        """Write one file, a unit at a time. The file gets its name when it is complete."""
+        """Write a stream of batches as one file, one encoding unit at a time. The file gets its name when it is
+        complete."""
         codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
         try:
             with self._f3.Writer(location, schema, codec=codec, **self._units()) as writer:
@@ -124,7 +132,7 @@ class F3(TabularFormat):
             return file.read()
 
     def open(self, location: Path) -> Handle:
-        """Open the file."""
+        """Return a handle that keeps the file open."""
         prefer: Any = self.values["decoder"]
         file = self._f3.open(location, prefer=prefer)
 
@@ -137,10 +145,10 @@ class F3(TabularFormat):
         return Handle(project=file.read, take=take, batches=batches, close=file.close)
 
     def stored(self, location: Path) -> Stored:
-        """Return codec and outermost encodings of all EncUnits.
+        """Return the codec and the outermost encodings of all encoding units (EncUnits) of the file.
 
-        Raises RefusedData if the codec makes no EncUnit smaller, because F3 then stores them uncompressed. Raises
-        AdapterError if there are fewer row groups than requested.
+        Raises RefusedData if the codec makes no encoding unit smaller, because F3 then stores all units uncompressed.
+        Raises AdapterError if the file has fewer row groups than requested.
         """
         with self._f3.open(location) as file:
             described = file.describe()

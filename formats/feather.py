@@ -1,6 +1,6 @@
-"""Feather v2: Arrow's own layout in a file (Arrow IPC), read or mapped into memory.
+"""Feather v2, which is Arrow's own memory layout in a file (Arrow IPC), by pyarrow, pandas and polars.
 
-Engines: pyarrow, pandas and polars.
+Files can be read, or mapped into memory.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _CODEC = Setting(("none", "lz4", "zstd"), "lz4", "codec of all buffers", always_spelled=True)
-_LEVEL = Setting(range(1, 23), None, "level of the codec; without it the codec's own default")
+_LEVEL = Setting(range(1, 23), None, "level of the codec; by default the codec's own default level")
 
 DEFAULT_BATCH_ROWS = 65_536
 """Default number of rows of a record batch, as in write_feather."""
 
 
 class _Feather(TabularFormat):
-    """The common parts of all engines. Arrow IPC files are alike, whatever library wrote them."""
+    """Base class of the adapters for Feather. The libraries write files with the same structure."""
 
     format = "feather"
     title = "Feather"
@@ -58,11 +58,13 @@ class _Feather(TabularFormat):
 
     @property
     def codec(self) -> Any:
-        """The codec as the calls name it, typed as one of the literals in their type hints."""
+        """The libraries' name of the codec. The type is Any because the libraries' type hints require literals."""
         return "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
 
     def stored(self, location: Path) -> Stored:
-        """Return the codec of the first record batch, which all batches share. pyarrow has no call that returns it."""
+        """Return the codec of the first record batch. All batches of a file have the same codec.
+
+        The codec is read from the file's metadata, because pyarrow has no call that returns it."""
         import pyarrow as pa
 
         with pa.OSFile(str(location)) as file:
@@ -71,8 +73,8 @@ class _Feather(TabularFormat):
 
 
 def _places(file: pa.NativeFile) -> list[int]:
-    """Return the offsets of the record batches."""
-    # A file ends with its footer, the footer's length, and 6 bytes of magic.
+    """Return the offsets of the record batches in the file."""
+    # A file ends with its footer, then the footer's length, then the 6 bytes "ARROW1".
     file.seek(file.size() - 10)
     (footer_bytes,) = struct.unpack("<I", file.read(4))
     file.seek(file.size() - 10 - footer_bytes)
@@ -80,7 +82,8 @@ def _places(file: pa.NativeFile) -> list[int]:
 
 
 def _rows_of_batches(file: pa.NativeFile) -> list[int]:
-    """Return the number of rows of each record batch from its metadata. pyarrow's call would read the batches."""
+    """Return the number of rows of each record batch. It is read from the batch's metadata, because pyarrow's call
+    would read the whole batch."""
     rows = []
     for place in _places(file):
         file.seek(place)
@@ -90,7 +93,7 @@ def _rows_of_batches(file: pa.NativeFile) -> list[int]:
 
 
 class FeatherPyarrow(ProjectsByOneCall, _Feather):
-    """pyarrow.feather's write_feather and read_table."""
+    """Feather by pyarrow.feather's write_feather and read_table."""
 
     engine = "pyarrow"
     distributions = ("pyarrow",)
@@ -98,8 +101,10 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
     settings: ClassVar = {
         "codec": _CODEC,
         "level": _LEVEL,
-        "mapped": Setting(("false", "true"), "false", "whether the result stays in a mapping of the file"),
-        "batch_rows": Setting(range(1, 2**31), None, "rows of a record batch; without it 65,536"),
+        "mapped": Setting(
+            ("false", "true"), "false", "whether the table that is read stays in a memory mapping of the file"
+        ),
+        "batch_rows": Setting(range(1, 2**31), None, "maximum number of rows of a record batch; by default 65,536"),
     }
     offers = Offers(
         project=True,
@@ -112,7 +117,7 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
         mapped = ", memory_map=True" if self.values["mapped"] == "true" else ""
         rows = "" if self.values["batch_rows"] is None else f", chunksize={self.values['batch_rows']}"
@@ -129,14 +134,14 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         )
 
     def load_library(self) -> None:
-        """Import pyarrow.feather, and the modules that filter such files."""
+        """Import pyarrow.feather, and pyarrow.dataset, which filters the rows of such files."""
         import pyarrow.dataset
         import pyarrow.feather
 
         self._arrow, self._dataset, self._feather = pyarrow, pyarrow.dataset, pyarrow.feather
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         self._feather.write_feather(
             table,
             location,
@@ -146,7 +151,7 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         )
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
-        """Write one file, a record batch at a time."""
+        """Write a stream of batches as one file, one record batch at a time."""
         codec = None
         if self.values["codec"] != "none":
             codec = self._arrow.Codec(self.values["codec"], compression_level=self.values["level"])
@@ -154,11 +159,12 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         rows = int(self.values["batch_rows"] or DEFAULT_BATCH_ROWS)
         with whole_or_nothing(location), self._arrow.ipc.new_file(str(location), schema, options=options) as writer:
             for table in gathered(schema, batches, rows):
-                # Without combining, rows that arrived in several batches would be written as several batches.
+                # The chunks are combined, because the writer would write a record batch for each chunk.
                 writer.write_table(table.combine_chunks())
 
     def stored(self, location: Path) -> Stored:
-        """Return the codec of the first record batch. Raises AdapterError if batches have more rows than requested."""
+        """Return the codec of the first record batch. Raises AdapterError if a batch has more rows than the setting
+        `batch_rows` allows."""
         asked = self.values["batch_rows"]
         with self._arrow.OSFile(str(location)) as file:
             rows = max(_rows_of_batches(file), default=0)
@@ -167,24 +173,24 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         return super().stored(location)
 
     def read(self, location: Path) -> pa.Table:
-        """Read all columns of the file, or map them."""
+        """Return all columns of the file. With mapped=true and without a codec, they stay in a mapping of the file."""
         return self._read(location)
 
     def project(self, location: Path, columns: list[str]) -> pa.Table:
-        """Read only the buffers of these columns, or map them."""
+        """Return only these columns. With mapped=true and without a codec, they stay in a mapping of the file."""
         if self.values["mapped"] == "true" and self.values["codec"] == "none":
-            # If pyarrow gets a list of columns, it copies their data out of the mapping.
+            # The columns are selected afterwards, because pyarrow copies data from the mapping if it gets column names.
             return self._read(location).select(columns)
-        # pyarrow keeps the order of the file if the names are in alphabetical order.
+        # The columns are selected again, because pyarrow ignores the requested order if it is the alphabetical order.
         return self._read(location, columns).select(columns)
 
     def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> pa.Table:
-        """Read the buffers of the needed columns and filter them."""
+        """Read the given columns and the column of the condition, and filter the rows."""
         table = self._dataset.dataset(str(location), format="ipc")
         return table.to_table(columns=columns, filter=arrow_expression(predicate), use_threads=self.threads is None)
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
-        """Read or map the buffers of these columns, one record batch after the other."""
+        """Read or map the given columns of one record batch after the other."""
         with self._opened(location) as source:
             names = self._arrow.ipc.open_file(source).schema.names
             if missing := set(columns).difference(names):
@@ -197,7 +203,7 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
             yield from tables(read, columns, rows)
 
     def _opened(self, location: Path) -> pa.NativeFile:
-        """Open or map the file. pyarrow's readers seek by themselves."""
+        """Open or map the file for pyarrow's readers, which change its position as needed."""
         mapped = self.values["mapped"] == "true"
         return self._arrow.memory_map(str(location)) if mapped else self._arrow.OSFile(str(location))
 
@@ -225,7 +231,7 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
 
 
 class FeatherPandas(ProjectsByOneCall, _Feather):
-    """DataFrame.to_feather and read_feather, which use pyarrow."""
+    """Feather by pandas' DataFrame.to_feather and read_feather, which use pyarrow."""
 
     engine = "pandas"
     distributions = ("pandas",)
@@ -233,7 +239,7 @@ class FeatherPandas(ProjectsByOneCall, _Feather):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses from the conversion of an Arrow table to a DataFrame."""
+        """Known changes that the conversion of an Arrow table to a DataFrame makes to data."""
         return (
             shared.objects_of_nulls("date-null"),
             shared.categories_of_nulls_with("null"),
@@ -252,7 +258,7 @@ class FeatherPandas(ProjectsByOneCall, _Feather):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
         return Calls(
             ("import pandas as pd",),
@@ -262,7 +268,7 @@ class FeatherPandas(ProjectsByOneCall, _Feather):
         )
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one file. The default index is not stored."""
+        """Write the whole table as one file. pandas does not store a default index."""
         level: Any = self.values["level"]
         table.to_feather(location, compression=self.codec, compression_level=level)
 
@@ -271,12 +277,12 @@ class FeatherPandas(ProjectsByOneCall, _Feather):
         return self._pandas.read_feather(location, use_threads=self.threads is None)
 
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
-        """Read only the buffers of these columns."""
+        """Read only the data of these columns."""
         return in_order(self._pandas.read_feather(location, columns, use_threads=self.threads is None), columns)
 
 
 class FeatherPolars(_Feather, LazyPolarsEngine):
-    """polars' write_ipc and read_ipc."""
+    """Feather by polars' write_ipc and read_ipc."""
 
     settings: ClassVar = {"codec": Setting(_CODEC.allowed, "none", "codec of all buffers", always_spelled=True)}
     levels: ClassVar = {}
@@ -285,19 +291,19 @@ class FeatherPolars(_Feather, LazyPolarsEngine):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses for types that polars lacks."""
+        """Known changes to columns whose types polars lacks."""
         return (shared.CATEGORIES_OF_NULLS, *POLARS_LOSSES)
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         codec = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
         return lazy_calls(
             f'{{held}}.write_ipc({{path}}, compression="{codec}")', "pl.read_ipc({path})", "pl.scan_ipc({path})"
         )
 
     def save(self, table: pl.DataFrame, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
         with self.refusing():
             table.write_ipc(location, compression=codec)
@@ -307,17 +313,17 @@ class FeatherPolars(_Feather, LazyPolarsEngine):
         return self._polars.read_ipc(location)
 
     def sink(self, frame: pl.LazyFrame, location: Path) -> None:
-        """Write one file."""
+        """Write a lazy frame as one file."""
         codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
         frame.sink_ipc(location, compression=codec)
 
     def lazy(self, location: Path) -> pl.LazyFrame:
-        """Return the file."""
+        """Return the file as a lazy frame."""
         return self._polars.scan_ipc(location)
 
     @property
     def reads_unseen(self) -> bool:
-        """polars maps such files."""
+        """True, because polars maps such files into memory."""
         return True
 
 

@@ -1,4 +1,7 @@
-"""HDF5 through pandas' HDFStore, in its two layouts: `fixed` (whole arrays) and `table` (rows, appendable)."""
+"""HDF5 by pandas' HDFStore, in its layouts `fixed` and `table`.
+
+The layout `fixed` stores arrays of whole columns. The layout `table` stores rows, to which rows can be appended.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ _DOES_NOT_FIT = {
     "because its data contents are not": _OTHER_TYPES,
     "invalid combination of [values_axes]": _OTHER_TYPES,
 }
-"""Part of pandas' message -> why the rows are refused."""
+"""Maps a part of an error message of pandas to the reason why rows cannot be appended."""
 
 _OBJECTS_OF_NULLS_AS_TEXT = Loss(
     "columns of objects without any value become text",
@@ -63,12 +66,12 @@ _TEXT_OF_NULLS = Loss(
 def _settings(codecs: tuple[str, ...]) -> dict[str, Setting]:
     return {
         "codec": Setting(("none", *codecs), "none", "codec of all arrays"),
-        "level": Setting(_LEVELS, None, "level of the codec; a codec needs one"),
+        "level": Setting(_LEVELS, None, "level of the codec; required with a codec"),
     }
 
 
 class _HdfPandas(TabularFormat):
-    """DataFrame.to_hdf and read_hdf."""
+    """Base class of the adapters for HDF5 by pandas' to_hdf and read_hdf."""
 
     engine = "pandas"
     distributions = ("tables", "pandas")
@@ -89,7 +92,7 @@ class _HdfPandas(TabularFormat):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         codec = "" if self.values["codec"] == "none" else f', complib="{self.values["codec"]}"'
         level = "" if self.values["level"] is None else f", complevel={self.values['level']}"
         how = f'key="{_KEY}", mode="w", format="{self.layout}", index=False{codec}{level}'
@@ -108,7 +111,7 @@ class _HdfPandas(TabularFormat):
         )
 
     def load_library(self) -> None:
-        """Import pandas with PyTables; threads=1 limits Blosc to one thread."""
+        """Import pandas and PyTables. With threads=1, the codec library Blosc uses one thread only."""
         import pandas
         import pandas.io.pytables
         import tables
@@ -119,7 +122,7 @@ class _HdfPandas(TabularFormat):
             tables.set_blosc_max_threads(1)
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one file with one key, without an index of the rows."""
+        """Write one file with the table under one key. The file gets no search index for columns."""
         codec = None if self.values["codec"] == "none" else self.values["codec"]
         table.to_hdf(
             location,
@@ -132,11 +135,11 @@ class _HdfPandas(TabularFormat):
         )
 
     def read(self, location: Path) -> pd.DataFrame:
-        """Read the key."""
+        """Read all columns of the table."""
         return self._pandas.read_hdf(location, key=_KEY)  # type: ignore[return-value]
 
     def stored(self, location: Path) -> Stored:
-        """Return the filters of all arrays in the file."""
+        """Return the codecs of all arrays in the file. Several codecs are joined by '+'."""
         with self._tables.open_file(location) as file:
             leaves = list(file.walk_nodes("/", "Leaf"))
             codecs = sorted({leaf.filters.complib or "none" for leaf in leaves})
@@ -144,11 +147,13 @@ class _HdfPandas(TabularFormat):
 
 
 class HdfFixed(_HdfPandas):
-    """Each block of columns as one array; text as pickled objects. read_hdf cannot read single columns."""
+    """HDF5 in pandas' layout `fixed`, in which columns of the same type are one array, and text is pickled objects.
+
+    read_hdf cannot read single columns from this layout."""
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses from the conversion of an Arrow table to a DataFrame."""
+        """Known changes that the conversion of an Arrow table to a DataFrame makes to data."""
         return (
             _OBJECTS_OF_NULLS_AS_TEXT,
             shared.objects_of_nulls("date-null", strings=("object",)),
@@ -159,7 +164,7 @@ class HdfFixed(_HdfPandas):
         )
 
     format = "hdf5-fixed"
-    # HDF5 supports blosc2 only for plain arrays, which text is not.
+    # The codecs blosc2 are not allowed, because HDF5 supports them only for plain arrays, and text is stored otherwise.
     settings: ClassVar = _settings(("zlib", "bzip2", *_BLOSC))
     levels: ClassVar = dict.fromkeys(("zlib", "bzip2", *_BLOSC), _LEVELS)
     title = "HDF5 fixed"
@@ -173,11 +178,11 @@ class HdfFixed(_HdfPandas):
 
 
 class HdfTable(ProjectsByOneCall, _HdfPandas):
-    """Rows of one compound type; text as fixed-width bytes."""
+    """HDF5 in pandas' layout `table`, a table of rows, in which text is bytes of a fixed width."""
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses from the conversion of an Arrow table to a DataFrame."""
+        """Known changes that the conversion of an Arrow table to a DataFrame makes to data."""
         return (
             _TEXT_OF_NULLS,
             shared.objects_of_nulls("date-null", strings=("object",)),
@@ -197,51 +202,57 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
         "HDF5 is a standard, but this layout in it is pandas' own, with names of columns as pickled objects: "
         "only pandas reads it",
     )
-    # Uses pickle: PyTables unpickles the attributes in which pandas keeps the names of columns. Programs in other
-    # languages find blocks of values, but not which columns they are.
+    # The capability NO_PICKLE is missing, because PyTables unpickles the attributes in which pandas stores the names of
+    # columns. OTHER_LANGUAGES is missing, because other languages can read the values, but not the columns' names.
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE})
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Refuse columns of lists, structs or maps."""
+        """Return a reason if the table has lists, structs or maps, which pandas cannot store in an HDF5 table."""
         refused = refusals.of_nested(schema, "pandas cannot store nested columns in a table of HDF5")
         return refused or super().refusal(schema, rows)
 
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
-        """Read whole rows and keep these columns. Raises KeyError for missing columns, which read_hdf ignores."""
+        """Return only these columns. read_hdf reads whole rows, and ignores missing columns.
+
+        Raises KeyError for missing columns."""
         frame: Any = self._pandas.read_hdf(location, key=_KEY, columns=columns)
         return in_order(frame, columns)
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pd.DataFrame]:
-        """Read `rows` whole rows at a time."""
+        """Yield batches of `rows` rows. pandas reads whole rows."""
         with self._pandas.HDFStore(str(location), mode="r") as store:
             yield from (in_order(each, columns) for each in store.select(_KEY, columns=columns, chunksize=rows))
 
     def open_rows(self, location: Path) -> Handle:
-        """Open the file."""
+        """Return a handle that keeps the file open."""
         store = self._pandas.HDFStore(str(location), mode="r")
         rows = store.get_storer(_KEY).nrows
 
         def take(numbers: np.ndarray, columns: Sequence[str]) -> pd.DataFrame:
-            # Rows are read whole; the store returns the requested columns in its own order.
+            # The store reads whole rows, and returns the requested columns in the order of the table.
             if len(numbers):
                 frame: Any = store.select(_KEY, where=checked(numbers, rows), columns=list(columns))
             else:
-                # An empty list of numbers would select all rows, and reading no rows would give text as objects.
+                # For an empty list of numbers, one row is read and dropped, because the store would return all rows. If
+                # it read no rows, it would return text columns with another dtype.
                 frame = store.select(_KEY, start=0, stop=1, columns=list(columns)).iloc[:0]
             return in_order(frame, list(columns))
 
         return Handle(take=take, close=store.close)
 
     def append(self, table: pd.DataFrame, location: Path) -> None:
-        """Append rows. Raises RefusedData if a text is longer than the first rows' width for texts, or types differ."""
+        """Append rows.
+
+        Raises RefusedData if a text is longer than the texts that `save` stored in its column, or if the types of
+        columns differ."""
         with _refusing_what_does_not_fit():
             table.to_hdf(location, key=_KEY, mode="a", format="table", append=True, index=False)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pd.DataFrame], location: Path) -> None:
-        """Append the rows of each batch. Without batches, no file is written.
+        """Write a stream of batches as one file. If there are no batches, the file has no table.
 
-        The first batch determines the types and the width of texts. Raises RefusedData for batches of other types or
-        with longer texts.
+        The first batch determines the types and the maximum length of texts. Raises RefusedData if a later batch has
+        other types or longer texts.
         """
         codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
         level: Any = self.values["level"]
@@ -256,7 +267,7 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
 
 @contextmanager
 def _refusing_what_does_not_fit() -> Iterator[None]:
-    """Turn pandas' errors about rows that do not fit the existing ones into RefusedData."""
+    """Return a context manager that raises RefusedData for pandas' errors about rows that cannot be appended."""
     try:
         yield
     except ValueError as error:

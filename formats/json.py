@@ -1,4 +1,4 @@
-"""JSON Lines: text with one JSON object per row, which repeats the names. Engines: pandas, polars and DuckDB."""
+"""JSON Lines by pandas, polars and DuckDB. A file is text with one JSON object for each row on a separate line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _RELATIVE = 2e-15
-"""Relative error of the reader's own parsing of floats."""
+"""Maximum relative error of pandas' JSON parser when it reads floats."""
 
 
 def _guesses_of_pandas(tolerance: float) -> tuple[Loss, ...]:
@@ -48,7 +48,7 @@ _GUESSES_OF_PYARROW = (
 
 
 class _Json(TabularFormat):
-    """The common parts of all engines."""
+    """Base class of the adapters for JSON Lines."""
 
     format = "json"
     title = "JSON Lines"
@@ -58,7 +58,7 @@ class _Json(TabularFormat):
 
 
 class JsonPandas(_Json):
-    """pandas.to_json and read_json with lines=True."""
+    """JSON Lines by pandas' to_json and read_json with lines=True."""
 
     engine = "pandas"
     distributions = ("pandas",)
@@ -79,12 +79,12 @@ class JsonPandas(_Json):
         return values
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Refuse columns of bytes."""
+        """Return a reason if the table has columns of bytes, which pandas writes as if they were text."""
         return refusals.of_bytes(schema, "pandas") or super().refusal(schema, rows)
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of values that JSON cannot express, and from the call's default number of decimals."""
+        """Known changes to values that JSON cannot express, and to floats, which pandas writes with few digits."""
         decimals = int(str(self.values["double_precision"]))
         lossless = "json[engine=pandas,double_precision=15]" if decimals == 10 else None
         by_pyarrow = self.values["parser"] == "pyarrow"
@@ -117,14 +117,14 @@ class JsonPandas(_Json):
             *(_GUESSES_OF_PYARROW if by_pyarrow else ()),
             Loss(
                 "dates and timestamps become milliseconds since 1970 (int64, with nulls float64)",
-                "what is below a millisecond, and the zone, are lost",
+                "fractions of a millisecond, and the zone, are lost",
                 Cause.CALL,
                 Relation(times.times_as_ms_since_1970),
                 frozenset({"date", *shared.TIMESTAMPS}),
             ),
             Loss(
                 "durations become whole milliseconds (int64, with nulls float64)",
-                "what is below a millisecond is lost",
+                "fractions of a millisecond are lost",
                 Cause.CALL,
                 Relation(times.durations_as_ms),
                 frozenset({"duration"}),
@@ -135,7 +135,7 @@ class JsonPandas(_Json):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         how = f', orient="records", lines=True, double_precision={self.values["double_precision"]}'
         codec = pandas_codecs.argument(pandas_codecs.for_save(self.values))
         packed = pandas_codecs.argument(pandas_codecs.for_read(self.values))
@@ -148,7 +148,7 @@ class JsonPandas(_Json):
         )
 
     def load_library(self) -> None:
-        """Import pandas with its JSON reader."""
+        """Import pandas, including modules that its first save or read would import."""
         import pandas
         import pandas.io.json
 
@@ -158,7 +158,7 @@ class JsonPandas(_Json):
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one file without the index."""
+        """Write the whole table as one file, without the index of the DataFrame."""
         precision = int(str(self.values["double_precision"]))
         table.to_json(
             location,
@@ -170,17 +170,17 @@ class JsonPandas(_Json):
 
     @property
     def offers(self) -> Offers:
-        """Appending works only without a codec, and reading in batches only with the ujson parser."""
+        """Appending is offered only without a codec, and reading in batches only with the parser ujson."""
         plain = self.values["codec"] == "none"
         return Offers(append=plain, batches=self.values["parser"] == "ujson", save_stream=plain)
 
     def append(self, table: pd.DataFrame, location: Path) -> None:
-        """Append lines."""
+        """Append the rows as lines."""
         precision = int(str(self.values["double_precision"]))
         table.to_json(location, orient="records", lines=True, double_precision=precision, mode="a")
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pd.DataFrame], location: Path) -> None:
-        """Write the lines of each batch."""
+        """Write the rows of each batch as lines."""
         precision = int(str(self.values["double_precision"]))
         nothing = self._pandas.DataFrame(columns=schema.names)
         with whole_or_nothing(location), location.open("w") as file:
@@ -188,7 +188,7 @@ class JsonPandas(_Json):
                 batch.to_json(file, orient="records", lines=True, double_precision=precision)
 
     def open(self, location: Path) -> Handle:
-        """Keep the location."""
+        """Return a handle that only remembers the location."""
         if not self.offers.batches:
             return Handle()
 
@@ -203,7 +203,7 @@ class JsonPandas(_Json):
         return Handle(batches=batches)
 
     def read(self, location: Path) -> pd.DataFrame:
-        """Read all columns, with types guessed by the call."""
+        """Read all columns. The library guesses their types from the text."""
         if self.values["parser"] == "pyarrow":
             return self._pandas.read_json(location, orient="records", lines=True, engine="pyarrow")
         compression = pandas_codecs.for_read(self.values)
@@ -215,10 +215,10 @@ class JsonPandas(_Json):
 
 
 class JsonPolars(_Json, LazyPolarsEngine):
-    """polars' write_ndjson and read_ndjson."""
+    """JSON Lines by polars' write_ndjson and read_ndjson."""
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Refuse columns of bytes, at which polars would panic."""
+        """Return a reason if the table has columns of bytes, at which polars would stop with a Rust panic."""
         import pyarrow.types as of
 
         for field in schema:
@@ -228,7 +228,8 @@ class JsonPolars(_Json, LazyPolarsEngine):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of values that JSON cannot express. The reader guesses numbers and returns all else as text."""
+        """Known changes to values that JSON cannot express. polars returns JSON strings as text, even if they are dates
+        or times."""
         return (
             text.NULLS_AS_NULL,
             shared.DICTIONARY_AS_VALUES,
@@ -249,43 +250,43 @@ class JsonPolars(_Json, LazyPolarsEngine):
 
     @property
     def known_faults(self) -> Mapping[str, str]:
-        """Faults of polars 2.1."""
+        """Kinds of columns that polars 2.1 returns with wrong values, each with a description of the fault."""
         return {"map": "maps come back as structs that have every key of the column"}
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         return lazy_calls("{held}.write_ndjson({path})", "pl.read_ndjson({path})", "pl.scan_ndjson({path})")
 
     def save(self, table: pl.DataFrame, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         with self.refusing():
             table.write_ndjson(location)
 
     def read(self, location: Path) -> pl.DataFrame:
-        """Read all columns, with types guessed by the call."""
+        """Read all columns. The library guesses their types from the text."""
         return self._polars.read_ndjson(location)
 
     def sink(self, frame: pl.LazyFrame, location: Path) -> None:
-        """Write one file."""
+        """Write a lazy frame as one file."""
         frame.sink_ndjson(location)
 
     def lazy(self, location: Path) -> pl.LazyFrame:
-        """Return the file, with types guessed by the call."""
+        """Return the file as a lazy frame. polars guesses the types of its columns."""
         return self._polars.scan_ndjson(location)
 
     @property
     def reads_unseen(self) -> bool:
-        """polars maps such files."""
+        """True, because polars maps such files into memory."""
         return True
 
 
 class JsonDuckdb(_Json, DuckdbCopies):
-    """DuckDB's COPY to JSON, which writes lines, and read_json."""
+    """JSON Lines by DuckDB's COPY statement and read_json."""
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of values that JSON cannot express, and from the reader's guesses."""
+        """Known changes to values that JSON cannot express, and the changes because DuckDB guesses types."""
         return (
             text.NULLS_AS_NULL,
             shared.DICTIONARY_AS_VALUES,
@@ -308,7 +309,7 @@ class JsonDuckdb(_Json, DuckdbCopies):
             shared.vectors_as_lists_of_float64(bound="the same numbers as float64"),
             text.timestamps(
                 "timestamps become us, and UTC where they have a zone",
-                "what is below a microsecond is lost, where they have a zone",
+                "fractions of a microsecond are lost if there is a zone",
                 times.zoned_timestamps_cut_to_us,
                 *("timestamp-s", "timestamp-ms"),
             ),
@@ -318,15 +319,15 @@ class JsonDuckdb(_Json, DuckdbCopies):
 
     @property
     def known_faults(self) -> Mapping[str, str]:
-        """Faults of DuckDB 2.0."""
+        """Kinds of columns that DuckDB 2.0 returns with wrong values, each with a description of the fault."""
         return {"map": "maps come back as structs that have every key of the column"}
 
     def copy_options(self) -> str:
-        """Write one object per line."""
+        """Return the options of COPY for JSON, which DuckDB writes as one object on each line."""
         return "FORMAT json"
 
     def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
-        """Return the file, with types guessed by the call."""
+        """Return the file as a DuckDB relation. DuckDB guesses the types of its columns."""
         return connection.read_json(str(location), format="newline_delimited", hive_partitioning=False)
 
 

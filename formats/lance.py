@@ -1,4 +1,4 @@
-"""Lance: a folder of data files, a manifest and a transaction, designed for random access."""
+"""Lance, a format designed for random access. A stored copy is a folder of data files and of files with metadata."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ def _without_order(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 _REFUSALS = ("does not encode struct validity", "is not enabled by the selected file format")
-"""Parts of Lance's messages about data that a version of its files cannot hold."""
+"""Parts of Lance's error messages about data that the requested version of its data files cannot store."""
 _NO_SUCH_SCHEMA = ("LanceError(Schema): ", "Invalid user input: ")
-"""Beginnings of Lance's messages about schemas that no version can hold. They are OSErrors, like a full disk."""
+"""Beginnings of Lance's error messages about schemas that no version can store. Lance raises OSError for such schemas,
+as it does for a full disk, so only the message tells these errors apart."""
 _RESERVED = frozenset(("_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version"))
-"""Names of columns that Lance adds when it reads."""
+"""Names of columns that Lance itself can add when it reads."""
 _CATEGORIES_WITHOUT_ORDER = Loss(
     "ordered categoricals lose their order",
     "the same values",
@@ -47,7 +48,7 @@ _CATEGORIES_WITHOUT_ORDER = Loss(
 
 
 class LancePylance(TabularFormat):
-    """pylance, which writes Arrow tables directly."""
+    """Lance by the library pylance, which takes and returns Arrow tables."""
 
     format = "lance"
     engine = "pylance"
@@ -59,10 +60,10 @@ class LancePylance(TabularFormat):
         "codec": Setting(
             ("auto", "none", "lz4", "zstd"), "auto", "general compression of all columns; auto: the writer's own choice"
         ),
-        "level": Setting(range(1, 23), None, "level of the codec; without it the codec's own default"),
+        "level": Setting(range(1, 23), None, "level of the codec; by default the codec's own default level"),
         "version": Setting(("2.0", "2.1", "2.2"), "2.2", "version of the data files"),
         "structural": Setting(
-            ("default", "miniblock", "fullzip"), "default", "layout of pages of values; from version 2.1 on"
+            ("default", "miniblock", "fullzip"), "default", "layout of pages with values; needs version 2.1 or newer"
         ),
         "library_cache": Setting(
             ("on", "off"),
@@ -70,7 +71,7 @@ class LancePylance(TabularFormat):
             "whether metadata and indices stay in memory while a data set is open, within Lance's limits",
         ),
         "index": Setting(
-            ("none", "btree"), "none", "an index of each column of numbers, times or text, made during the save"
+            ("none", "btree"), "none", "btree: the save also makes an index of each column of numbers, times or text"
         ),
     }
     levels: ClassVar = {"zstd": range(1, 23)}
@@ -93,13 +94,15 @@ class LancePylance(TabularFormat):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of the writer, which ignores the order of dictionaries."""
+        """Known changes to data by Lance's writer, which does not store that a dictionary is ordered."""
         return (_CATEGORIES_WITHOUT_ORDER,)
 
     @property
     def calls(self) -> Calls | None:
-        """The calls as a user writes them. None for variants with a codec, which is set in the metadata of every field,
-        or with an index, which is a separate call, because they take more than one line."""
+        """The code that a user writes to save and read the data without this adapter.
+
+        None if it takes more than one line: a codec or page layout must be set in the metadata of every field, and an
+        index is made by a separate call."""
         if self.values["codec"] != "auto" or self.values["structural"] != "default" or self.values["index"] != "none":
             return None
         version = "" if self.values["version"] == "2.2" else f', data_storage_version="{self.values["version"]}"'
@@ -125,7 +128,7 @@ class LancePylance(TabularFormat):
         return values
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Refuse names that Lance rejects or does not find again."""
+        """Return a reason if the table has column names that Lance rejects, or does not find when it reads."""
         for name in schema.names:
             if name in _RESERVED:
                 return f"Lance reserves the column name {name!r}"
@@ -144,11 +147,11 @@ class LancePylance(TabularFormat):
         self._lance, self._fragments = lance, lance.fragment
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write a data set of one version. Lance takes the codec from the metadata of each field."""
+        """Write a data set with one version. The codec is set in the metadata of each field, where Lance expects it."""
         self._write(self._with_metadata(table), location)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
-        """Write a data set from a stream. The version appears when the stream ends."""
+        """Write a stream of batches as a data set, whose first version appears when the stream ends."""
         import pyarrow as pa
 
         stored = self._schema_with_metadata(schema)
@@ -169,14 +172,14 @@ class LancePylance(TabularFormat):
                 raise RefusedData(f"Lance refuses this data ({message})") from error
             raise
         if self.values["index"] != "none":
-            # All columns get an index, because the save does not know which column a later condition will use.
+            # Every column that can have an index gets one, because any column may be used by a later condition.
             dataset = self._lance.dataset(str(location))
             for field in filter(_takes_index, data.schema):
                 dataset.create_scalar_index(field.name, "BTREE")
 
     def _with_metadata(self, table: pa.Table) -> pa.Table:
         stored = self._schema_with_metadata(table.schema)
-        # Even a cast to the same schema costs time.
+        # Tables that already have this schema are not cast, because even such a cast takes time.
         return table if stored.equals(table.schema, check_metadata=True) else table.cast(stored)
 
     def _schema_with_metadata(self, schema: pa.Schema) -> pa.Schema:
@@ -206,13 +209,13 @@ class LancePylance(TabularFormat):
         return {"index_cache_size_bytes": 0, "metadata_cache_size_bytes": 0}
 
     def open(self, location: Path) -> Handle:
-        """Open the latest version. A data set keeps no file open, so there is nothing to close."""
+        """Return a handle of the data set's latest version. A data set keeps no file open, so `close` does nothing."""
         dataset = self._dataset(location)
         rows = dataset.count_rows()
 
         def project(columns: Sequence[str]) -> pa.Table:
-            # Lance takes names as expressions. The selection drops columns added by '*', and raises for other
-            # expressions.
+            # Lance takes names for expressions. The selection afterwards drops columns that the name '*' would add, and
+            # raises an error for names that are other expressions.
             return dataset.to_table(columns=list(columns)).select(columns)
 
         def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
@@ -228,12 +231,12 @@ class LancePylance(TabularFormat):
         return Handle(project=project, take=take, scan=scan, batches=batches)
 
     def part(self, folder: Path, number: int) -> tuple[TabularFormat, Path]:
-        """Return the adapter of a fragment, and the data set's folder."""
+        """Return an adapter that stores partition `number` as a fragment of a data set, and the data set's folder."""
         settings = {key: str(value) for key, value in self.values.items() if value is not None}
         return LanceFragment(settings, number), folder
 
     def commit_parts(self, folder: Path, count: int) -> None:
-        """Make the first version of the data set, which has the fragments of all partitions."""
+        """Create the first version of the data set, which has the fragments of all partitions."""
         import pyarrow as pa
 
         places = [_description(folder, number) for number in range(count)]
@@ -245,15 +248,17 @@ class LancePylance(TabularFormat):
             place.unlink()
 
     def count_parts(self, folder: Path) -> int:
-        """Return the number of fragments."""
+        """Return the number of fragments of the data set, which is the number of its partitions."""
         return len(self._dataset(folder).get_fragments())
 
     def append(self, table: pa.Table, location: Path) -> None:
-        """Write a fragment and a new version that includes it. Indices omit these rows, so conditions test each row."""
+        """Write the rows as a fragment, and a new version of the data set that includes the fragment.
+
+        Indices do not include the new rows, so a condition tests each of the new rows."""
         self._lance.write_dataset(self._with_metadata(table), str(location), mode="append")
 
     def stored(self, location: Path) -> Stored:
-        """Return codec and encodings of all pages. Raises AdapterError if the files contradict the settings."""
+        """Return the codec and the encodings of all pages. Raises AdapterError if the files contradict the settings."""
         dataset = self._lance.dataset(str(location))
         found = lance_pages.stored_of(location, dataset, self._lance.file.LanceFileReader)
         if found.details["file format"] != self.values["version"]:
@@ -269,7 +274,7 @@ class LancePylance(TabularFormat):
 
 
 def _takes_index(field: pa.Field) -> bool:
-    """Return whether Lance can index such a column with a B-tree. Booleans and nested columns have none."""
+    """Return whether this adapter makes a B-tree index of such a column. Booleans and nested columns get none."""
     import pyarrow.types as of
 
     kinds = (of.is_integer, of.is_floating, of.is_date, of.is_timestamp, of.is_string, of.is_large_string)
@@ -277,7 +282,10 @@ def _takes_index(field: pa.Field) -> bool:
 
 
 def _condition(predicate: Predicate) -> str:
-    """Return a filter in Lance's SQL, in which -0.0 is less than 0.0 and NaN is above all other numbers."""
+    """Return the condition as a filter in Lance's SQL.
+
+    In Lance's SQL, -0.0 is less than 0.0, and NaN is greater than all other numbers. The filter is written so that
+    -0.0 equals 0.0, and so that a NaN in the condition matches nothing."""
     name = "`" + predicate.column.replace("`", "``") + "`"
     values = [value for value in predicate.present if value == value]
     if predicate.kind is Kind.RANGE and len(values) == 2:
@@ -289,7 +297,9 @@ def _condition(predicate: Predicate) -> str:
 
 
 class LanceFragment(LancePylance):
-    """One partition of a data set: a fragment, which becomes visible when all fragments are committed together."""
+    """Stores and reads one partition of a table, as a fragment of a Lance data set.
+
+    Fragments become visible when `LancePylance.commit_parts` commits all of them together."""
 
     def __init__(self, settings: Mapping[str, str], number: int) -> None:
         super().__init__(settings, threads=1)
@@ -297,7 +307,8 @@ class LanceFragment(LancePylance):
         self.load_library()
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write the fragment's file, and its description next to the data set until the commit."""
+        """Write the file of the fragment, and a file with the fragment's description, which the commit reads and
+        removes."""
         version: Any = self.values["version"]
         described = self._with_metadata(table)
         (fragment,) = self._fragments.write_fragments(
@@ -312,7 +323,7 @@ class LanceFragment(LancePylance):
         return self._fragment(location).to_table()
 
     def open(self, location: Path) -> Handle:
-        """Open the fragment for scans."""
+        """Return a handle of the fragment, which supports only `scan`."""
         fragment = self._fragment(location)
 
         def scan(predicate: Predicate, columns: Sequence[str]) -> pa.Table:

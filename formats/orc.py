@@ -1,4 +1,4 @@
-"""ORC: one file in the writer's stripes, read and written by pyarrow and pandas."""
+"""ORC by pyarrow and pandas. An ORC file stores its rows in groups that are called stripes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_ROWS_OF_LEAST_STRIPE = 10_000
-"""Rows that a stripe may have even if its limit of bytes is small, because the writer's index has this stride."""
+"""Number of rows that a stripe may have even if it then exceeds the requested number of bytes: the writer's index
+has one entry for this number of rows."""
 
 _TIMESTAMPS_AS_NS_IN_UTC = Loss(
     "timestamps become ns, and UTC where they have a zone",
@@ -39,7 +40,7 @@ _TIMESTAMPS_AS_NS_IN_UTC = Loss(
 
 
 class _Orc(ProjectsByOneCall):
-    """The common parts of both engines. The writer has no level."""
+    """Base class of the adapters for ORC. The writer of ORC has codecs, but no level of compression."""
 
     format = "orc"
     title = "ORC"
@@ -57,8 +58,9 @@ class _Orc(ProjectsByOneCall):
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """Turn pyarrow's error about a stored time outside the range of its nanoseconds into RefusedData. The writer
-        accepts such times."""
+        """Return a context manager that raises RefusedData for pyarrow's error about timestamps that it cannot read.
+
+        pyarrow reads ORC's timestamps only in nanoseconds, but also writes timestamps that do not fit into them."""
         try:
             yield
         except ValueError as error:
@@ -68,11 +70,11 @@ class _Orc(ProjectsByOneCall):
 
     @property
     def codec(self) -> str:
-        """The codec as the calls name it."""
+        """pyarrow's name of the codec."""
         return "uncompressed" if self.values["codec"] == "none" else str(self.values["codec"])
 
     def stored(self, location: Path) -> Stored:
-        """Return the codec in the postscript."""
+        """Return the codec and the number of stripes, as the end of the file states them."""
         import pyarrow.orc
 
         with location.open("rb") as file:
@@ -83,16 +85,17 @@ class _Orc(ProjectsByOneCall):
 
 
 class OrcPyarrow(_Orc):
-    """pyarrow.orc's write_table and read_table."""
+    """ORC by pyarrow.orc's write_table and read_table."""
 
     engine = "pyarrow"
     distributions = ("pyarrow",)
     native = Native.ARROW
     settings: ClassVar = {
         **_Orc.settings,
-        "stripe_bytes": Setting(range(65_536, 2**31), None, "bytes of a stripe before its codec; without it 64 MiB"),
+        "stripe_bytes": Setting(range(65_536, 2**31), None, "bytes of a stripe before compression; by default 64 MiB"),
     }
-    # A file object has only one position, so streams that share it would read each other's bytes.
+    # Each thread needs its own handle. A file object has only one position, so threads that share the file object would
+    # read wrong bytes.
     offers = Offers(
         project=True,
         take=Reach.GROUPS,
@@ -105,12 +108,12 @@ class OrcPyarrow(_Orc):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of ORC, which has only nanosecond timestamps, no names of zones, and lists of any length."""
+        """Known changes to data by ORC, which has only nanosecond timestamps, no time zones' names, and no vectors."""
         return (_TIMESTAMPS_AS_NS_IN_UTC, replace(shared.VECTORS_AS_LISTS, cause=Cause.FORMAT))
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         stripe = "" if self.values["stripe_bytes"] is None else f", stripe_size={self.values['stripe_bytes']}"
         return Calls(
             ("from pyarrow import orc",),
@@ -121,7 +124,7 @@ class OrcPyarrow(_Orc):
         )
 
     def load_library(self) -> None:
-        """Import pyarrow.orc, the file systems that its read call uses, and the modules that filter such files."""
+        """Import pyarrow.orc, pyarrow.fs, which read_table uses to open files, and pyarrow.dataset, which filters."""
         import pyarrow.dataset
         import pyarrow.fs
         import pyarrow.orc
@@ -129,22 +132,22 @@ class OrcPyarrow(_Orc):
         self._arrow, self._dataset, self._orc = pyarrow, pyarrow.dataset, pyarrow.orc
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         self._orc.write_table(table, str(location), compression=self.codec, **self._stripes())
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
-        """Write one file, and each stripe as soon as it is full."""
+        """Write a stream of batches as one file. The writer writes each stripe as soon as the stripe is full."""
         with (
             whole_or_nothing(location),
             self._orc.ORCWriter(str(location), compression=self.codec, **self._stripes()) as writer,
         ):
-            # If nothing is written, the writer makes no file.
+            # An empty table is written first, because without any table the writer would make no file.
             writer.write(schema.empty_table())
             for batch in batches:
                 writer.write(self._arrow.Table.from_batches([batch]))
 
     def stored(self, location: Path) -> Stored:
-        """Return the codec in the postscript. Raises AdapterError if stripes are larger than requested."""
+        """Return the codec and the number of stripes. Raises AdapterError if stripes are much larger than requested."""
         asked = self.values["stripe_bytes"]
         with location.open("rb") as source:
             file = self._orc.ORCFile(source)
@@ -163,12 +166,12 @@ class OrcPyarrow(_Orc):
             return self._orc.read_table(str(location))
 
     def project(self, location: Path, columns: list[str]) -> pa.Table:
-        """Read only the streams of these columns, which come back in the order of the file."""
+        """Read only the data of these columns, and return them in the given order."""
         with self.refusing():
             return self._orc.read_table(str(location), columns).select(columns)
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
-        """Read one stripe after the other."""
+        """Yield the rows of the given columns in batches, reading one stripe after the other."""
         with location.open("rb") as source:
             file = self._orc.ORCFile(source)
             if missing := set(columns).difference(file.schema.names):
@@ -178,17 +181,17 @@ class OrcPyarrow(_Orc):
                 yield from tables(read, columns, rows)
 
     def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> pa.Table:
-        """Read all rows, then filter them. Statistics of stripes are not used."""
+        """Read all rows of the needed columns, then filter the rows. pyarrow does not use the statistics of stripes."""
         table = self._dataset.dataset(str(location), format="orc")
         condition = arrow_expression(predicate)
         with self.refusing():
             return table.to_table(columns=columns, filter=condition, use_threads=self.threads is None)
 
     def open_rows(self, location: Path) -> Handle:
-        """Open the file and count the rows of each stripe.
+        """Return a handle that keeps the file open, and the number of rows of each stripe.
 
-        pyarrow returns this number only for stripes that it reads. If there are several stripes, one column of each is
-        read.
+        pyarrow has no call for the number of rows of a stripe. If the file has several stripes, this method therefore
+        reads one column of each stripe.
         """
         source = location.open("rb")
         file = self._orc.ORCFile(source)
@@ -200,7 +203,7 @@ class OrcPyarrow(_Orc):
 
         def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
             stripes, places = located(numbers, starts)
-            # A table without rows has no stripes. For an empty selection, a stripe supplies the types.
+            # A file without rows has no stripes. If no rows are requested, the first stripe is read for its types.
             if not file.nstripes:
                 return file.read(list(columns)).select(columns)
             with self.refusing():
@@ -210,7 +213,7 @@ class OrcPyarrow(_Orc):
         return Handle(take=take, close=source.close)
 
     def open_columns(self, location: Path) -> Handle:
-        """Open the file, and read its footer once."""
+        """Return a handle that keeps the file open, and its footer in memory."""
         source = location.open("rb")
         file = self._orc.ORCFile(source)
 
@@ -222,7 +225,7 @@ class OrcPyarrow(_Orc):
 
 
 class OrcPandas(_Orc):
-    """DataFrame.to_orc and read_orc, which use pyarrow."""
+    """ORC by pandas' DataFrame.to_orc and read_orc, which use pyarrow."""
 
     engine = "pandas"
     distributions = ("pandas",)
@@ -230,7 +233,7 @@ class OrcPandas(_Orc):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses for types that ORC lacks, and for pandas' own types, which the file does not record."""
+        """Known changes to columns of types that ORC lacks, and of pandas' own types, which the file does not store."""
         return (
             shared.objects_of_nulls("bool-null"),
             _TIMESTAMPS_AS_NS_IN_UTC,
@@ -243,7 +246,7 @@ class OrcPandas(_Orc):
         )
 
     def load_library(self) -> None:
-        """Import pandas, including modules that its first call would load."""
+        """Import pandas, including modules that its first save or read would import."""
         import pandas
 
         for module in ("pyarrow.fs", "pyarrow.orc"):
@@ -252,7 +255,7 @@ class OrcPandas(_Orc):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         how = {"compression": self.codec}
         return Calls(
             ("import pandas as pd",),
@@ -262,7 +265,7 @@ class OrcPandas(_Orc):
         )
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one file without the index."""
+        """Write the whole table as one file, without the index of the DataFrame."""
         table.to_orc(location, engine_kwargs={"compression": self.codec})
 
     def read(self, location: Path) -> pd.DataFrame:
@@ -271,7 +274,7 @@ class OrcPandas(_Orc):
             return self._pandas.read_orc(location)
 
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
-        """Read only the streams of these columns, which come back in the order of the file."""
+        """Read only the data of these columns, and return them in the given order."""
         with self.refusing():
             return in_order(self._pandas.read_orc(location, columns), columns)
 

@@ -1,7 +1,7 @@
 """Pickle: Python's own serialisation of the DataFrame.
 
-Reading a pickle runs code that its writer chose. The harness passes only files that the same run has written. Do not
-use this adapter for other files.
+Reading a pickle can run code that its writer chose. Format Bench reads only pickles that it has written in the same
+run. Do not use this adapter for other files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class PicklePandas(TabularFormat):
-    """pandas.to_pickle and read_pickle. Single columns cannot be read, because the pickle is one object."""
+    """Pickle by pandas' to_pickle and read_pickle. They cannot read single columns, because a pickle is one object."""
 
     format = "pickle"
     engine = "pandas"
@@ -40,7 +40,7 @@ class PicklePandas(TabularFormat):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses from the conversion of an Arrow table; pickle keeps a DataFrame unchanged."""
+        """Known changes that the conversion of an Arrow table to a DataFrame makes. Pickle itself changes nothing."""
         return (
             shared.objects_of_nulls("date-null"),
             shared.categories_of_nulls_with("null"),
@@ -51,7 +51,7 @@ class PicklePandas(TabularFormat):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         codec = pandas_codecs.argument(pandas_codecs.for_save(self.values))
         packed = pandas_codecs.argument(pandas_codecs.for_read(self.values))
         return Calls(
@@ -66,7 +66,7 @@ class PicklePandas(TabularFormat):
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         table.to_pickle(location, compression=pandas_codecs.for_save(self.values))
 
     def read(self, location: Path) -> pd.DataFrame:

@@ -1,7 +1,8 @@
-"""HDF5 through PyTables, in a table of this project's design: rows of one compound type with a field per column.
+"""HDF5 by PyTables, in a layout that this project defines: a table of rows, which has a field for each column.
 
-HDF5 tables support neither nulls nor texts of variable length. A column may therefore have additional fields, one for
-whether a value exists and one for the length of a text. The columns' names and types are stored next to the table.
+HDF5 tables support neither nulls nor texts of variable length. A column may therefore have additional fields: one that
+states whether the value exists, and one with the length of a text. The columns' names and types are stored next to the
+table.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _TABLE, _SCHEMA = "/data", "/schema"
 
 
 class Pytables(TabularFormat):
-    """tables.File.create_table and the reading calls of its Table."""
+    """HDF5 by PyTables' create_table, and the methods with which its class Table reads."""
 
     format = "hdf5-pytables"
     engine = "pytables"
@@ -45,14 +46,14 @@ class Pytables(TabularFormat):
     losses = (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_AS_VALUES)
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Refuse columns of types that no field can hold."""
+        """Return a reason if the table has columns of types that no field of an HDF5 table can store."""
         for field in schema:
             if not _has_field(_plain(field.type)):
                 return f"a table of PyTables has no field for {field.type} (column {field.name})"
         return super().refusal(schema, rows)
 
     def load_library(self) -> None:
-        """Import tables; threads=1 limits the evaluation of conditions to one thread."""
+        """Import PyTables. With threads=1, it evaluates conditions on one thread only."""
         import numexpr
         import numpy
         import pyarrow
@@ -63,7 +64,7 @@ class Pytables(TabularFormat):
             numexpr.set_num_threads(1)
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write all rows at once. Raises RefusedData for types that no field can hold, such as pandas' vectors."""
+        """Write all rows at once. Raises RefusedData for types that no field of an HDF5 table can store."""
         if reason := self.refusal(table.schema, table.num_rows):
             raise RefusedData(reason)
         fields = self._fields(table)
@@ -76,8 +77,10 @@ class Pytables(TabularFormat):
             stored.append(rows)
 
     def append(self, table: pa.Table, location: Path) -> None:
-        """Append rows. Raises RefusedData for texts longer than the first rows' width, and for nulls in a column
-        that had none."""
+        """Append rows.
+
+        Raises RefusedData for texts longer than all texts that `save` stored in the column, and for nulls in a column
+        in which `save` stored no nulls."""
         fields = self._fields(table)
         with self._tables.open_file(str(location), "a") as file:
             stored = file.get_node(_TABLE)
@@ -102,7 +105,7 @@ class Pytables(TabularFormat):
         return self._table(rows, schema, schema.names)
 
     def open(self, location: Path) -> Handle:
-        """Open the file."""
+        """Return a handle that keeps the file open."""
         file = self._tables.open_file(str(location))
         schema, stored = self._schema(file), file.get_node(_TABLE)
 
@@ -124,7 +127,7 @@ class Pytables(TabularFormat):
         return Handle(project=project, take=take, scan=scan, close=file.close)
 
     def stored(self, location: Path) -> Stored:
-        """Return the rows of a chunk, and the width of a row."""
+        """Return the number of rows of a chunk, and the number of bytes of a row."""
         with self._tables.open_file(str(location)) as file:
             stored = file.get_node(_TABLE)
             return Stored(details={"chunk rows": str(stored.chunkshape[0]), "row bytes": str(stored.rowsize)})
@@ -141,7 +144,10 @@ class Pytables(TabularFormat):
         return rows
 
     def _fields(self, table: pa.Table) -> dict[str, np.ndarray]:
-        """Return the arrays of all fields: c0 for values of the first column, n0 for lengths, v0 for presence."""
+        """Return the numpy array of each field of the table, by the field's name.
+
+        Names have the number of the column. Column 0 has the field c0 with the values. If needed, it also has n0 with
+        the lengths of texts, and v0, which is true in rows that are not null."""
         fields = {}
         for place, column in enumerate(table.columns):
             whole = column.cast(_plain(column.type)).combine_chunks()
@@ -172,7 +178,7 @@ class Pytables(TabularFormat):
         return {"c": numbers.fill_null(0).to_numpy(zero_copy_only=False)}
 
     def _table(self, rows: Any, schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
-        """Return columns of the rows, given as a structured array or as arrays of fields by name."""
+        """Return the given columns as an Arrow table. `rows` is a structured array, or a dict of the fields' arrays."""
         names = rows.keys() if isinstance(rows, dict) else rows.dtype.names
         made = []
         for column in columns:
@@ -208,7 +214,9 @@ class Pytables(TabularFormat):
         return array if number == kind else array.view(kind)
 
     def _condition(self, predicate: Predicate, schema: pa.Schema, names: Sequence[str]) -> tuple[str, dict[str, Any]]:
-        """Return the condition in numexpr's syntax, with its values; empty if no row can meet it."""
+        """Return the condition in numexpr's syntax, and the values of its variables.
+
+        The condition is an empty string if no row can meet it."""
         place = schema.names.index(predicate.column)
         kind = schema.field(place).type
         has_nulls = f"v{place}" in names
@@ -234,7 +242,7 @@ class Pytables(TabularFormat):
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """Return the type of the values of a dictionary; other types unchanged."""
+    """Return the type of a dictionary's values for a dictionary type, and other types unchanged."""
     import pyarrow.types as of
 
     return kind.value_type if of.is_dictionary(kind) else kind
@@ -248,7 +256,7 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 
 def _number(kind: pa.DataType) -> pa.DataType:
-    """Return the type of the integers that represent dates, times, timestamps and durations."""
+    """Return the type of the integers that represent values of `kind`: dates, times, timestamps or durations."""
     import pyarrow as pa
 
     return pa.int32() if kind.bit_width == 32 else pa.int64()
@@ -264,7 +272,7 @@ def _has_field(kind: pa.DataType) -> bool:
 
 
 def _shape(data: np.ndarray) -> tuple[Any, ...]:
-    """Describe a field: its dtype, and the number of values per row if there are several."""
+    """Return the type of a field for numpy: its dtype, and for vectors also the number of values in a row."""
     return (data.dtype, data.shape[1:]) if data.ndim > 1 else (data.dtype,)
 
 

@@ -1,10 +1,11 @@
-"""Raw I/O: the speed of the machine without any format, as the yardstick for every figure.
+"""Raw I/O: write and read a table's bytes without any format, to measure how fast this machine can be.
 
-The Arrow buffers of the table are written by plain writes as an Arrow IPC stream, with a few bytes of metadata before
-each batch. A read fills fresh memory by one `readinto`, and the table refers to this memory without a copy. Columns are
-read by one `readinto` per column and batch, from the offsets in the messages, and rows by one `preadv` each. A
-condition reads its column, makes a mask, and applies the mask to the other columns. Nothing is encoded. Raw I/O is not
-a format to use.
+The times of formats are compared with the times of raw I/O. Raw I/O is not a format to use. A file is an Arrow IPC
+stream after a short header. The buffers of the table are written unchanged, with a few bytes of metadata before each
+record batch. To read the table, one `readinto` fills new memory, and the table refers to this memory without a copy. To
+read columns, one `readinto` for each column and record batch reads the column's bytes, whose positions are in the
+metadata. To read single rows, the bytes of neighbouring rows are read by one `preadv`. A condition is tested on its
+column, and the other columns are filtered by the result.
 """
 
 from __future__ import annotations
@@ -33,33 +34,37 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _HEADER = struct.Struct("<8sQ")
-"""Magic, and the number of bytes that follow. 16 bytes preserve the alignment of buffers in an Arrow stream."""
+"""The header of a file: a text that identifies the format, and the number of bytes after the header.
+
+The header has 16 bytes, so that the buffers of the Arrow stream after it keep their alignment."""
 
 _MAGIC = b"FB-FLOOR"
 
 _PREFIX = struct.Struct("<II")
-"""Prefix of the metadata of each message of a stream: a mark, and the length of the metadata. Length 0 ends the stream.
-"""
+"""The bytes before each message of an Arrow stream: a fixed number, and the length of the message's metadata. A length
+of 0 marks the end of the stream."""
 
 _END = _PREFIX.pack(0xFFFFFFFF, 0)
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """The offsets of columns in a file, and by offset the other bytes that a stream needs."""
+    """Where a file has the data of each column."""
 
     schema: pa.Schema
     columns: tuple[list[tuple[int, int]], ...]
-    """First byte and end of each batch of each column."""
+    """For each column, a list with one range of bytes for each record batch. A range has all buffers of the column."""
     buffers: tuple[np.ndarray, ...]
-    """Offset of each buffer of each column, int64 of shape (buffers, batches); -1 where a batch has none."""
+    """For each column, an int64 array of shape (buffers, record batches) with the position of each buffer in the file,
+    or -1 if the batch does not have this buffer."""
     starts: np.ndarray
-    """Number of the first row of each batch, followed by the number of all rows."""
+    """Number of the first row of each record batch, followed by the total number of rows."""
     others: dict[int, bytes]
+    """The other bytes of the stream, such as metadata and dictionaries, by their position in the file."""
 
 
 class RawIO(TabularFormat):
-    """Arrow buffers by plain write and readinto."""
+    """Write a table's Arrow buffers unchanged, and read them by `readinto`."""
 
     format = "raw-io"
     engine = "readinto"
@@ -69,7 +74,7 @@ class RawIO(TabularFormat):
     suffix = ".raw"
     maturity = Maturity(Stage.EXPERIMENTAL, "a yardstick, not a format: nothing else reads it", ours=True)
     capabilities = frozenset({Can.APPEND, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.NO_PICKLE})
-    # Reads other than of single rows use seek, and a file has only one position.
+    # Each thread needs its own handle, because reading columns changes the file's position by `seek`.
     offers = Offers(
         project=True,
         take=Reach.ROWS,
@@ -92,7 +97,8 @@ class RawIO(TabularFormat):
         self._write(table.schema, [table], location)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
-        """Write the buffers of each batch as it arrives. The header records at the end that all have arrived."""
+        """Write the buffers of each batch when it arrives, and at the end the header, which then marks the file as
+        complete."""
         with whole_or_nothing(location):
             self._write(schema, batches, location)
 
@@ -107,7 +113,9 @@ class RawIO(TabularFormat):
             file.write(_HEADER.pack(_MAGIC, size_bytes - _HEADER.size))
 
     def read(self, location: Path) -> pa.Table:
-        """Read the file into one fresh buffer and lay the table over it. Raises AdapterError for incomplete files."""
+        """Read the file into one new buffer, and return a table that refers to this buffer.
+
+        Raises AdapterError if `save` has not finished the file."""
         buffer = self._arrow.allocate_buffer(location.stat().st_size)
         with FileIO(location) as file:
             view = memoryview(buffer)
@@ -117,13 +125,16 @@ class RawIO(TabularFormat):
             return stream.read_all()
 
     def open(self, location: Path) -> Handle:
-        """Open the file and find the columns from its messages. Raises AdapterError for incomplete files."""
+        """Return a handle that keeps the file open, and the positions of the columns in the file.
+
+        Raises AdapterError if `save` has not finished the file."""
         return self._opened(FileIO(location), location)
 
     def open_rows(self, location: Path) -> Handle:
-        """Like `open`, without read-ahead: the system reads only the pages that hold requested rows.
+        """Return the same handle as `open`, but without read-ahead by the operating system.
 
-        Raises AdapterError if `save` has not finished the file.
+        The system then reads only pages of the file that contain requested rows. Raises AdapterError if `save` has not
+        finished the file.
         """
         file = FileIO(location)
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
@@ -140,7 +151,7 @@ class RawIO(TabularFormat):
 
         def project(columns: Sequence[str]) -> pa.Table:
             places = [_place(layout.schema, column) for column in columns]
-            # The buffer is as large as the file, but parts that are never touched take no memory.
+            # The buffer is as large as the file, but the system assigns memory only to the parts that are written.
             buffer = self._arrow.allocate_buffer(size_bytes)
             view = memoryview(buffer).cast("B")
             for start, piece in layout.others.items():
@@ -155,7 +166,8 @@ class RawIO(TabularFormat):
 
         def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
             checked(numbers, int(layout.starts[-1]))
-            # If batches without rows start at the same number, this finds the last batch, which has the row.
+            # A batch without rows starts at the same row number as the next batch. `side="right"` finds the batch with
+            # the row.
             batches = np.searchsorted(layout.starts, numbers, side="right") - 1
             runs = Runs(batches, numbers - layout.starts[batches], np.ones(len(numbers), np.int64))
             fields = [layout.schema.field(_place(layout.schema, column)) for column in columns]
@@ -183,7 +195,7 @@ class RawIO(TabularFormat):
         return Handle(project=project, take=take, scan=scan, batches=batches, close=file.close)
 
     def append(self, table: pa.Table, location: Path) -> None:
-        """Write the buffers over the mark that ends the stream, and write the mark after them.
+        """Replace the end mark of the stream by the buffers of the new rows and a new end mark.
 
         Raises AdapterError if `save` has not finished the file.
         """
@@ -195,7 +207,7 @@ class RawIO(TabularFormat):
         with location.open("r+b", buffering=0) as file:
             self._check(location, file.read(_HEADER.size), location.stat().st_size)
             file.seek(-len(_END), os.SEEK_END)
-            # Skip the schema, the first message, which the file has already.
+            # The first message, which is the schema, is left out, because the file already has it.
             _write_all(file, messages[_PREFIX.size + schema_bytes :])
             size_bytes = file.tell()
             file.seek(0)
@@ -213,7 +225,7 @@ class RawIO(TabularFormat):
             others[start] = head
             body = start + len(head)
             if not message.is_record_batch:
-                # Dictionaries are read whole, because they are small compared with their columns.
+                # A message without rows is a dictionary. It is read completely, because dictionaries are small.
                 others[body] = file.read(message.body_bytes)
                 continue
             rows.append(message.rows)
@@ -222,7 +234,8 @@ class RawIO(TabularFormat):
                 column.append((first, max((body + offset + length for offset, length in found), default=first)))
                 places.append([body + offset if length else -1 for offset, length in found])
         others[file.tell() - len(_END)] = _END
-        # Batches may have different numbers of buffers for views, whose rows are never looked up.
+        # The number of buffers of a column of views may differ between batches, so that no array is possible. Rows of
+        # such columns are not read by buffers.
         arrays = tuple(
             np.array(places, np.int64).T if places and has_rows(field.type) else np.empty((0, 0), np.int64)
             for field, places in zip(schema, buffers, strict=True)
@@ -240,16 +253,17 @@ class RawIO(TabularFormat):
             )
 
     def stored(self, location: Path) -> Stored:
-        """Return no codec, after checking the header."""
+        """Return that the file has no codec. Raises AdapterError if `save` has not finished the file."""
         with location.open("rb") as file:
             self._check(location, file.read(_HEADER.size), location.stat().st_size)
         return Stored()
 
 
 def _messages(file: FileIO) -> Iterator[tuple[int, bytes, Message]]:
-    """Yield for each message of the stream its offset, its prefix with metadata, and the parsed metadata.
+    """Yield for each message of the stream its position in the file, its prefix and metadata, and its parsed metadata.
 
-    The file is then at the beginning of the message's body, at the end of the stream after its final mark.
+    When a message is yielded, the file's position is the beginning of the message's body. After the last message, the
+    position is the end of the stream.
     """
     start = _HEADER.size
     while True:
@@ -265,7 +279,7 @@ def _messages(file: FileIO) -> Iterator[tuple[int, bytes, Message]]:
 
 
 def _write_all(file: FileIO, view: memoryview) -> None:
-    """Write all bytes. One call writes at most 2 GiB."""
+    """Write all bytes of `view` by as many calls as needed, because one call writes at most 2 GiB."""
     written = 0
     while written < len(view):
         written += file.write(view[written:])
@@ -279,7 +293,9 @@ def _place(schema: pa.Schema, column: str) -> int:
 
 
 def _fill(file: FileIO, view: memoryview) -> int:
-    """Read until the memory is full or the file ends; return the number of bytes. One call reads at most 2 GiB."""
+    """Read until `view` is full or the file ends, and return the number of bytes.
+
+    This takes several calls for large files, because one call reads at most 2 GiB."""
     filled = 0
     while received := file.readinto(view[filled:]):
         filled += received

@@ -1,6 +1,7 @@
-"""The only list of tabular formats: name, module of its engines, and the extra that installs them.
+"""The list of all formats for tables: the name of a format, the module of its adapters, and the pip extra that installs
+their libraries.
 
-Sorted by name. Suites, listings, documentation and completion derive from it.
+The list is sorted by name. Benchmark suites, listings, documentation and shell completion are derived from it.
 """
 
 from adapters.contract import TabularFormat

@@ -1,7 +1,7 @@
-"""SQLite: a database of one table, whose declared column types identify Arrow's types.
+"""SQLite: a database with one table. The declared types of its columns identify Arrow's types.
 
-SQLite has 64-bit integers, floats, text and bytes. Declared types define the rest: timestamps and dates as ISO 8601
-text, which sorts in time order, decimals as text, booleans as 0 and 1.
+SQLite itself has only 64-bit integers, floats, text and bytes. Values of other types are stored as one of these types:
+timestamps and dates as ISO 8601 text, which sorts by time, decimals as text, and booleans as 0 and 1.
 """
 
 from __future__ import annotations
@@ -33,20 +33,21 @@ if TYPE_CHECKING:
 
 _TABLE = "data"
 _BATCH_ROWS = 65_536
-"""Rows held as Python objects at a time."""
+"""Maximum number of rows that are Python objects at the same time."""
 _MOST_COLUMNS = 2_000
-"""SQLite's default limit, which a build can change."""
+"""SQLite's default for the maximum number of columns. SQLite can be compiled with another limit."""
 _ROW_NUMBERS = ("rowid", "oid", "_rowid_")
-"""SQLite's names for the number of a row. A column of the same name hides it."""
+"""SQLite's names for the number of a row. If a column has one of these names, the name means this column instead."""
 
 _PLACES = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _TIMESTAMP = re.compile(r"TIMESTAMP(TZ)?\((\d)\)")
 _DECIMAL = re.compile(r"DECIMAL_TEXT\((\d+),(-?\d+)\)")
-"""TEXT is part of the name because SQLite would turn numeric text in a DECIMAL column into floats."""
+"""Declared type of decimals. TEXT is part of the name, because SQLite converts numeric text to floats if a column is
+declared as DECIMAL."""
 
 
 class Sqlite(TabularFormat):
-    """Python's sqlite3 with SQLite's default settings: pages of 4 KiB, every commit synced."""
+    """SQLite by Python's sqlite3 with SQLite's defaults: pages of 4 KiB, and every commit is synced to the disk."""
 
     format = "sqlite-table"
     engine = "sqlite3"
@@ -67,7 +68,7 @@ class Sqlite(TabularFormat):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of SQLite, which has one type each for integers and floats, no NaN and no -0.0."""
+        """Known changes to data by SQLite, which has one integer type and one float type, no NaN and no -0.0."""
         return (
             shared.CATEGORIES_OF_NULLS,
             shared.DICTIONARY_AS_VALUES,
@@ -91,7 +92,8 @@ class Sqlite(TabularFormat):
         )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Refuse types that no declared type can represent, and names that SQL does not distinguish."""
+        """Return a reason if the table has types for which this adapter has no declared type, too many columns, or
+        column names that SQL does not distinguish."""
         for field in schema:
             if _declared(field.type) is None:
                 return f"SQLite has no type for {field.type} (column {field.name})"
@@ -108,7 +110,7 @@ class Sqlite(TabularFormat):
         self._sqlite3, self._arrow = sqlite3, pyarrow
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file in one transaction. Its journal is next to the file until the commit."""
+        """Write the whole table as one file, in one transaction. Until the commit, a journal is next to the file."""
         columns = ", ".join(f"{quoted(field.name)} {_declared(field.type)}" for field in table.schema)
         with closing(self._sqlite3.connect(location, isolation_level=None)) as connection:
             connection.execute("BEGIN")
@@ -136,7 +138,8 @@ class Sqlite(TabularFormat):
             return self._table(connection, schema, schema.names, f"ORDER BY {_row_number(schema.names)}")
 
     def open(self, location: Path) -> Handle:
-        """Open the file. Rows are never removed, so their numbers follow the order of insertion."""
+        """Return a handle with an open connection. Rows are never removed, so row numbers follow the order of
+        insertion."""
         connection = self._opened(location)
         schema = _schema(connection)
         number = _row_number(schema.names)
@@ -178,11 +181,11 @@ class Sqlite(TabularFormat):
         return self._arrow.Table.from_batches(batches, schema=asked)
 
     def _opened(self, location: Path) -> sqlite3.Connection:
-        # Read-only, because SQLite would otherwise create a missing file.
+        # The file is opened read-only, because SQLite would otherwise create a missing file.
         return self._sqlite3.connect(f"{location.absolute().as_uri()}?mode=ro", uri=True)
 
     def stored(self, location: Path) -> Stored:
-        """Return no codec, the size of a page, and the release in use."""
+        """Return no codec, the size of the file's pages, and the version of the SQLite library in use."""
         with closing(self._opened(location)) as connection:
             (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
         return Stored(details={"page bytes": str(page_bytes), "SQLite": self._sqlite3.sqlite_version})
@@ -192,7 +195,7 @@ class Sqlite(TabularFormat):
 
 
 def _declared(kind: pa.DataType) -> str | None:
-    """Return the declared type of a column; None if there is none for its Arrow type."""
+    """Return the declared type for columns of an Arrow type; None if this adapter has no declared type for it."""
     import pyarrow as pa
     import pyarrow.types as of
 
@@ -253,7 +256,7 @@ def _rows(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """Return the values of a column in the form in which SQLite stores them."""
+    """Return the values of an Arrow column as Python objects that SQLite can store."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
@@ -262,7 +265,7 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """Return a column from the values that SQLite returned."""
+    """Return an Arrow column of type `kind` from the values that SQLite returned."""
     import pyarrow as pa
 
     if _is_text_for(kind):
@@ -279,13 +282,15 @@ def _row_number(names: Sequence[str]) -> str:
 
 
 def _condition(predicate: Predicate, name: str, kind: pa.DataType) -> tuple[str, list[Any]]:
-    """Return the condition with placeholders, and its values. Stored values have no NaN and no sign of zero."""
+    """Return the condition as SQL with placeholders, and the values for the placeholders.
+
+    NaN and -0.0 need no special cases, because SQLite does not store them."""
     import pyarrow as pa
 
     if predicate.kind is Kind.NULL:
         return f"{name} IS NULL", []
     if predicate.kind is Kind.PREFIX:
-        # GLOB and substr are not used, because for them text ends at its first NUL.
+        # GLOB and substr are not used, because they treat a NUL character as the end of the text.
         prefix = predicate.values[0]
         after = _after(prefix)
         return (f"{name} >= ?", [prefix]) if after is None else (f"{name} >= ? AND {name} < ?", [prefix, after])
@@ -296,11 +301,11 @@ def _condition(predicate: Predicate, name: str, kind: pa.DataType) -> tuple[str,
 
 
 def _after(prefix: str) -> str | None:
-    """Return the first text that sorts after all texts that begin with `prefix`; None if there is none."""
+    """Return the smallest text that sorts after all texts that begin with `prefix`; None if there is no such text."""
     for place in range(len(prefix) - 1, -1, -1):
         following = ord(prefix[place]) + 1
         if following <= 0x10FFFF:
-            # Surrogates are not valid in UTF-8.
+            # The range of surrogates, from 0xD800 to 0xDFFF, is skipped, because surrogates are not valid in UTF-8.
             return prefix[:place] + chr(0xE000 if following == 0xD800 else following)
     return None
 

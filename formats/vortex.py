@@ -1,4 +1,5 @@
-"""Vortex: one file of cascading light-weight encodings, chosen by sampling."""
+"""Vortex: a file in which columns are encoded by several light-weight encodings in turn. The writer chooses them by
+samples of the values."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _DENSE = {"vortex.pco", "vortex.zstd", "vortex.zstd_buffers"}
-"""Encodings that only the compact strategy uses."""
+"""Encodings that the writer uses only with codec=compact."""
 
 _COLUMN = "vortex.expr.column(column)"
 _CONDITIONS: Mapping[Kind, str] = {
@@ -32,11 +33,11 @@ _CONDITIONS: Mapping[Kind, str] = {
     Kind.NULL: f"vortex.expr.is_null({_COLUMN})",
     Kind.PREFIX: f'vortex.expr.like({_COLUMN}, prefix + "%")',
 }
-"""Filters as a user writes them."""
+"""The code of filters as a user writes it."""
 
 
 class VortexData(TabularFormat):
-    """The vortex-data package with its default write strategy."""
+    """Vortex by the package vortex-data, with its default writing strategy or, with codec=compact, its compact one."""
 
     format = "vortex"
     engine = "vortex-data"
@@ -47,7 +48,7 @@ class VortexData(TabularFormat):
     suffix = ".vortex"
     settings: ClassVar = {
         "codec": Setting(
-            ("auto", "compact"), "auto", "compact: with zstd and pco, which are denser and slower to read"
+            ("auto", "compact"), "auto", "compact: also use zstd and pco, which make smaller files that read slower"
         ),
         "library_cache": Setting(
             ("on", "off"),
@@ -75,12 +76,12 @@ class VortexData(TabularFormat):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of dictionaries, which Vortex has as an encoding, not as a type."""
+        """Known changes to dictionary columns. In Vortex, a dictionary is an encoding and not a type."""
         return (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_AS_VALUES)
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         write = "io.VortexWriteOptions.compact().write" if self.values["codec"] == "compact" else "io.write"
         opened = f"vortex.open({{path}}{self._spelled_cache()}).to_arrow"
         plain = "from formats.vortex import without_views_in_lists"
@@ -105,7 +106,7 @@ class VortexData(TabularFormat):
         )
 
     def load_library(self) -> None:
-        """Import vortex. With threads=1 its pool has no workers, so only the calling thread works."""
+        """Import vortex. With threads=1, its pool has no worker threads, so only the calling thread works."""
         import pyarrow
         import pyarrow.types  # used to distinguish the types of columns
         import vortex
@@ -117,7 +118,7 @@ class VortexData(TabularFormat):
             vortex.set_worker_threads(0)
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         self._write(table, location)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
@@ -132,7 +133,7 @@ class VortexData(TabularFormat):
             self._vortex.io.write(data, str(location))
 
     def read(self, location: Path) -> pa.Table:
-        """Read all columns of the file; views of text and bytes in lists become plain, see without_views_in_lists."""
+        """Read all columns of the file. Lists of string views or binary views become lists of plain text or bytes."""
         return without_views_in_lists(self._file(location).to_arrow().read_all())
 
     def _file(self, location: Path) -> Any:
@@ -142,7 +143,8 @@ class VortexData(TabularFormat):
         return ", without_segment_cache=True" if self.values["library_cache"] == "off" else ""
 
     def open(self, location: Path) -> Handle:
-        """Open the file. Vortex has no call to close it: it is closed when it is no longer referenced."""
+        """Return a handle that keeps the file open. Vortex has no call that closes a file, but closes it when no Python
+        object references it."""
         opened = [self._file(location)]
         rows = len(opened[0])
 
@@ -152,7 +154,7 @@ class VortexData(TabularFormat):
 
         def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
             (file,) = opened
-            # The numbers are checked, because a number that is too large would end the process.
+            # The numbers are checked first, because Vortex ends the process if a number is too large.
             unique, places = ascending(checked(numbers, rows))
             asked = self._vortex.array(self._arrow.array(unique))
             read = file.to_arrow(list(columns), indices=asked).read_all()
@@ -186,9 +188,10 @@ class VortexData(TabularFormat):
         return expr.or_collect([_equal(expr, column, value) for value in values])
 
     def stored(self, location: Path) -> Stored:
-        """Return the encodings of the file's first chunk. A file does not record the strategy that wrote it.
+        """Return the setting `codec`, and the encodings of the file's first chunk.
 
-        Raises RefusedData if `compact` used no denser encodings, as for integers and booleans.
+        A file does not record with which `codec` it was written. Raises RefusedData if codec=compact has no effect,
+        because the writer used no encodings that only `compact` uses. This happens with integers and booleans.
         """
         chunk = next(iter(self._vortex.open(str(location)).scan()))
         encodings = set(re.findall(r"^\s*\w+: ([a-z]+\.[a-z0-9_.]+)\(", chunk.display_tree(), re.MULTILINE))
@@ -198,10 +201,10 @@ class VortexData(TabularFormat):
 
 
 def without_views_in_lists(table: pa.Table) -> pa.Table:
-    """Return the table with plain text and bytes in place of views in lists, which pyarrow cannot convert to pandas.
+    """Return the table with plain text and bytes in place of string views and binary views inside lists.
 
-    Tables without such columns are returned unchanged. Types come from the file. Casting is faster than asking Vortex
-    for other types.
+    pyarrow cannot convert lists of views to pandas. Tables without such lists are returned unchanged. The columns are
+    cast after reading, because this is faster than requesting other types from Vortex.
     """
     for position, field in enumerate(table.schema):
         if field.type.num_fields and _has_lists_of_views(field.type):
@@ -217,14 +220,16 @@ def _equal(expr: Any, column: Any, value: Any) -> Any:
 
 
 def plain_views(table: pa.Table) -> pa.Table:
-    """Return the table with plain text and bytes in place of all views, because pyarrow cannot take rows of views."""
+    """Return the table with plain text and bytes in place of all string views and binary views.
+
+    pyarrow's `take` does not support views."""
     import pyarrow as pa
 
     return table.cast(pa.schema([_plain(field) for field in table.schema]))
 
 
 def _has_lists_of_views(kind: pa.DataType) -> bool:
-    """Return whether a list at any depth has views as its values. pyarrow can convert views in structs and maps."""
+    """Return whether this type is, or contains at any depth, a list of string views or binary views."""
     import pyarrow.types as of
 
     inside = [kind.field(place).type for place in range(kind.num_fields)]
@@ -240,7 +245,7 @@ def _is_view(kind: pa.DataType) -> bool:
 
 
 def _plain(field: pa.Field) -> pa.Field:
-    """Return the field with plain types in place of views."""
+    """Return the field with plain text and bytes in place of string views and binary views, at any depth."""
     import pyarrow as pa
     import pyarrow.types as of
 

@@ -1,4 +1,4 @@
-"""XML: text with one element per row, which repeats each name twice."""
+"""XML: text with one element for each row, in which every value has the name of its column before and after it."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ELEMENT = re.compile(r"[^\W\d][\w.-]*")
-"""Names of elements without a prefix (XML 1.0, section 2.3), except for some rare characters."""
+"""Names that an XML element may have (XML 1.0, section 2.3), except for names with a colon or some rare characters."""
 _PANDAS_MODULES = ("pandas.io.xml", "pandas.io.formats.xml", "pandas.core.methods.to_dict")
 _MODULES: Mapping[str | int | None, tuple[str, ...]] = {
     "lxml": ("lxml.etree", "lxml._elementpath"),
     "etree": ("xml.etree.ElementTree", "xml.dom.minidom", "xml.dom.expatbuilder"),
 }
-"""Parser -> modules that pandas loads for it on its first call."""
+"""Maps a parser to the modules that pandas imports when it first uses this parser."""
 
 
 class XmlPandas(TabularFormat):
-    """pandas.to_xml and read_xml, with lxml or the standard library's etree."""
+    """XML by pandas' to_xml and read_xml, with lxml or the standard library's etree as the parser."""
 
-    # Projection is not offered. The parameter `iterparse` of read_xml searches each element for every requested column.
-    # With lxml, 10 of 20 columns took 1.7 times as long as all columns, and with etree the time grows with the square
-    # of their number. `iterparse` also ignores missing columns, and finds nothing if a column is named `row`.
+    # Reading only some columns is not offered. The parameter `iterparse` of read_xml would allow it, but read_xml then
+    # searches each element for every requested column. With lxml, 10 of 20 columns took 1.7 times as long as all
+    # columns, and with etree the time grows with the square of the number of columns. With `iterparse`, read_xml also
+    # ignores missing columns, and finds no rows if a column is named `row`.
 
     format = "xml"
     engine = "pandas"
@@ -49,7 +50,7 @@ class XmlPandas(TabularFormat):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses from text without types, and from words that the reader takes for missing."""
+        """Known changes to data because XML stores no types, and because the reader takes some words for missing."""
         return (
             shared.NULLS_AS_FLOAT64,
             shared.DICTIONARY_AS_VALUES,
@@ -66,13 +67,13 @@ class XmlPandas(TabularFormat):
 
     @property
     def known_faults(self) -> Mapping[str, str]:
-        """Faults of pandas 3.1."""
+        """Kinds of columns that pandas 3.1 returns with wrong values, each with a description of the fault."""
         if self.values["parser"] == "lxml":
             return {}
         return {"string-return": "a carriage return is written as it is, and the parser makes a newline of it"}
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Refuse vectors, and names that cannot be the name of an element."""
+        """Return a reason if the table has vectors, or column names that cannot be the name of an XML element."""
         for name in schema.names:
             if not _ELEMENT.fullmatch(name):
                 return f"the column name {name!r} cannot be the name of an XML element"
@@ -80,7 +81,7 @@ class XmlPandas(TabularFormat):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         parser = "" if self.values["parser"] == "lxml" else f', parser="{self.values["parser"]}"'
         return Calls(
             ("import pandas as pd",),
@@ -89,10 +90,10 @@ class XmlPandas(TabularFormat):
         )
 
     def load_library(self) -> None:
-        """Import the parser, and pandas including modules that its first call would load."""
+        """Import the parser, and pandas including modules that its first save or read would import."""
         import pandas
 
-        # pandas looks for lxml when it reads, whichever parser is used.
+        # If lxml is installed, pandas imports it when it reads, whichever parser is used.
         lxml = _MODULES["lxml"] if find_spec("lxml") is not None else ()
         for module in (*_PANDAS_MODULES, *_MODULES[self.values["parser"]], *lxml):
             import_module(module)
@@ -100,12 +101,12 @@ class XmlPandas(TabularFormat):
         self._pandas = pandas
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one file without the index."""
+        """Write the whole table as one file, without the index of the DataFrame."""
         parser: Any = self.values["parser"]
         table.to_xml(location, index=False, parser=parser)
 
     def read(self, location: Path) -> pd.DataFrame:
-        """Read all columns, with types guessed by the call."""
+        """Read all columns. pandas guesses their types from the text."""
         parser: Any = self.values["parser"]
         return self._pandas.read_xml(location, parser=parser)
 

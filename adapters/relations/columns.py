@@ -1,4 +1,4 @@
-"""Helper functions shared by the modules of this package."""
+"""Helper functions for Arrow columns that the other modules of this package use."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def null_where(column: pa.ChunkedArray, where: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return the column with nulls where `where` is true; None if `where` is true nowhere."""
+    """Return the column with nulls in the rows where `where` is true; None if `where` is true in no row."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

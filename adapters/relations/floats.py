@@ -1,4 +1,8 @@
-"""Relations for floats and decimals that come back rounded, as another type, or as missing."""
+"""Functions that return how float and decimal columns come back from formats that round them, store them as another
+type, or lose values.
+
+Every function returns None for columns that come back exactly.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +15,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _JSON_LARGE = 1e16
-"""From this value on, pandas' JSON writer uses exponents."""
+"""From this value on, pandas' JSON writer writes floats with an exponent."""
 
 
 def any_floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return float64 columns that are not all null, unchanged. Use it with a tolerance."""
+    """Return a float64 column unchanged; None for columns of other types or of nulls only.
+
+    Use this function with a tolerance, which says how far the values that are read may differ."""
     import pyarrow as pa
 
     return column if column.type == pa.float64() and column.null_count < len(column) else None
 
 
 def floats_of_decimals(decimals: int) -> Expect:
-    """Return floats as pandas' JSON writer writes them with this number of decimals. Use it with a tolerance of that
-    number of decimals. From 1e16 on, the writer keeps that number of significant digits instead."""
+    """Return a function that changes float columns as pandas' JSON writer does if it writes `decimals` decimals.
+
+    The function rounds only values from 1e16 on, of which the writer keeps `decimals` significant digits. Use it with a
+    tolerance that covers the rounding of smaller values to `decimals` decimals."""
 
     def expect(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
         import numpy as np
@@ -41,28 +49,30 @@ def floats_of_decimals(decimals: int) -> Expect:
 
 
 def float32_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return float32 as float64, the only float type of text readers."""
+    """Return a float32 column as float64, the only float type of text readers; None for other types."""
     import pyarrow as pa
 
     return column.cast(pa.float64()) if column.type == pa.float32() else None
 
 
 def float16_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return float16 as float64, the only float type of text readers."""
+    """Return a float16 column as float64, the only float type of text readers; None for other types."""
     import pyarrow as pa
 
     return column.cast(pa.float64()) if column.type == pa.float16() else None
 
 
 def float16_as_float32(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return float16 as float32, the smallest type of a reader without float16."""
+    """Return a float16 column as float32, the smallest float type of some readers; None for other types."""
     import pyarrow as pa
 
     return column.cast(pa.float32()) if column.type == pa.float16() else None
 
 
 def whole_floats_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a column of whole floats without nulls as int64, which readers infer from text without a decimal point."""
+    """Return a column of whole floats as int64, which readers infer from text without a decimal point.
+
+    Returns None for columns with nulls or fractions."""
     import pyarrow as pa
 
     if not _is_float(column) or column.null_count or not len(column):
@@ -74,7 +84,9 @@ def whole_floats_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def any_whole_floats_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a column of whole floats as int64, for a reader whose int64 columns can have nulls. NaN counts as null."""
+    """Return a column of whole floats, with or without nulls, as int64; None for columns with fractions.
+
+    Use this function for readers whose int64 columns can have nulls. NaN becomes null."""
     import pyarrow as pa
 
     without_nan = nan_as_null(column)
@@ -83,26 +95,28 @@ def any_whole_floats_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None
 
 
 def infinite_floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return float columns with infinities, unchanged. Use it with `parse_text`."""
+    """Return a float column with infinite values unchanged; None for other columns.
+
+    Use this function with `parse_text`, for formats that return such columns as text."""
     return None if infinite_as_null(column) is None else column
 
 
 def infinite_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return float columns with null for infinities."""
+    """Return a float column with nulls in place of infinite values; None if no value is infinite."""
     import pyarrow.compute as pc
 
     return null_where(column, pc.is_inf(column)) if _is_float(column) else None
 
 
 def nan_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return float columns with null for NaN, as in pandas."""
+    """Return a float column with nulls in place of NaN, as pandas treats them; None if no value is NaN."""
     import pyarrow.compute as pc
 
     return null_where(column, pc.is_nan(column)) if _is_float(column) else None
 
 
 def without_minus_zero(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return float columns with 0.0 for -0.0."""
+    """Return a float column with 0.0 in place of -0.0; None if no value is -0.0."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -121,14 +135,15 @@ def _is_float(column: pa.ChunkedArray) -> bool:
 
 
 def decimals_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return decimals as the nearest floats."""
+    """Return a decimal column as the nearest float64 values; None for other types."""
     import pyarrow as pa
 
     return column.cast(pa.float64()) if pa.types.is_decimal(column.type) else None
 
 
 def decimals_of_needed_precision(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return decimals with the precision that is inferred from Python values: the digits of the largest value."""
+    """Return a decimal column with the precision that pyarrow infers from Python values: the digits of the largest
+    value. Returns None for other types and for columns of nulls only."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,8 @@
-"""Relations for integers and booleans, also in structs, that come back rounded or as another type."""
+"""Functions that return how integer and boolean columns, and integers in structs, come back from formats that round
+them or store them as another type.
+
+Every function returns None for columns that come back exactly.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,9 @@ LARGEST_INT64 = 2**63 - 1
 
 
 def integers_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return integers without nulls as int64, as a text reader infers them; None for values that need uint64."""
+    """Return an integer column without nulls as int64, the type that text readers infer.
+
+    Returns None for columns with nulls, and for values too large for int64."""
     import pyarrow as pa
 
     if not pa.types.is_integer(column.type) or column.null_count or column.type == pa.int64():
@@ -20,7 +26,9 @@ def integers_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def any_integers_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return integers that fit into int64 as int64, for a reader whose int64 columns can have nulls."""
+    """Return an integer column, with or without nulls, as int64; None for values too large for int64.
+
+    Use this function for readers whose int64 columns can have nulls."""
     import pyarrow as pa
 
     if not pa.types.is_integer(column.type) or column.type == pa.int64() or _beyond_int64(column):
@@ -29,21 +37,24 @@ def any_integers_as_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def large_integers_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return columns with values beyond int64 rounded to float64."""
+    """Return an integer column with values too large for int64 as float64, rounded; None for other columns."""
     import pyarrow as pa
 
     return column.cast(pa.float64(), safe=False) if _beyond_int64(column) else None
 
 
 def large_integers_as_decimals(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return columns with values beyond int64 as decimals of 38 digits."""
+    """Return an integer column with values too large for int64 as decimals of 38 digits; None for other columns."""
     import pyarrow as pa
 
     return column.cast(pa.decimal128(38, 0)) if _beyond_int64(column) else None
 
 
 def integers_of_both_signs_as_decimals(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return columns with negative and other integers, or with values beyond int64, as decimals of 38 digits."""
+    """Return an integer column as decimals of 38 digits; None for columns of one sign that fit into int64.
+
+    The column becomes decimals if it has negative values and also zero or positive values, or if it has values too
+    large for int64. DuckDB's JSON reader returns decimals in these cases."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -55,8 +66,9 @@ def integers_of_both_signs_as_decimals(column: pa.ChunkedArray) -> pa.ChunkedArr
 
 
 def integers_as_int32_or_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return integers as int32 or int64, Avro's two integer types: the smaller one that holds the range of their
-    type."""
+    """Return an integer column as int32 or int64, the only integer types of Avro.
+
+    The type is int32 if all values of the column's type fit into int32, else int64."""
     import pyarrow as pa
 
     if not pa.types.is_integer(column.type) or column.type in (pa.int32(), pa.int64()):
@@ -66,7 +78,7 @@ def integers_as_int32_or_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | Non
 
 
 def integers_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return integers with nulls rounded to float64, as in numpy."""
+    """Return an integer column with nulls as float64, rounded, because numpy's integers cannot be null."""
     import pyarrow as pa
 
     if not pa.types.is_integer(column.type) or not column.null_count:
@@ -75,13 +87,16 @@ def integers_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray |
 
 
 def small_integers_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return the same as `integers_with_nulls_as_float64`, but None for columns with values beyond int64, which the
-    reader turns into text if there are nulls."""
+    """Return the same as `integers_with_nulls_as_float64`, but None for columns with values too large for int64.
+
+    Use this function for readers that return such large values as text if the column has nulls."""
     return None if _beyond_int64(column) else integers_with_nulls_as_float64(column)
 
 
 def large_integers_with_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return columns with nulls and with values beyond int64, unchanged. Use it with `parse_text`."""
+    """Return an integer column unchanged if it has nulls and also values too large for int64; otherwise None.
+
+    Use this function with `parse_text`, for readers that return such columns as text."""
     return column if column.null_count and _beyond_int64(column) else None
 
 
@@ -93,14 +108,14 @@ def _beyond_int64(column: pa.ChunkedArray) -> bool:
 
 
 def integers_rounded_to_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return int64 columns without nulls, rounded to the nearest float64 as in a spreadsheet.
+    """Return an int64 column without nulls with each value rounded to the nearest float64, as spreadsheets store it.
 
-    Columns with values beyond +-(2^63 - 1024) are not affected."""
+    Returns None if no value changes, for columns with nulls, and for values beyond +-(2^63 - 1024)."""
     return None if column.null_count else any_integers_rounded_to_float64(column)
 
 
 def any_integers_rounded_to_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return the same as `integers_rounded_to_float64`, but also for columns with nulls."""
+    """Return the same as `integers_rounded_to_float64`, but treat columns with nulls in the same way."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -114,14 +129,16 @@ def any_integers_rounded_to_float64(column: pa.ChunkedArray) -> pa.ChunkedArray 
 
 
 def booleans_with_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return boolean columns with nulls, unchanged. Use it with `nulls='numpy'`."""
+    """Return a boolean column with nulls unchanged; None for other columns.
+
+    Use this function with `Relation(nulls='numpy')`, for readers that return such columns as Python objects."""
     import pyarrow as pa
 
     return column if pa.types.is_boolean(column.type) and column.null_count else None
 
 
 def booleans_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return booleans with nulls as 1.0, 0.0 and null."""
+    """Return a boolean column with nulls as float64: 1.0, 0.0 and null. Returns None for other columns."""
     import pyarrow as pa
 
     if booleans_with_nulls(column) is None:
@@ -130,7 +147,9 @@ def booleans_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray |
 
 
 def integers_in_missing_structs_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return struct columns with nulls, with their integer fields as float64, which pandas uses for missing values."""
+    """Return a struct column with nulls, in which the integer fields are float64; None for other columns.
+
+    pandas uses float64 for integers of which some are missing."""
     import pyarrow as pa
 
     if not pa.types.is_struct(column.type) or not column.null_count:

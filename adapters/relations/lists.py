@@ -1,4 +1,4 @@
-"""Relations for vectors (fixed-size lists) that come back as lists without a fixed size."""
+"""Functions that return how columns of vectors (fixed-size lists) come back from formats that lose the fixed size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def vectors_as_lists(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return vectors as lists without a fixed size."""
+    """Return a column of vectors as lists without a fixed size; None for other types."""
     import pyarrow as pa
 
     if not pa.types.is_fixed_size_list(column.type):
@@ -18,7 +18,8 @@ def vectors_as_lists(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def vectors_as_lists_of_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return vectors of float32 as lists of float64, the only float type of text readers."""
+    """Return a column of float32 vectors as lists of float64, the only float type of text readers; None for other
+    types."""
     import pyarrow as pa
 
     if not pa.types.is_fixed_size_list(column.type) or column.type.value_type != pa.float32():

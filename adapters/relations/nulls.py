@@ -1,4 +1,7 @@
-"""Relations for columns in which all values are null, because such columns lose their type. NaN counts as null here."""
+"""Functions that return how all-null columns come back from formats that lose the type of such columns.
+
+NaN counts as null here. Every function returns None for columns with other values.
+"""
 
 from __future__ import annotations
 
@@ -13,46 +16,48 @@ if TYPE_CHECKING:
 
 
 def nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return all-null columns of any type as float64, which pandas' readers infer for them."""
+    """Return an all-null column as float64, the type that pandas' readers infer for it."""
     import pyarrow as pa
 
     return _nulls(column, pa.float64())
 
 
 def nulls_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return all-null columns of any type as text."""
+    """Return an all-null column as text."""
     import pyarrow as pa
 
     return None if is_text(column) else _nulls(column, pa.string())
 
 
 def nulls_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return all-null columns of any type as Arrow's null type."""
+    """Return an all-null column as Arrow's null type."""
     import pyarrow as pa
 
     return _nulls(column, pa.null())
 
 
 def objects_of_nulls_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return all-null columns as text if pandas may hold them as Python objects."""
+    """Return an all-null column as text if pandas may store values of its type as Python objects; otherwise None."""
     return nulls_as_text(column) if _may_be_objects(column) else None
 
 
 def objects_of_nulls_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return all-null columns as Arrow's null type if pandas may hold them as Python objects. There is then no value
-    from which the type could be inferred."""
+    """Return an all-null column as Arrow's null type; None if pandas does not store values of its type as objects.
+
+    Without any value, pyarrow cannot infer the type of a column of Python objects."""
     return nulls_as_null(column) if _may_be_objects(column) else None
 
 
 def dictionary_of_nulls_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return all-null dictionary columns as Arrow's null type."""
+    """Return an all-null dictionary column as Arrow's null type; None for other columns."""
     import pyarrow as pa
 
     return nulls_as_null(column) if pa.types.is_dictionary(column.type) else None
 
 
 def dictionary_of_nulls_with(values: str) -> Expect:
-    """Return all-null dictionary columns as dictionaries whose values have this Arrow type."""
+    """Return a function that changes an all-null dictionary column into a dictionary with values of the Arrow type
+    named `values`, such as 'double'."""
 
     def expect(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
         import pyarrow as pa
@@ -66,8 +71,7 @@ def dictionary_of_nulls_with(values: str) -> Expect:
 
 
 def _nulls(column: pa.ChunkedArray, as_type: pa.DataType) -> pa.ChunkedArray | None:
-    """Return the all-null column as type `as_type`; None if it has this type already, has no rows, or is not all
-    null."""
+    """Return an all-null column as type `as_type`; None if the column has this type, no rows, or other values."""
     import pyarrow as pa
 
     without_nan = floats.nan_as_null(column)
@@ -78,8 +82,9 @@ def _nulls(column: pa.ChunkedArray, as_type: pa.DataType) -> pa.ChunkedArray | N
 
 
 def _may_be_objects(column: pa.ChunkedArray) -> bool:
-    """Return whether pandas may hold a column as Python objects. For text this requires `--strings object`, and for
-    booleans `nulls=numpy`."""
+    """Return whether pandas may store the values of a column as Python objects.
+
+    pandas does so for text only with `--strings object`, and for booleans only with `nulls=numpy`."""
     import pyarrow.types as of
 
     kinds = (of.is_boolean, of.is_date, of.is_time, of.is_binary, of.is_large_binary, of.is_decimal, of.is_nested)

@@ -1,4 +1,8 @@
-"""Relations for text and dictionaries that come back as missing, as numbers, cut, or without their dictionary."""
+"""Functions that return how text and dictionary columns come back from formats that lose or cut values, read text as
+numbers, or return a dictionary's values as a plain column.
+
+Every function, or the function that it returns, returns None for columns that come back exactly.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def words_as_null(words: Iterable[str]) -> Expect:
-    """Return text with these words as null."""
+    """Return a function that replaces these words in a text column by nulls."""
     missing = sorted(words)
 
     def expect(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -29,14 +33,16 @@ def words_as_null(words: Iterable[str]) -> Expect:
 
 
 def formulas_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return text with null for values that a spreadsheet treats as formulas."""
+    """Return a text column with nulls in place of values that begin with '=', which spreadsheets take for formulas."""
     import pyarrow.compute as pc
 
     return null_where(column, pc.starts_with(column, "=")) if is_text(column) else None
 
 
 def numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return text in which every value is a number as int64, or as float64 if there are nulls or fractions."""
+    """Return a text column as numbers if every value is a number; None for other columns.
+
+    The numbers are int64, or float64 if the column has nulls or fractions."""
     import pyarrow as pa
 
     if not is_text(column) or column.null_count == len(column):
@@ -51,13 +57,16 @@ def numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def any_numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return the same for a reader whose int64 columns can have nulls: int64, or float64 if there are fractions."""
+    """Return a text column as numbers if every value is a number, for readers whose int64 columns can have nulls.
+
+    The numbers are int64, or float64 if the column has fractions. Returns None for other columns."""
     numbers = numeric_text_as_numbers(column.drop_null())
     return None if numbers is None else column.cast(numbers.type)
 
 
 def unpadded_numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return the same as `any_numeric_text_as_numbers`, but None for columns with leading zeros, such as postcodes."""
+    """Return the same as `any_numeric_text_as_numbers`, but None if any value begins with a zero before another digit,
+    as some postcodes do."""
     import pyarrow.compute as pc
 
     if not is_text(column) or pc.any(pc.match_substring_regex(column, r"^[+-]?0\d")).as_py():
@@ -66,7 +75,7 @@ def unpadded_numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray
 
 
 def text_cut_at(characters: int) -> Expect:
-    """Return text cut to this number of characters."""
+    """Return a function that cuts each value of a text column after this number of characters."""
 
     def expect(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
         import pyarrow.compute as pc
@@ -79,21 +88,21 @@ def text_cut_at(characters: int) -> Expect:
 
 
 def null_as_empty_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return text with empty strings for nulls."""
+    """Return a text column with empty strings in place of nulls; None for columns without nulls and other types."""
     import pyarrow.compute as pc
 
     return pc.fill_null(column, "") if is_text(column) and column.null_count else None
 
 
 def dictionary_as_values(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a dictionary's values, without the dictionary."""
+    """Return a dictionary column as a plain column of the same values; None for other types."""
     import pyarrow as pa
 
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else None
 
 
 def dictionary_of_numbers_as_values(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a dictionary's values if they are integers or floats."""
+    """Return a dictionary column of integers or floats as a plain column of the same values; None for other columns."""
     import pyarrow.types as of
 
     if not of.is_dictionary(column.type):
@@ -103,13 +112,15 @@ def dictionary_of_numbers_as_values(column: pa.ChunkedArray) -> pa.ChunkedArray 
 
 
 def dictionary_of_integers_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return the integers of a dictionary column with nulls, rounded to float64 as in numpy."""
+    """Return a dictionary column of integers with nulls as a plain float64 column, rounded; None for other columns.
+
+    pandas uses float64 because numpy's integers cannot be null."""
     values = dictionary_of_numbers_as_values(column)
     return None if values is None else integers_with_nulls_as_float64(values)
 
 
 def dictionary_without_order(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return an ordered dictionary as an unordered one."""
+    """Return an ordered dictionary column as an unordered dictionary column; None for other columns."""
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type) or not column.type.ordered:

@@ -1,4 +1,8 @@
-"""Relations for timestamps, times and durations that come back in another unit, as another type, or cut."""
+"""Functions that return how columns of timestamps, dates, times and durations come back from formats that change their
+unit, time zone or type, or cut fractions of a second.
+
+Every function, or the function that it returns, returns None for columns that come back exactly.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,9 @@ if TYPE_CHECKING:
 
 
 def timestamps_in(units: Iterable[str], to_unit: str, to_zone: str | None = None) -> Expect:
-    """Return timestamps in `to_unit` if their unit is among `units`. Timestamps with a time zone are returned in
-    `to_zone` if it is given."""
+    """Return a function that converts a timestamp column to `to_unit` if the column's unit is among `units`.
+
+    If `to_zone` is given, the function also converts timestamps with a time zone to this zone."""
     changed = frozenset(units)
 
     def expect(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -30,7 +35,7 @@ def timestamps_in(units: Iterable[str], to_unit: str, to_zone: str | None = None
 
 
 def zones_as_utc(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return timestamps with a zone in UTC."""
+    """Return a timestamp column with a time zone converted to UTC; None for other columns."""
     import pyarrow as pa
 
     if not pa.types.is_timestamp(column.type) or column.type.tz in (None, "UTC"):
@@ -39,7 +44,9 @@ def zones_as_utc(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def zoned_in_us_or_ns_of_utc(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return timestamps with a zone in UTC, in us, or in ns if they were in ns."""
+    """Return a timestamp column with a time zone converted to UTC and to microseconds; None for other columns.
+
+    Columns in nanoseconds keep their unit."""
     import pyarrow as pa
 
     if not pa.types.is_timestamp(column.type) or column.type.tz is None:
@@ -49,7 +56,7 @@ def zoned_in_us_or_ns_of_utc(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def timestamps_cut_to_ms(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return timestamps cut to whole milliseconds, in us."""
+    """Return a timestamp column cut to whole milliseconds, with the unit us; None for other types."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -59,7 +66,7 @@ def timestamps_cut_to_ms(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def timestamps_as_ms(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return timestamps cut to whole milliseconds, in ms."""
+    """Return a timestamp column cut to whole milliseconds, with the unit ms; None for other columns."""
     import pyarrow as pa
 
     cut = timestamps_cut_to_ms(column)
@@ -67,7 +74,9 @@ def timestamps_as_ms(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def timestamps_cut_to_us(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return timestamps cut to whole microseconds, in us, and in UTC if they have a zone."""
+    """Return a timestamp column cut to whole microseconds, with the unit us; None for other columns.
+
+    Timestamps with a time zone are converted to UTC."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -87,9 +96,10 @@ def zoned_timestamps_cut_to_us(column: pa.ChunkedArray) -> pa.ChunkedArray | Non
 
 
 def timestamps_in_s_or_ns(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return timestamps in s, or in ns if any has fractions of a second, and in UTC if they have a time zone.
+    """Return a timestamp column with the unit s, or with the unit ns if any value has a fraction of a second.
 
-    A reader infers this from text that has fractions only where necessary."""
+    Timestamps with a time zone are converted to UTC. Readers infer these units from text in which only values with a
+    fraction of a second have decimals. Returns None for columns that are already in this form, and for other types."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -101,21 +111,23 @@ def timestamps_in_s_or_ns(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def times_in_ns(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return times of day in ns."""
+    """Return a column of times of day with the unit ns; None for other columns."""
     import pyarrow as pa
 
     return column.cast(pa.time64("ns")) if pa.types.is_time(column.type) and column.type != pa.time64("ns") else None
 
 
 def dates_as_timestamps(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return dates as timestamps at midnight, in us."""
+    """Return a date column as timestamps at midnight, with the unit us; None for other types."""
     import pyarrow as pa
 
     return column.cast(pa.timestamp("us")) if pa.types.is_date(column.type) else None
 
 
 def times_as_ms_since_1970(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return dates and timestamps as whole milliseconds since 1970: int64, or float64 if there are nulls."""
+    """Return a date or timestamp column as whole milliseconds since 1970; None for other types.
+
+    The result is int64, or float64 if the column has nulls."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -128,14 +140,16 @@ def times_as_ms_since_1970(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def durations_as_integers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return durations as int64, in their unit."""
+    """Return a duration column as int64 numbers of its unit; None for other types."""
     import pyarrow as pa
 
     return column.cast(pa.int64()) if pa.types.is_duration(column.type) else None
 
 
 def durations_as_ms(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return durations as whole milliseconds, rounded down: int64, or float64 if there are nulls."""
+    """Return a duration column as whole milliseconds, rounded down; None for other types.
+
+    The result is int64, or float64 if the column has nulls."""
     import pyarrow as pa
 
     if not pa.types.is_duration(column.type):
@@ -144,7 +158,7 @@ def durations_as_ms(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def durations_as_days(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return durations as days in float64."""
+    """Return a duration column as a number of days in float64; None for other types."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,7 @@
-"""Relations for columns that come back as the text of their values, and parsers for such text."""
+"""Functions for columns that come back as text: they select such columns, and parse the text back into values.
+
+The functions with a parameter `column` return the column unchanged if the format returns it as text, else None.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,9 @@ if TYPE_CHECKING:
 
 
 def written_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return columns of temporal, binary and nested types, unchanged. Text formats have no syntax for these types. Use
-    it with `parse_text`."""
+    """Return a column of temporal, binary or nested type unchanged; None for other types.
+
+    Text formats have no syntax for these types. Use this function with `parse_text`."""
     import pyarrow.types as of
 
     kinds = (of.is_temporal, of.is_binary, of.is_large_binary, of.is_nested)
@@ -24,12 +28,14 @@ def written_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def of_types(*types: str) -> Expect:
-    """Return columns whose Arrow type's name begins with one of `types`, unchanged. Use it with `parse_text`."""
+    """Return a function that returns a column unchanged if the name of its Arrow type begins with one of `types`, and
+    None for other columns. Use it with `parse_text`."""
     return lambda column: column if str(column.type).startswith(types) else None
 
 
 def anything_with_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return columns with nulls or NaN, except text columns, unchanged. Use it with `parse_text`."""
+    """Return a column with nulls or NaN, except a text column; None for other columns. Use this function with
+    `parse_text`. NaN is returned as null."""
     if is_text(column):
         return None
     without_nan = floats.nan_as_null(column)
@@ -38,7 +44,7 @@ def anything_with_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def parse_text(text: pa.ChunkedArray, arrow_type: pa.DataType) -> pa.ChunkedArray:
-    """Parse text that pandas wrote for values of `arrow_type`. Empty text is a null.
+    """Return the values of `arrow_type` that a column of text represents, as pandas writes them. Empty text is null.
 
     Raises pyarrow.ArrowInvalid, ValueError or SyntaxError for text that is not a value of this type.
     """
@@ -47,7 +53,7 @@ def parse_text(text: pa.ChunkedArray, arrow_type: pa.DataType) -> pa.ChunkedArra
 
     text = pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text)
     if pa.types.is_timestamp(arrow_type):
-        # Parse as us or ns, because pandas may write more decimals than the column's unit has.
+        # The text is parsed as us or ns, because pandas may write more decimals of a second than the unit has.
         unit = "ns" if arrow_type.unit == "ns" else "us"
         return text.cast(pa.timestamp(unit, arrow_type.tz and "UTC")).cast(arrow_type)
     if pa.types.is_time(arrow_type):
@@ -66,8 +72,8 @@ def parse_text(text: pa.ChunkedArray, arrow_type: pa.DataType) -> pa.ChunkedArra
 
 
 def parse_blob(text: pa.ChunkedArray, arrow_type: pa.DataType) -> pa.ChunkedArray:
-    """Parse text that DuckDB wrote for bytes, with an escape such as \\x00 for each byte that is not printable
-    ASCII."""
+    """Return the bytes that a column of DuckDB's text represents. DuckDB writes each byte that is not printable ASCII
+    as an escape such as \\x00."""
     import pyarrow as pa
 
     def value(text: str | None) -> bytes | None:
@@ -81,5 +87,5 @@ def parse_blob(text: pa.ChunkedArray, arrow_type: pa.DataType) -> pa.ChunkedArra
 def _literal(text: str | None, is_list: bool) -> Any:
     if text is None:
         return None
-    # numpy writes its arrays without commas.
+    # numpy prints its arrays with spaces between the values instead of commas.
     return ast.literal_eval(text.replace(" ", ",") if is_list and "," not in text else text)

@@ -1,5 +1,5 @@
-"""Parquet: one file with the writer's row groups and encodings, by the calls of all libraries that support it.
+"""Parquet by pyarrow, pandas, polars, DuckDB, fastparquet and DataFusion, and by this project's service near storage.
 
-The engines are in the module `engines`. The services of near storage are also modules of this package, and do not need
-to load the engines.
+The module `engines` lists the adapters for Parquet. The module `near_storage_process` runs the services of near
+storage, and does not import these adapters.
 """

@@ -1,4 +1,4 @@
-"""Parquet by pyarrow, and by pandas through it."""
+"""Parquet by pyarrow, and by pandas, which uses pyarrow."""
 
 from __future__ import annotations
 
@@ -27,27 +27,28 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 STREAM_BUFFER_BYTES = 65_536
-"""Smallest buffer per column chunk when rows arrive batch by batch; wide tables have thousands of chunks."""
+"""Size of the buffer for each column chunk when rows are read batch by batch. It is small, because wide tables have
+thousands of column chunks."""
 ROW_GROUP_ROWS = 1_048_576
-"""pyarrow's default number of rows of a row group."""
+"""pyarrow's default for the number of rows of a row group."""
 
 
 class ParquetPyarrow(ProjectsByOneCall, Parquet):
-    """pyarrow.parquet's write_table and read_table."""
+    """Parquet by pyarrow.parquet's write_table and read_table."""
 
     engine = "pyarrow"
     settings: ClassVar = {
         **Parquet.settings,
-        "row_group_rows": Setting(MOST_ROWS, None, "rows of a row group; without it 1,048,576"),
-        "page_rows": Setting(MOST_ROWS, None, "maximum rows of a data page; without it 20,000"),
-        "page_index": Setting(("false", "true"), "false", "whether to store statistics of pages next to the footer"),
+        "row_group_rows": Setting(MOST_ROWS, None, "rows of a row group; by default 1,048,576"),
+        "page_rows": Setting(MOST_ROWS, None, "maximum rows of a data page; by default 20,000"),
+        "page_index": Setting(("false", "true"), "false", "whether to store the statistics of pages (the page index)"),
         "dictionary": Setting(("true", "false"), "true", "whether columns may be stored with dictionaries"),
-        "statistics": Setting(("true", "false"), "true", "whether to store the smallest and largest value of chunks"),
+        "statistics": Setting(("true", "false"), "true", "whether to store the minimum and maximum of column chunks"),
     }
     distributions = ("pyarrow",)
     native = Native.ARROW
     reads_folders = True
-    # Several threads on one ParquetFile crash the process.
+    # Each thread needs its own handle, because several threads that use one ParquetFile crash the process.
     offers = Offers(
         project=True,
         take=Reach.GROUPS,
@@ -60,12 +61,13 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of Parquet, which has no seconds, and of pyarrow, which reads only dictionaries of text and bytes."""
+        """Known changes to data by Parquet, which has no timestamps in seconds, and by pyarrow, which reads
+        dictionaries only if their values are text or bytes."""
         return (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_OF_NUMBERS_AS_VALUES, SECONDS_AS_MS)
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
         more = "".join(f", {name}={value!r}" for name, value in self._writing().items())
         before, taken = calls_of_groups(
@@ -86,7 +88,7 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         )
 
     def _writing(self) -> dict[str, Any]:
-        """Return the arguments of write_table, apart from the codec, that differ from their defaults."""
+        """Return the arguments of write_table that differ from pyarrow's defaults, except for codec and level."""
         asked: dict[str, Any] = {
             "row_group_size": self.values["row_group_rows"],
             "max_rows_per_page": self.values["page_rows"],
@@ -97,19 +99,21 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         return {name: value for name, value in asked.items() if value is not None}
 
     def load_library(self) -> None:
-        """Import pyarrow.parquet, and the data sets that its read call uses."""
+        """Import pyarrow.parquet, and pyarrow.dataset, which read_table uses."""
         import pyarrow.dataset
         import pyarrow.parquet
 
         self._parquet = pyarrow.parquet
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         codec, level = self.values["codec"], self.values["level"]
         self._parquet.write_table(table, location, compression=codec, compression_level=level, **self._writing())
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
-        """Write one file, a row group at a time. If the writer got single batches, each would become a row group."""
+        """Write a stream of batches as one file, one row group at a time.
+
+        Batches are combined first, because the writer makes a row group of each table that it gets."""
         writing = self._writing()
         rows = int(writing.pop("row_group_size", ROW_GROUP_ROWS))
         codec, level = self.values["codec"], self.values["level"]
@@ -119,7 +123,9 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
                 writer.write_table(group, rows)
 
     def stored(self, location: Path) -> Stored:
-        """Return codec and encodings of all column chunks. Raises AdapterError if they contradict the settings."""
+        """Return the codec and the encodings of all column chunks.
+
+        Raises AdapterError if the file's footer contradicts the settings."""
         footer = self._parquet.read_metadata(location)
         parquet_codecs.check_layout(
             footer,
@@ -139,22 +145,22 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         return self._parquet.read_table(location, columns=columns, use_threads=self.threads is None)
 
     def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> pa.Table:
-        """Read the row groups whose statistics may match the condition, and filter them."""
+        """Read the row groups whose statistics do not rule out the condition, and filter their rows."""
         met = arrow_expression(predicate)
         return self._parquet.read_table(location, columns=columns, filters=met, use_threads=self.threads is None)
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
-        """Read the column chunks piece by piece.
+        """Yield the rows of the given columns in batches, reading the column chunks piece by piece.
 
-        By default, pyarrow keeps all chunks that it has read until the end. Without a buffer, it reads each chunk at
-        once.
+        Without `pre_buffer=False`, pyarrow would keep in memory all chunks that it has read until the end. Without
+        `buffer_size`, it would read each chunk at once.
         """
         with self._parquet.ParquetFile(location, pre_buffer=False, buffer_size=STREAM_BUFFER_BYTES) as file:
             read = file.iter_batches(rows, columns=columns, use_threads=self.threads is None)
             yield from tables(read, columns, rows)
 
     def open_rows(self, location: Path) -> Handle:
-        """Open the file, and read its footer once."""
+        """Return a handle that keeps the file open, and its footer in memory."""
         file = self._parquet.ParquetFile(location)
         footer = file.metadata
         starts = starts_of([footer.row_group(group).num_rows for group in range(footer.num_row_groups)])
@@ -162,13 +168,13 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
             groups, places = located(numbers, starts)
             read = file.read_row_groups(groups, columns=list(columns), use_threads=self.threads is None)
-            # Columns come in the order of the file.
+            # pyarrow returns the columns in the order of the file, so they are selected again.
             return read.select(columns).take(places)
 
         return Handle(take=take, close=file.close)
 
     def open_columns(self, location: Path) -> Handle:
-        """Open the file, and read its footer once."""
+        """Return a handle that keeps the file open, and its footer in memory."""
         file = self._parquet.ParquetFile(location)
 
         def project(columns: Sequence[str]) -> pa.Table:
@@ -178,7 +184,7 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
 
 
 class ParquetPandas(ProjectsByOneCall, Parquet):
-    """DataFrame.to_parquet and read_parquet, which use pyarrow."""
+    """Parquet by pandas' DataFrame.to_parquet and read_parquet, which use pyarrow."""
 
     engine = "pandas"
     distributions = ("pandas",)
@@ -186,7 +192,8 @@ class ParquetPandas(ProjectsByOneCall, Parquet):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of Parquet, which has no seconds, and from the conversion of an Arrow table to a DataFrame."""
+        """Known changes to data by Parquet, which has no timestamps in seconds, and by the conversion of an Arrow table
+        to a DataFrame."""
         return (
             shared.objects_of_nulls("date-null"),
             replace(shared.CATEGORIES_OF_NULLS, targets=frozenset({"pandas", "arrow"})),
@@ -206,7 +213,7 @@ class ParquetPandas(ProjectsByOneCall, Parquet):
         )
 
     def load_library(self) -> None:
-        """Import pandas, including modules that its first call would load."""
+        """Import pandas, including modules that its first save or read would import."""
         import pandas
 
         for module in ("pyarrow.dataset", "pyarrow.parquet", "pandas.core.arrays.arrow.extension_types"):
@@ -215,7 +222,7 @@ class ParquetPandas(ProjectsByOneCall, Parquet):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
         codec = None if self.values["codec"] == "none" else self.values["codec"]
         return Calls(
@@ -226,7 +233,7 @@ class ParquetPandas(ProjectsByOneCall, Parquet):
         )
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one file. The default index is not stored."""
+        """Write the whole table as one file. pandas does not store a default index."""
         codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
         table.to_parquet(location, compression=codec, compression_level=self.values["level"])
 

@@ -1,7 +1,9 @@
-"""Parquet by near storage: many files whose row groups are pruned and filtered by their metadata.
+"""Parquet by near storage, this project's service that filters Parquet files where they are stored.
 
-A stored copy consists of the folders of a catalog and of one node, as these services use them. If no services run, the
-same code reads the copy in this process. pyarrow's data sets and DuckDB read the same files for comparison.
+A stored copy consists of many Parquet files. Near storage skips row groups whose metadata rules out a match. The folder
+of a copy has a folder for each of near storage's services: a catalog, which knows the files of a table, and one node,
+which stores the files. If no services run, the same code reads the copy in this process. For comparison, pyarrow's data
+sets and DuckDB can read the same files.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from libraries.near_storage.client.connection import Client
 
 GROUP_ROWS, FILE_GROUPS = 10_000, 10
-"""Default rows of a row group, and row groups of a file."""
+"""Default number of rows of a row group, and default number of row groups of a file."""
 _MODULE = ("-m", "formats.parquet.near_storage_process")
 _LIBRARIES = (
     *("pyarrow.dataset", "pyarrow.parquet", "formats.parquet.near_storage_filters"),
@@ -38,7 +40,7 @@ _LIBRARIES = (
 
 
 class ParquetNearStorage(Parquet):
-    """near_storage's catalog, nodes and client; without services, both ways of reading in one process."""
+    """Parquet by near storage's catalog, node and client. If no services run, their code runs in this process."""
 
     engine = "near-storage"
     extra = "near-storage"
@@ -52,13 +54,17 @@ class ParquetNearStorage(Parquet):
         "reader": Setting(
             tuple(READERS),
             "ranges",
-            "ranges: exact bytes, decoded by the client; parquet: rows decoded and filtered by the node; fetch: whole "
-            "files; pyarrow, duckdb: these libraries on the same files",
+            "ranges: the client reads the needed bytes and decodes them; parquet: the node decodes and filters rows; "
+            "fetch: the client reads whole files; pyarrow, duckdb: these libraries read the same files",
             always_spelled=True,
         ),
-        "footers": Setting(("kept", "parsed"), "kept", "parsed: reader=parquet parses all footers for each query"),
+        "footers": Setting(
+            ("kept", "parsed"), "kept", "parsed: with reader=parquet, each query parses the footers of all files"
+        ),
         "technique": Setting(
-            ("rows", "groups", "none"), "rows", "groups: skip row groups but filter no rows; none: return all rows"
+            ("rows", "groups", "none"),
+            "rows",
+            "rows: a filter returns matching rows; groups: it only skips row groups; none: it returns all rows",
         ),
         "row_group_rows": Setting(range(1, 2**31), GROUP_ROWS, "rows of a row group"),
         "file_groups": Setting(range(1, 2**20), FILE_GROUPS, "row groups of a file"),
@@ -92,16 +98,16 @@ class ParquetNearStorage(Parquet):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of pyarrow's writer and of the reader."""
+        """Known changes to data by pyarrow, which writes the files, and by the class that reads them."""
         return self._reader.losses
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return why the reader, or any engine, cannot return this data; None if it can."""
+        """Return the reason why this data cannot be stored, or why the reader cannot return it; otherwise None."""
         return self._reader.refusal(schema) or super().refusal(schema, rows)
 
     @property
     def offers(self) -> Offers:
-        """Filters and aggregates that use the metadata of row groups."""
+        """The operations that near storage supports. Filters and aggregates use the metadata of row groups."""
         return Offers(
             project=True,
             scan=frozenset(Kind),
@@ -115,18 +121,20 @@ class ParquetNearStorage(Parquet):
 
     @property
     def is_served(self) -> bool:  # type: ignore[override]
-        """Whether services can read the copy. They cannot if the reader is pyarrow or DuckDB."""
+        """Whether near storage's services read the copy. They do not if the reader is pyarrow or DuckDB."""
         return self._reader.way is not None
 
     def load_library(self) -> None:
-        """Import the modules that store and read."""
+        """Import the modules that save and read with these settings."""
         for name in (*_LIBRARIES, *self._reader.libraries):
             import_module(name)
 
     # --- storing -----------------------------------------------------------------------------------------------
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write the files, then store them as a node and its catalog would. Raises RefusedData for some tables."""
+        """Write Parquet files, and add them to the folders of a catalog and a node as these services would.
+
+        Raises RefusedData for tables that near storage refuses."""
         import pyarrow.parquet as pq
 
         from libraries.near_storage.errors import NearStorageError
@@ -159,7 +167,9 @@ class ParquetNearStorage(Parquet):
         (location / ORDER).write_text(json.dumps(order))
 
     def stored(self, location: Path) -> Stored:
-        """Return codec and encodings of the first file, after checking the size of its row groups."""
+        """Return the codec and the encodings of the first file.
+
+        Raises AdapterError if its row groups do not have the number of rows that the settings require."""
         import pyarrow.parquet as pq
 
         footer = pq.read_metadata(Copy(location).paths[0])
@@ -179,7 +189,7 @@ class ParquetNearStorage(Parquet):
         return location / NODE
 
     def services(self, location: Path) -> tuple[Service, ...]:
-        """Return a catalog and a node."""
+        """Return the services that serve the copy: a catalog and a node. The result is empty if services cannot."""
         if not self.is_served:
             return ()
         return (
@@ -188,14 +198,14 @@ class ParquetNearStorage(Parquet):
         )
 
     def reach(self, location: Path, served: Served) -> None:
-        """Use the catalog for this copy from now on."""
+        """Store the addresses of running services, so that later calls read the copy at `location` through them."""
         self._reached = location, served
 
     def warm_up(self, location: Path) -> None:
-        """Read one column by the access path that is measured.
+        """Read one column through the services, by the same access path that is measured.
 
-        With reader=parquet all rows are read, so that the node holds the parsed footers of all files. With other
-        readers, the node holds no footers, and one row is enough.
+        With reader=parquet all rows are read, so that the node has the parsed footers of all files in memory. With
+        other readers, the node keeps no footers, so one row is enough.
         """
         from libraries.near_storage.query import Query
 
@@ -217,11 +227,12 @@ class ParquetNearStorage(Parquet):
             handle.close()
 
     def open(self, location: Path) -> Handle:
-        """Connect to the services of this copy. If none run, read the metadata of its files, but no values."""
+        """Return a handle that is connected to the services of this copy. If no services run, read the metadata of the
+        copy's files, but no values."""
         return self._reader.open(Copy(location), self._client(location))
 
     def _client(self, location: Path) -> Client | None:
-        """Connect to the services of this copy; return None if there are none."""
+        """Return a client that is connected to the services of this copy; None if no services run."""
         if self._reached is None or self._reached[0] != location:
             return None
         from libraries.near_storage.client.connection import connect

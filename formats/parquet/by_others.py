@@ -1,4 +1,4 @@
-"""Parquet by polars, DuckDB, fastparquet and DataFusion, which share no code with pyarrow."""
+"""Parquet by polars, DuckDB, fastparquet and DataFusion, whose code for Parquet is independent of pyarrow."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class ParquetPolars(Parquet, LazyPolarsEngine):
-    """polars' write_parquet and read_parquet."""
+    """Parquet by polars' write_parquet and read_parquet."""
 
     reads_folders = True
 
@@ -43,17 +43,17 @@ class ParquetPolars(Parquet, LazyPolarsEngine):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses for types that polars lacks."""
+        """Known changes to columns whose types polars lacks."""
         return (shared.CATEGORIES_OF_NULLS, *POLARS_LOSSES)
 
     def load_library(self) -> None:
-        """Import polars, including modules that its first call would load."""
+        """Import polars, including a module that its first call would import."""
         super().load_library()
         import_module("polars._utils.parquet")
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
         codec = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
         return lazy_calls(
@@ -63,7 +63,7 @@ class ParquetPolars(Parquet, LazyPolarsEngine):
         )
 
     def save(self, table: pl.DataFrame, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
         level: Any = self.values["level"]
         with self.refusing():
@@ -74,26 +74,26 @@ class ParquetPolars(Parquet, LazyPolarsEngine):
         return self._polars.read_parquet(location)
 
     def sink(self, frame: pl.LazyFrame, location: Path) -> None:
-        """Write one file."""
+        """Write a lazy frame as one file."""
         codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
         level: Any = self.values["level"]
         frame.sink_parquet(location, compression=codec, compression_level=level)
 
     def lazy(self, location: Path) -> pl.LazyFrame:
-        """Return the file."""
+        """Return the file as a lazy frame."""
         return self._polars.scan_parquet(location)
 
 
 class ParquetDuckdb(Parquet, DuckdbCopies):
-    """DuckDB's COPY to Parquet and read_parquet."""
+    """Parquet by DuckDB's COPY statement and read_parquet."""
 
-    # DuckDB accepts a level for every codec, but uses it only for this one.
+    # DuckDB accepts a level for every codec, but uses the level only for zstd.
     levels: ClassVar = {"zstd": range(1, 23)}
     reads_folders = True
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses for types that DuckDB lacks."""
+        """Known changes to columns whose types DuckDB lacks."""
         return (
             shared.CATEGORIES_OF_NULLS,
             DICTIONARY_AS_VALUES,
@@ -102,7 +102,7 @@ class ParquetDuckdb(Parquet, DuckdbCopies):
         )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Refuse columns of durations."""
+        """Return a reason if the table has durations, which DuckDB cannot store in Parquet with their sign."""
         import pyarrow.types as of
 
         for field in schema:
@@ -111,18 +111,20 @@ class ParquetDuckdb(Parquet, DuckdbCopies):
         return super().refusal(schema, rows)
 
     def copy_options(self) -> str:
-        """Return format, codec and level."""
+        """Return the options of COPY for Parquet: format, codec and level."""
         codec = "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
         level = "" if self.values["level"] is None else f", COMPRESSION_LEVEL {self.values['level']}"
         return f"FORMAT parquet, COMPRESSION {codec}{level}"
 
     def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
-        """Return the file, or the files of a folder."""
+        """Return the file as a DuckDB relation. If `location` is a folder, return all its files as one relation."""
         return connection.read_parquet(str(location / "*" if location.is_dir() else location))
 
 
 class ParquetFastparquet(ProjectsByOneCall, Parquet):
-    """fastparquet's write and ParquetFile.to_pandas, without projection of nested columns and without threads."""
+    """Parquet by fastparquet's write and ParquetFile.to_pandas.
+
+    fastparquet uses no threads, and cannot read single nested columns."""
 
     engine = "fastparquet"
     distributions = ("fastparquet",)
@@ -136,7 +138,8 @@ class ParquetFastparquet(ProjectsByOneCall, Parquet):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Losses of objects, stored as their first values suggest, and from the conversion of an Arrow table."""
+        """Known changes by fastparquet, which infers the type of Python objects from the first values, and by the
+        conversion of an Arrow table to a DataFrame."""
         return (
             shared.objects_of_nulls("date-null"),
             shared.NAN_AS_NULL,
@@ -145,14 +148,14 @@ class ParquetFastparquet(ProjectsByOneCall, Parquet):
         )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Refuse columns of timestamps in seconds."""
+        """Return a reason if the table has timestamps in seconds, which fastparquet stores with wrong values."""
         for field in schema:
             if str(field.type).startswith("timestamp[s"):
                 return f"fastparquet stores timestamps in s as if they were ms (column {field.name})"
         return super().refusal(schema, rows)
 
     def load_library(self) -> None:
-        """Import fastparquet, and the file system that its calls use."""
+        """Import fastparquet, and the module of fsspec with which it opens files."""
         import fastparquet
         import pandas
 
@@ -161,7 +164,7 @@ class ParquetFastparquet(ProjectsByOneCall, Parquet):
 
     @property
     def calls(self) -> Calls:
-        """The calls as a user writes them."""
+        """The code that a user writes to save and read the data without this adapter."""
         return Calls(
             ("import fastparquet",),
             f"fastparquet.write({{path}}, {{held}}, compression={self._compression()!r}, write_index=False)",
@@ -174,7 +177,7 @@ class ParquetFastparquet(ProjectsByOneCall, Parquet):
         )
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one file without the index."""
+        """Write the whole table as one file, without the index of the DataFrame."""
         try:
             self._fastparquet.write(str(location), table, compression=self._compression(), write_index=False)
         except ValueError as error:
@@ -191,7 +194,8 @@ class ParquetFastparquet(ProjectsByOneCall, Parquet):
         codec, level = self.values["codec"], self.values["level"]
         if codec == "none":
             return None
-        # Other writers use lz4 for the codec that the specification calls LZ4_RAW. Its LZ4 is an older framing.
+        # For other libraries, lz4 means the codec LZ4_RAW of Parquet's specification. The specification's codec LZ4 has
+        # an older framing.
         name = "LZ4_RAW" if codec == "lz4" else str(codec).upper()
         argument = "compresslevel" if codec == "gzip" else "level"
         return name if level is None else {"_default": {"type": name, "args": {argument: level}}}
@@ -205,13 +209,13 @@ class ParquetFastparquet(ProjectsByOneCall, Parquet):
         return self._fastparquet.ParquetFile(str(location)).to_pandas(columns=columns)
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pd.DataFrame]:
-        """Read one row group after the other."""
+        """Yield the rows in batches, reading one row group after the other."""
         for group in self._fastparquet.ParquetFile(str(location)).iter_row_groups(columns=columns):
             for start in range(0, len(group), rows):
                 yield group.iloc[start : start + rows]
 
     def open_rows(self, location: Path) -> Handle:
-        """Read the footer once; each call opens the file."""
+        """Return a handle that keeps the file's footer in memory. Each call opens the file again."""
         file = self._fastparquet.ParquetFile(str(location))
         starts = starts_of([group.num_rows for group in file.row_groups])
 
@@ -228,19 +232,21 @@ class ParquetFastparquet(ProjectsByOneCall, Parquet):
 
 
 class ParquetDatafusion(Parquet, DatafusionEngine):
-    """DataFusion's write_parquet and read_parquet, from Rust's parquet library.
+    """Parquet by DataFusion's write_parquet and read_parquet, which use the parquet library of Rust.
 
-    Files have a page index, and scans read only pages that may hold matching rows. DataFusion has no call for rows by
-    their numbers.
+    Files have a page index, and scans read only pages that may contain matching rows. DataFusion has no call that reads
+    rows by their numbers.
     """
 
     settings: ClassVar = {
         "codec": Setting(parquet_codecs.CODEC.allowed, "zstd", "codec of all pages", always_spelled=True),
         "level": parquet_codecs.LEVEL,
-        "row_group_rows": Setting(MOST_ROWS, None, "rows of a row group; without it 1,048,576"),
-        "page_rows": Setting(MOST_ROWS, None, "maximum rows of a data page; without it 20,000"),
+        "row_group_rows": Setting(MOST_ROWS, None, "rows of a row group; by default 1,048,576"),
+        "page_rows": Setting(MOST_ROWS, None, "maximum rows of a data page; by default 20,000"),
         "dictionary": Setting(
-            ("true", "false"), "true", "whether to store columns with dictionaries, which every read of pages needs"
+            ("true", "false"),
+            "true",
+            "whether to store columns with dictionaries, which are read in addition to the pages that a scan needs",
         ),
     }
     library_default: ClassVar = {"codec": "zstd"}
@@ -255,7 +261,7 @@ class ParquetDatafusion(Parquet, DatafusionEngine):
     )
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         codec = {"none": "uncompressed", "lz4": "lz4_raw"}.get(str(self.values["codec"]), str(self.values["codec"]))
         level = self.values["level"] or self._datafusion.dataframe.Compression(codec).get_default_level()
         asked = {
@@ -267,12 +273,14 @@ class ParquetDatafusion(Parquet, DatafusionEngine):
             dictionary_enabled=self.values["dictionary"] == "true",
             **{key: value for key, value in asked.items() if value is not None},
         )
-        # With several partitions, chunks of a table are distributed, and their rows are written in any order.
+        # One partition keeps the rows in order. With several, DataFusion would write a table's chunks in any order.
         frame = self.session(partitions=1).from_arrow(table)
         frame.write_parquet_with_options(str(location), options)
 
     def stored(self, location: Path) -> Stored:
-        """Return codec and encodings of all column chunks. Raises AdapterError if they contradict the settings."""
+        """Return the codec and the encodings of all column chunks.
+
+        Raises AdapterError if the file's footer contradicts the settings."""
         import pyarrow.parquet
 
         footer = pyarrow.parquet.read_metadata(location)
@@ -286,5 +294,5 @@ class ParquetDatafusion(Parquet, DatafusionEngine):
         return parquet_codecs.stored_of(footer)
 
     def frame(self, location: Path) -> datafusion.DataFrame:
-        """Return the file."""
+        """Return the file as a lazy frame."""
         return self.session().read_parquet(str(location))

@@ -1,4 +1,4 @@
-"""The common parts of all engines for Parquet files."""
+"""The base class of the adapters for Parquet, and known changes to data (losses) that several of them have."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ TIMESTAMPS_BY_DUCKDB = Loss(
 )
 
 MOST_ROWS = range(1, 2**31)
-"""Allowed numbers of rows."""
+"""Allowed values of settings that are a number of rows, such as the rows of a row group."""
 
 
 class Parquet(TabularFormat):
-    """The common parts of all engines. Parquet files are alike, whatever library wrote them."""
+    """Base class of the adapters for Parquet. The libraries write files with the same structure."""
 
     format = "parquet"
     title = "Parquet"
@@ -54,8 +54,8 @@ class Parquet(TabularFormat):
     )
 
     def stored(self, location: Path) -> Stored:
-        """Return codec and encodings of all column chunks, from the footer."""
-        # pyarrow is always installed, whichever engine is measured.
+        """Return the codec and the encodings of all column chunks, as the file's footer states them."""
+        # pyarrow reads the footer, because it is always installed, whichever library is measured.
         import pyarrow.parquet
 
         return parquet_codecs.stored_of(pyarrow.parquet.read_metadata(location))

@@ -1,4 +1,4 @@
-"""The engines of Parquet, the default one first."""
+"""The adapters for Parquet. The default adapter, pyarrow, comes first."""
 
 from __future__ import annotations
 

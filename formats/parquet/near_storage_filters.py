@@ -1,4 +1,4 @@
-"""Conditions as near storage's trees. adapters.predicate defines their meaning."""
+"""Translate conditions (adapters.predicate) into the predicate trees that near storage's queries use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from libraries.near_storage.predicates.values import literal
 
 
 def tree_of(asked: Predicate, kind: pa.DataType) -> Tree:
-    """Return the tree of a condition on a column of this type. NaN matches nothing, like in comparisons."""
+    """Return a condition as a predicate tree. `kind` is the type of the condition's column.
+
+    As in comparisons, NaN satisfies no condition."""
     column = asked.column
     if asked.kind is Kind.NULL:
         return IsNull(column)
@@ -23,7 +25,7 @@ def tree_of(asked: Predicate, kind: pa.DataType) -> Tree:
     if asked.kind is Kind.RANGE:
         return And((Comparison(">=", column, values[0]), Comparison("<", column, values[1])))
     if pa.types.is_floating(kind):
-        # In a list, -0.0 and 0.0 could count as two values.
+        # The predicate `In` is not used for floats, because it may distinguish -0.0 from 0.0.
         return Or(tuple(Comparison("==", column, value) for value in values))
     return In(column, tuple(values)) if values else Constant(False)
 

@@ -1,7 +1,7 @@
-"""A service of near storage as a process: `python -m formats.parquet.near_storage_process catalog|node FOLDER`.
+"""Run a service of near storage: `python -m formats.parquet.near_storage_process catalog|node FOLDER`.
 
-When the service is ready, it prints its port as a line of JSON. The environment has the client's token, from which the
-services derive the token that they use between themselves.
+When the service is ready, it prints its port as a line of JSON. An environment variable has the client's token. The
+services derive from this token the secret that catalog and node use between themselves.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from libraries.near_storage.serving import security, server_process
 
 
 def main() -> None:
-    """Run `catalog FOLDER` or `node FOLDER CATALOG ADVERTISED`; the node has the name of its folder.
+    """Run the service that the command line requests: `catalog FOLDER` or `node FOLDER CATALOG ADVERTISED`.
 
-    CATALOG and ADVERTISED are addresses, 'host:port'; ADVERTISED may be empty.
+    A node has the name of its folder. CATALOG is the address 'host:port' of the catalog. ADVERTISED is the address
+    under which clients reach the node. It is empty if clients use the address on which the node listens.
     """
     what, folder = sys.argv[1], Path(sys.argv[2])
     token = os.environ[TOKEN]

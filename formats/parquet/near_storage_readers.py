@@ -1,4 +1,8 @@
-"""The ways to read a stored copy of near storage: one class for each value of the setting `reader`."""
+"""Read Parquet files that near storage has stored, with one class for each value of the setting `reader`.
+
+Near storage is this project's service that filters Parquet files where they are stored. A catalog knows the files of a
+table, and nodes store the files.
+"""
 
 from __future__ import annotations
 
@@ -27,15 +31,16 @@ if TYPE_CHECKING:
     from libraries.near_storage.storing.partition_metadata import PartitionInfo
 
 TABLE = "stored"
-"""Name of the table in the catalog of a stored copy."""
+"""Name of the stored table in the catalog."""
 CATALOG, NODE = "catalog", "node-1"
-"""Folders of a stored copy; the node has the name of its folder."""
+"""Folders of a stored copy, for the files of the catalog and of its only node. The node has the name of its folder."""
 ORDER = "order.json"
-"""File in the folder of a stored copy: the digests of its files, in the order of their rows."""
+"""Name of a file in the folder of a stored copy. It lists the digests of the Parquet files in the order of the table's
+rows."""
 
 
 class Copy:
-    """The files of a stored copy, in the order of their rows."""
+    """The Parquet files of a stored copy, in the order of the table's rows."""
 
     def __init__(self, location: Path) -> None:
         from libraries.near_storage.storing.partitions import PARTITION
@@ -51,7 +56,7 @@ class Copy:
         return pq.read_schema(self.paths[0])
 
     def infos(self) -> list[PartitionInfo]:
-        """Return the node's metadata of each file."""
+        """Return the metadata that the node has stored for each file."""
         from libraries.near_storage.storing.partitions import PartitionStore
 
         store = PartitionStore(self.node)
@@ -62,7 +67,7 @@ class Copy:
 
 
 class Reader(ABC):
-    """One way to read: its losses and refusals, and the calls of an open copy."""
+    """Base class of the ways to read a stored copy: what a reader changes or refuses, and how it opens a copy."""
 
     losses: ClassVar[tuple[Loss, ...]] = (
         shared.CATEGORIES_OF_NULLS,
@@ -70,31 +75,38 @@ class Reader(ABC):
         SECONDS_AS_MS,
     )
     libraries: ClassVar[tuple[str, ...]] = ()
-    """Modules that it needs in addition to near storage and pyarrow."""
+    """Modules that this reader needs in addition to near storage and pyarrow."""
     way: ClassVar[Way | None] = None
-    """Name of the reader in near storage; None if another library reads the files, which services cannot do."""
+    """Name of the access path in near storage's queries. None if another library reads the files. Near storage's
+    services cannot run such a reader."""
     warm_up_rows: ClassVar[int | None] = 1
-    """Rows of one column that warm up the services; None for all rows."""
+    """Number of rows of one column that are read to warm up the services; None for all rows."""
     has_techniques: ClassVar[bool] = False
-    """Whether the user can choose if row groups or rows are skipped. Such readers hold metadata in their own form."""
+    """Whether the setting `technique` can select if rows are filtered, only row groups are skipped, or all rows are
+    returned. Only such readers support the operation `metadata`."""
 
     def __init__(self, values: Mapping[str, str | int | None], threads: int | None) -> None:
         self.values, self.threads = values, threads
 
     def refusal(self, schema: pa.Schema) -> str | None:
-        """Return why a table of this schema cannot be read back, or None."""
+        """Return the reason why this reader cannot return a table of this schema, or None."""
         return None
 
     @abstractmethod
     def open(self, copy: Copy, client: Client | None) -> Handle:
-        """Open a copy; `client` is connected to the services of a served one."""
+        """Return a handle of a stored copy. `client` is connected to the services of this copy; None if no services
+        run."""
 
 
 class _ByNearStorage(Reader):
-    """near_storage: with its client, or without services by the same code in this process."""
+    """Base class of readers that send queries to near storage's services, by near storage's client.
+
+    If no services run, the same code answers the queries in this process."""
 
     def open(self, copy: Copy, client: Client | None) -> Handle:
-        """Open without reading values. Footers are read once, unless each query parses them."""
+        """Return a handle. Without services, this reads the files' footers once, except with footers=parsed.
+
+        With footers=parsed, every query parses the footers. No values are read here."""
         import pyarrow as pa
 
         from formats.parquet.near_storage_filters import tree_of
@@ -108,7 +120,8 @@ class _ByNearStorage(Reader):
         if client is None:
             files = LocalFiles.of(zip(copy.paths, copy.infos(), strict=True))
             if footers == "cached":
-                # pyarrow and DuckDB keep footers too. Otherwise the first call that reads a file would take longer.
+                # Footers are read now, so that the first query does not take longer. pyarrow and DuckDB keep footers,
+                # too.
                 files.keep_footers()
 
         def ask(query: Query) -> pa.Table:
@@ -143,12 +156,14 @@ class _ByNearStorage(Reader):
         )
 
     def _metadata(self, copy: Copy, held: Sequence[int]) -> tuple[Any, list[list[int]]]:
-        """Load the metadata of the files of these numbers, and return them with the rows of each row group."""
+        """Load the metadata of the files whose numbers are in `held`.
+
+        Return the metadata, and for each file a list with the number of rows of each row group."""
         raise NotImplementedError(f"{type(self).__name__} has no services")
 
 
 class Ranges(_ByNearStorage):
-    """Byte ranges, which the client decodes and filters."""
+    """The node sends ranges of bytes from the files, and the client decodes and filters them."""
 
     way = "v2"
     has_techniques = True
@@ -160,15 +175,18 @@ class Ranges(_ByNearStorage):
 
         taken: dict[int, Any] = {}
         for number in held:
-            # A repeated file is decoded again, but uses no extra memory until all are combined.
+            # If a number is repeated, the file's metadata is decoded again, but only the last copy is kept. Repeated
+            # files therefore use no extra memory before `together` combines the metadata.
             described = (copy.node / f"{copy.digests[number]}{INFO}").read_bytes()
             taken[number] = PartitionInfo.decode(described).compact
         return together([taken[number] for number in held]), [each.rows.tolist() for each in taken.values()]
 
 
 class NodeRows(_ByNearStorage):
-    """Rows, which the node decodes and filters. The node holds parsed footers, or their bytes if each query parses
-    them."""
+    """The node decodes and filters the rows, and sends the result.
+
+    The node keeps parsed footers in memory. With footers=parsed, it keeps the bytes of footers, which every query
+    parses."""
 
     way = "v1"
     warm_up_rows = None
@@ -187,16 +205,16 @@ class NodeRows(_ByNearStorage):
 
 
 class Fetch(_ByNearStorage):
-    """All files, which the client reads."""
+    """The node sends whole files, and the client reads them."""
 
     way = "all"
 
 
 class ByPyarrow(Reader):
-    """pyarrow's data sets."""
+    """pyarrow's data sets read the files in this process, without near storage."""
 
     def open(self, copy: Copy, client: Client | None) -> Handle:
-        """Open a data set of all files."""
+        """Return a handle with a pyarrow data set of all files."""
         from pyarrow.dataset import dataset
 
         files = dataset([str(path) for path in copy.paths], format="parquet")
@@ -210,7 +228,9 @@ class ByPyarrow(Reader):
 
 
 class ByDuckdb(Reader):
-    """DuckDB's read_parquet, with more losses and refusals than pyarrow's writer."""
+    """DuckDB's read_parquet reads the files in this process, without near storage.
+
+    pyarrow has written the files. DuckDB changes or refuses more types than pyarrow."""
 
     libraries = ("duckdb",)
     losses = (
@@ -222,7 +242,7 @@ class ByDuckdb(Reader):
     )
 
     def refusal(self, schema: pa.Schema) -> str | None:
-        """Refuse durations, and names that DuckDB changes."""
+        """Return a reason if the table has durations, or column names that DuckDB changes."""
         import pyarrow.types as of
 
         for field in schema:
@@ -233,7 +253,7 @@ class ByDuckdb(Reader):
         return refusals.of_names_alike(schema)
 
     def open(self, copy: Copy, client: Client | None) -> Handle:
-        """Open a connection, which keeps parsed footers."""
+        """Return a handle with a DuckDB connection, which keeps parsed footers in memory."""
         import duckdb
 
         config: dict[str, Any] = {} if self.threads is None else {"threads": self.threads}
@@ -264,7 +284,7 @@ READERS: dict[str, type[Reader]] = {
     "pyarrow": ByPyarrow,
     "duckdb": ByDuckdb,
 }
-"""Value of the setting `reader` -> its class."""
+"""Maps each value of the setting `reader` to its class."""
 
 
 def _end(path: Path, size_bytes: int) -> bytes:

@@ -1,1 +1,2 @@
-"""Code that several formats share: codecs and losses of pandas, and engines that support more than one format."""
+"""Code that several formats use: codecs of pandas, known changes to data (losses), and base classes for the libraries
+that read and write more than one format."""

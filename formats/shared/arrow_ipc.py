@@ -1,6 +1,7 @@
-"""Read the metadata of Arrow IPC messages from their flatbuffers (Message.fbs and File.fbs), which pyarrow cannot.
+"""Read fields of Arrow IPC messages for which pyarrow has no call, such as the codec and the positions of buffers.
 
-Flatbuffers omit fields that have their default value. The modules of the formats find the messages in their files.
+Messages and the footers of files are flatbuffers, which Arrow's Message.fbs and File.fbs define. Flatbuffers omit
+fields that have their default value. Callers find the messages in their files, and pass the bytes to this module.
 """
 
 from __future__ import annotations
@@ -14,38 +15,41 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _CODECS = {0: "lz4", 1: "zstd"}
-"""BodyCompression.codec: LZ4_FRAME and ZSTD."""
+"""Values of the field BodyCompression.codec, LZ4_FRAME and ZSTD, and this project's names of these codecs."""
 
 _RECORD_BATCH = 3
-"""Message.header_type."""
+"""The value of the field Message.header_type in messages with a record batch."""
 
 
 @dataclass(frozen=True)
 class Message:
-    """The metadata of a message, without the preceding 8 bytes, which hold their length."""
+    """The metadata of an Arrow IPC message, which is a flatbuffer.
+
+    In a file, 8 bytes with the length of the metadata precede it. They are not part of `metadata`."""
 
     metadata: bytes
 
     @property
     def body_bytes(self) -> int:
-        """Bytes of the body, which follows the metadata (Message.bodyLength is field 3)."""
+        """Number of bytes of the message's body, which follows the metadata (Message.bodyLength is field 3)."""
         place = _field(self.metadata, _root(self.metadata), 3)
         return 0 if place is None else int(struct.unpack_from("<q", self.metadata, place)[0])
 
     @property
     def is_record_batch(self) -> bool:
-        """Whether the body holds rows (Message.header_type is field 1)."""
+        """Whether the message has a record batch, that is rows (Message.header_type is field 1)."""
         place = _field(self.metadata, _root(self.metadata), 1)
         return place is not None and self.metadata[place] == _RECORD_BATCH
 
     @property
     def rows(self) -> int:
-        """Rows of a record batch (RecordBatch.length is field 0)."""
+        """Number of rows of the record batch (RecordBatch.length is field 0)."""
         place = _field(self.metadata, self._batch(), 0)
         return 0 if place is None else int(struct.unpack_from("<q", self.metadata, place)[0])
 
     def codec(self) -> str:
-        """The codec of a record batch (RecordBatch.compression is field 3, BodyCompression.codec is field 0)."""
+        """Return the codec of the record batch (RecordBatch.compression is field 3, BodyCompression.codec is field 0),
+        or 'none'."""
         compression = _field(self.metadata, self._batch(), 3)
         if compression is None:
             return "none"
@@ -53,8 +57,11 @@ class Message:
         return _CODECS[0 if codec is None else self.metadata[codec]]
 
     def buffers(self, schema: pa.Schema) -> list[list[tuple[int, ...]]]:
-        """Return offset in the body and length of each buffer of each column of a record batch, including children."""
-        # RecordBatch.buffers is field 2: offset and length of each; RecordBatch.variadicBufferCounts is field 4.
+        """Return for each column of the record batch a list of its buffers, including buffers of child columns.
+
+        A buffer is a tuple of its offset in the message's body and its length."""
+        # RecordBatch.buffers is field 2, with offset and length of every buffer. RecordBatch.variadicBufferCounts is
+        # field 4, with the number of additional buffers of every column of views.
         buffers = list(self._vector(2, "<qq"))
         further = (count for (count,) in self._vector(4, "<q"))
         first, columns = 0, []
@@ -66,7 +73,7 @@ class Message:
         return columns
 
     def _batch(self) -> int:
-        """Offset of the record batch (Message.header is field 2)."""
+        """Return the offset of the record batch in the metadata (Message.header is field 2)."""
         header = _field(self.metadata, _root(self.metadata), 2)
         assert header is not None  # pyarrow refuses messages without a header
         return _followed(self.metadata, header)
@@ -81,10 +88,10 @@ class Message:
 
 
 def batches_of(footer: bytes) -> list[int]:
-    """Return the offsets of a file's record batches, from its footer.
+    """Return the offsets of a file's record batches, which its footer lists.
 
-    Footer.recordBatches is field 3, a vector of blocks of an offset, the length of the metadata with padding, and the
-    length of the body.
+    Footer.recordBatches is field 3. For each batch it has a block of three numbers: the offset, the length of the
+    metadata with padding, and the length of the body.
     """
     blocks = _field(footer, _root(footer), 3)
     if blocks is None:
@@ -95,9 +102,10 @@ def batches_of(footer: bytes) -> list[int]:
 
 
 def _buffers_of(kind: pa.DataType) -> tuple[int, int]:
-    """Return the number of buffers of a column in a message, including its children, and of columns of views in it.
+    """Return two numbers for a column of this type and its child columns: the number of their buffers in a message, and
+    how many of these columns have the type string_view or binary_view.
 
-    Columns of views have further buffers, whose number the message states.
+    Columns of views have additional buffers, which the first number does not include. The message states how many.
     """
     import pyarrow.types as of
 
@@ -124,7 +132,7 @@ def _followed(data: bytes, place: int) -> int:
 
 
 def _field(data: bytes, table: int, number: int) -> int | None:
-    """Return the offset of a field of a flatbuffer table; None if it has its default."""
+    """Return the offset of a field of a flatbuffer table; None if the field is omitted and so has its default value."""
     layout = table - struct.unpack_from("<i", data, table)[0]
     (layout_bytes,) = struct.unpack_from("<H", data, layout)
     entry = 4 + 2 * number

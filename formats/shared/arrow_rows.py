@@ -1,6 +1,7 @@
-"""Read rows of an Arrow IPC file by plain reads: fixed widths directly, texts and lists by their offsets.
+"""Read single rows of an Arrow IPC file, by reading only the bytes of these rows.
 
-The caller supplies a file descriptor and the offsets of a column's buffers in each batch.
+A value of fixed width is read directly. Texts and lists are found by their offsets, which are read first. The caller
+supplies a file descriptor, and the positions of a column's buffers in the file for each record batch.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs of neighbouring rows, as int64 arrays: batch, first row in the batch, and number of rows of each run."""
+    """Runs of neighbouring rows of one record batch each.
+
+    The fields are int64 arrays with one element for each run: the number of its batch, the number of its first row
+    within the batch, and its number of rows."""
 
     batches: np.ndarray
     firsts: np.ndarray
@@ -28,15 +32,16 @@ class Runs:
 
     @property
     def rows(self) -> int:
-        """Number of rows of all runs."""
+        """Total number of rows in all runs."""
         return int(self.counts.sum())
 
     def scaled(self, size: int) -> Runs:
-        """Return the runs of the values in lists of `size` values each."""
+        """Return the runs of list values that belong to these rows, if each row is a list of `size` values."""
         return Runs(self.batches, self.firsts * size, self.counts * size)
 
     def single(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the batch, and the row in it, of each single row."""
+        """Return two arrays with one element for each row: the number of the row's batch, and the row's number within
+        this batch."""
         if len(self.counts) == self.rows and bool((self.counts == 1).all()):
             return self.batches, self.firsts
         ends = np.cumsum(self.counts)
@@ -45,7 +50,7 @@ class Runs:
 
 
 def has_rows(kind: pa.DataType) -> bool:
-    """Return whether rows of this type can be found by their buffers; for dictionaries and views they cannot."""
+    """Return whether `read_rows` supports this type. It does not support dictionaries, views and some other types."""
     import pyarrow as pa
     import pyarrow.types as of
 
@@ -58,10 +63,11 @@ def has_rows(kind: pa.DataType) -> bool:
 
 
 def read_rows(file: int, kind: pa.DataType, buffers: Iterator[np.ndarray], runs: Runs) -> pa.Array:
-    """Return the rows of a column or of a child of one.
+    """Return the given rows of a column, or of the child array of a nested column, as an Arrow array.
 
-    `buffers` yields the offsets of each of its buffers in the order of a message: one int64 per batch, -1 where a batch
-    has none. Raises AdapterError for a file that is too short.
+    `kind` is the type of the column. `buffers` yields one int64 array for each buffer of the column, in the order in
+    which Arrow IPC messages list the buffers. The array has the buffer's position in the file for each record batch, or
+    -1 if the batch has no such buffer. Raises AdapterError if the file is too short.
     """
     import pyarrow as pa
     import pyarrow.types as of
@@ -116,7 +122,7 @@ def _offset_type(kind: pa.DataType) -> type[np.signedinteger]:
 
 
 def _validity(file: int, starts: np.ndarray, runs: Runs) -> pa.Buffer | None:
-    """Return the validity bitmap; None if no batch has one, so that no row is null."""
+    """Return the validity bitmap of the rows; None if no batch has such a bitmap, which means that no row is null."""
     import pyarrow as pa
 
     if bool((starts < 0).all()):
@@ -125,7 +131,7 @@ def _validity(file: int, starts: np.ndarray, runs: Runs) -> pa.Buffer | None:
 
 
 def _bits(file: int, starts: np.ndarray, runs: Runs) -> np.ndarray:
-    """Return one bit per row, as a byte; 1 in batches without such a buffer."""
+    """Return an array with a byte for each row: its bit in the buffer, or 1 if the row's batch has no such buffer."""
     batches, rows = runs.single()
     begins = starts[batches]
     held = begins >= 0
@@ -137,10 +143,12 @@ def _bits(file: int, starts: np.ndarray, runs: Runs) -> np.ndarray:
 
 
 def _offsets(file: int, starts: np.ndarray, runs: Runs, kind: type[np.signedinteger]) -> tuple[np.ndarray, Runs]:
-    """Return offsets of the result's rows, from 0, and the runs of the values to which they point."""
+    """Return the offsets of texts or lists in the result, and the runs of values in the file that belong to them.
+
+    The result's offsets start at 0. `starts` are the positions of the offset buffer in the file, one for each batch."""
     width = np.dtype(kind).itemsize
     found = _pieces(file, starts[runs.batches] + runs.firsts * width, (runs.counts + 1) * width).view(kind)
-    # A run has one more offset than rows.
+    # For each run, one offset more than rows is read, because the last row ends at the next offset.
     ends = np.cumsum(runs.counts + 1)
     first = ends - runs.counts - 1
     lows, highs = found[first].astype(np.int64), found[ends - 1].astype(np.int64)
@@ -148,13 +156,15 @@ def _offsets(file: int, starts: np.ndarray, runs: Runs, kind: type[np.signedinte
     lengths = found[left + 1].astype(np.int64) - found[left]
     offsets = np.zeros(runs.rows + 1, kind)
     np.cumsum(lengths, out=offsets[1:])
-    # Without values a list may lack a buffer for them.
+    # Runs without values are left out, because the file may have no buffer of values for them.
     held = highs > lows
     return offsets, Runs(runs.batches[held], lows[held], (highs - lows)[held])
 
 
 def _pieces(file: int, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Return the bytes at each start, concatenated. Pieces that are also neighbours in the file share a `preadv`."""
+    """Return the concatenated bytes of pieces of the file, given by their positions and sizes.
+
+    Consecutive pieces that are also neighbours in the file are read by one `preadv`."""
     wanted = sizes > 0
     if not wanted.all():
         starts, sizes = starts[wanted], sizes[wanted]
@@ -173,7 +183,10 @@ def _pieces(file: int, starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 
 def _read_on(file: int, view: memoryview, start: int) -> None:
-    """Repeat a read that returned fewer bytes than requested, as it may for over 2 GiB."""
+    """Fill `view` with the bytes from position `start` on, by as many reads as needed.
+
+    One read may return fewer bytes than requested, and never returns more than 2 GiB. Raises AdapterError if the file
+    ends too early."""
     filled = 0
     while filled < len(view):
         received = os.preadv(file, (view[filled:],), start + filled)

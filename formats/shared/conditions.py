@@ -1,7 +1,7 @@
-"""Conditions for libraries that several formats use: Arrow's expressions and functions, polars', and SQL.
+"""Translate conditions (adapters.predicate) for pyarrow, polars and SQL, which several formats use.
 
-All conditions follow the rules of adapters.predicate: NaN matches nothing, null matches only IS NULL, and -0.0 equals
-0.0.
+All translated conditions follow the rules of adapters.predicate: NaN satisfies no condition, a null satisfies only the
+condition `null`, and -0.0 equals 0.0.
 """
 
 from __future__ import annotations
@@ -27,12 +27,15 @@ ARROW_TEXTS: Mapping[Kind, str] = {
     Kind.NULL: "pc.field(column).is_null()",
     Kind.PREFIX: "pc.starts_with(pc.field(column), pattern=prefix)",
 }
-"""Filters for pyarrow's data sets as a user writes them, for values other than floats; with `IMPORT_COMPUTE`."""
+"""The code of filters for pyarrow's data sets as a user writes it, for values other than floats. The code needs the
+import `IMPORT_COMPUTE`."""
 IMPORT_COMPUTE = "import pyarrow.compute as pc"
 
 
 def dataset_calls(name: str) -> dict[Kind, PartCall]:
-    """Return filter calls as a user writes them, for the format that pyarrow's data sets call `name`."""
+    """Return for each kind of condition the code with which a user filters a file by pyarrow's data sets.
+
+    `name` is pyarrow's name of the file's format, such as 'ipc'."""
     imports = (IMPORT_COMPUTE, "import pyarrow.dataset as ds")
     opened = f'ds.dataset({{path}}, format="{name}")'
     return {
@@ -48,7 +51,7 @@ POLARS_TEXTS: Mapping[Kind, str] = {
     Kind.NULL: "pl.col(column).is_null()",
     Kind.PREFIX: "pl.col(column).str.starts_with(prefix)",
 }
-"""Filters for polars' lazy frames as a user writes them."""
+"""The code of filters for polars' lazy frames as a user writes it."""
 SQL_TEXTS: Mapping[Kind, str] = {
     Kind.RANGE: 'f"{column} >= {low!r} AND {column} < {high!r}"',
     Kind.EQUAL: 'f"{column} = {value!r}"',
@@ -56,11 +59,11 @@ SQL_TEXTS: Mapping[Kind, str] = {
     Kind.NULL: 'f"{column} IS NULL"',
     Kind.PREFIX: 'f"starts_with({column}, {prefix!r})"',
 }
-"""Filters in SQL as a user writes them, for numbers and plain text."""
+"""The code of filters in SQL as a user writes it, for values that are numbers or plain text."""
 
 
 def arrow_expression(predicate: Predicate) -> pc.Expression:
-    """Return the condition for pyarrow's data sets."""
+    """Return the condition as an expression for pyarrow's data sets."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -74,7 +77,7 @@ def arrow_expression(predicate: Predicate) -> pc.Expression:
         return (column >= values[0]) & (column < values[1])
     if values and not _has_floats(values):
         return column.isin(list(values))
-    # isin would distinguish -0.0 from 0.0, and let NaN equal itself.
+    # `isin` is not used for floats, because it distinguishes -0.0 from 0.0, and NaN equals itself.
     met = pc.scalar(pa.scalar(False))
     for value in values:
         met = met | (column == value)
@@ -82,7 +85,9 @@ def arrow_expression(predicate: Predicate) -> pc.Expression:
 
 
 def arrow_mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray:
-    """Return a boolean mask of the rows that match, by Arrow's functions; null where the column is null."""
+    """Return a boolean column that is true in rows that match the condition, computed by pyarrow's functions.
+
+    In rows where the column is null, the result is null, except for the condition `null`."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -93,7 +98,7 @@ def arrow_mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray
     values = [pa.scalar(value, column.type) for value in predicate.present]
     if predicate.kind is Kind.RANGE:
         return pc.and_(pc.greater_equal(column, values[0]), pc.less(column, values[1]))
-    # is_in would distinguish -0.0 from 0.0, and let NaN equal itself.
+    # `is_in` is not used, because it distinguishes -0.0 from 0.0, and NaN equals itself.
     met = pc.and_(pc.is_valid(column), False)
     for value in values:
         met = pc.or_(met, pc.equal(column, value))
@@ -101,7 +106,9 @@ def arrow_mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray
 
 
 def polars_expression(predicate: Predicate, polars: Any) -> pl.Expr:
-    """Return the condition for polars' lazy frames. Plain names are not used: '*' and '^..$' would be patterns."""
+    """Return the condition as an expression for polars' lazy frames. `polars` is the loaded module.
+
+    The column is selected by `by_name`, because polars takes plain names such as '*' or '^..$' for patterns."""
     column = polars.selectors.by_name(predicate.column).as_expr()
     if predicate.kind is Kind.NULL:
         return column.is_null()
@@ -121,7 +128,9 @@ def polars_expression(predicate: Predicate, polars: Any) -> pl.Expr:
 
 
 def sql_condition(predicate: Predicate, name: str) -> str:
-    """Return the condition for DuckDB, on a column `name`. Raises ValueError for a value without a literal in SQL."""
+    """Return the condition as SQL for DuckDB. `name` is the quoted name of the column.
+
+    Raises ValueError for a value that `sql_literal` cannot write."""
     if predicate.kind is Kind.NULL:
         return f"{name} IS NULL"
     if predicate.kind is Kind.PREFIX:
@@ -137,7 +146,8 @@ def sql_condition(predicate: Predicate, name: str) -> str:
 
 
 def sql_literal(value: Any) -> str:
-    """Return a value as an SQL literal. Raises ValueError for types other than those below."""
+    """Return a value as an SQL literal. Raises ValueError for types other than bool, int, float, str, date and
+    datetime."""
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, int):
@@ -155,7 +165,9 @@ def sql_literal(value: Any) -> str:
 
 
 def minus_zero(value: Any) -> Any:
-    """Return a bound for engines to which -0.0 is less than 0.0: -0.0 for both zeros, other values unchanged."""
+    """Return -0.0 for 0.0 and -0.0, and any other value unchanged.
+
+    Use this function for a lower bound, or an excluded upper bound, in libraries for which -0.0 is less than 0.0."""
     return -0.0 if isinstance(value, float) and value == 0 else value
 
 

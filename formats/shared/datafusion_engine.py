@@ -1,7 +1,7 @@
-"""The common parts of DataFusion's engines: one session per call.
+"""The base class for formats that are read and written by DataFusion.
 
-DataFusion returns Arrow tables. Its sessions are configured to return rows in their stored order: partitions are ranges
-of the file, and are combined in order.
+DataFusion returns Arrow tables. Every call uses a new session. Sessions are configured to return rows in their stored
+order: DataFusion's partitions are ranges of the file, and their rows are combined in the order of these ranges.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class DatafusionEngine(ProjectsByOneCall):
-    """A format's calls of DataFusion, to which the format adds its own."""
+    """Reads files by DataFusion. A subclass for a format adds the calls that open and write files of this format."""
 
     engine = "datafusion"
     distributions: ClassVar = ("datafusion", "pyarrow")
@@ -33,7 +33,7 @@ class DatafusionEngine(ProjectsByOneCall):
     offers = Offers(project=True, scan=frozenset(Kind))
 
     def load_library(self) -> None:
-        """Import datafusion, and pyarrow to make tables of its batches."""
+        """Import datafusion, and pyarrow, which combines DataFusion's batches into tables."""
         import datafusion
         import pyarrow
 
@@ -42,11 +42,12 @@ class DatafusionEngine(ProjectsByOneCall):
     def session(self, partitions: int | None = None) -> datafusion.SessionContext:
         """Return a new session with this number of partitions.
 
-        The default is one if the condition is one thread, else DataFusion's own default.
+        If `partitions` is None, the session has `self.threads` partitions, or DataFusion's default number if this is
+        also None.
         """
-        # Without this setting, the batches of a filter come in any order.
+        # With DataFusion's default for this setting, the batches of a filtered frame come in any order.
         config = self._datafusion.SessionConfig().set("datafusion.optimizer.enable_round_robin_repartition", "false")
-        # Without this setting, an idle partition takes over a range of the file from another partition.
+        # With DataFusion's default for this setting, an idle partition takes over ranges of other partitions.
         config = config.set("datafusion.execution.enable_file_stream_work_stealing", "false")
         if (partitions := partitions or self.threads) is not None:
             config = config.with_target_partitions(partitions)
@@ -65,7 +66,7 @@ class DatafusionEngine(ProjectsByOneCall):
         return self._collected(self._selected(self.frame(location), columns))
 
     def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> pa.Table:
-        """Read the rows that match the condition, by a lazy frame."""
+        """Read the given columns of the rows that match the condition, by a lazy frame."""
         frame = self.frame(location)
         return self._collected(self._selected(frame.filter(self._condition(predicate, frame.schema())), columns))
 
@@ -75,11 +76,13 @@ class DatafusionEngine(ProjectsByOneCall):
 
     def _collected(self, frame: datafusion.DataFrame) -> pa.Table:
         batches = [batch for part in frame.collect_partitioned() for batch in part]
-        # The frame's schema is wrong about ordered dictionaries; that of the batches is right.
+        # The schema of the batches is used, because the frame's schema is wrong for ordered dictionaries.
         return self._arrow.Table.from_batches(batches, None if batches else frame.schema())
 
     def _condition(self, predicate: Predicate, schema: pa.Schema) -> datafusion.Expr:
-        """Return the condition as DataFusion's expression. There NaN equals itself and is above all other numbers."""
+        """Return the condition as a DataFusion expression.
+
+        NaN among the values is left out, because in DataFusion NaN equals itself and is greater than all numbers."""
         functions, literal = self._datafusion.functions, self._datafusion.lit
         column = self._datafusion.col(quoted(predicate.column))
         if predicate.kind is Kind.NULL:
@@ -103,7 +106,9 @@ def _is_nan(value: Any) -> bool:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """Return the type of a single value: views and dictionaries are layouts of columns."""
+    """Return the type of a single value of a column of type `kind`.
+
+    Views and dictionaries are layouts of whole columns. Their single values are plain text or other plain values."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):

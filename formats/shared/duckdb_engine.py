@@ -1,6 +1,6 @@
-"""The common parts of DuckDB's engines: one connection per call.
+"""Base classes for formats that are read and written by DuckDB.
 
-DuckDB takes and returns Arrow tables.
+DuckDB takes and returns Arrow tables. Every save and every read opens a new connection.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class DuckdbEngine(TabularFormat):
-    """A format's reading calls of DuckDB, to which the format adds its own."""
+    """Reads files by DuckDB. A subclass for a format adds the call that opens a file of this format."""
 
     engine = "duckdb"
     distributions: ClassVar[tuple[str, ...]] = ("duckdb",)
@@ -43,7 +43,9 @@ class DuckdbEngine(TabularFormat):
 
     @contextmanager
     def connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Yield a new database in memory, with one thread if that is the condition; close it afterwards."""
+        """Return a context manager that yields a connection to a new database in memory, and closes it at the end.
+
+        The database uses `self.threads` threads, or DuckDB's default number if this is None."""
         config: dict[str, Any] = {} if self.threads is None else {"threads": self.threads}
         with self._duckdb.connect(":memory:", config=config) as connection:
             # Without this setting, timestamps come back in the time zone of the machine.
@@ -52,7 +54,7 @@ class DuckdbEngine(TabularFormat):
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """Turn DuckDB's errors about unsupported types and values into RefusedData."""
+        """Return a context manager that raises RefusedData for DuckDB's errors about unsupported types and values."""
         try:
             yield
         except (self._duckdb.NotSupportedError, self._duckdb.DataError) as error:
@@ -60,15 +62,15 @@ class DuckdbEngine(TabularFormat):
 
     @abstractmethod
     def relation(self, connection: duckdb.DuckDBPyConnection, location: Path) -> duckdb.DuckDBPyRelation:
-        """Return the file as a relation, reading only what determines its columns."""
+        """Return the file as a DuckDB relation. This reads no more of the file than is needed to find its columns."""
 
     def read(self, location: Path) -> pa.Table:
-        """Read all columns. For text, the call guesses the types."""
+        """Read all columns. For text formats, DuckDB guesses the types."""
         with self.connection() as connection:
             return self.relation(connection, location).to_arrow_table()
 
     def open(self, location: Path) -> Handle:
-        """Keep a connection, and the relation of the file."""
+        """Return a handle with an open connection, which keeps the file as a relation."""
         with ExitStack() as opened:
             relation = self.relation(opened.enter_context(self.connection()), location)
             close = opened.pop_all().close
@@ -88,26 +90,27 @@ class DuckdbEngine(TabularFormat):
 
 
 class DuckdbCopies(DuckdbEngine):
-    """The engines of formats that DuckDB's COPY writes."""
+    """Reads and writes files by DuckDB, for formats that DuckDB's COPY statement writes."""
 
     @abstractmethod
     def copy_options(self) -> str:
-        """Return the options of COPY for the format."""
+        """Return the options of the COPY statement for the format, as text."""
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Refuse float16, which DuckDB lacks, and names that differ only by case."""
+        """Return a reason if the table has float16, which DuckDB lacks, or names that differ only by case."""
         refused = refusals.of_half_floats(schema, "DuckDB") or refusals.of_names_alike(schema)
         return refused or super().refusal(schema, rows)
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write one file."""
+        """Write the whole table as one file."""
         self._copy(table, location)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
-        """Write a stream of batches as one file. After an error of the source, COPY first writes the previous batches.
+        """Write a stream of batches as one file.
 
-        If COPY were stopped halfway, it could wait forever for one of its own writing threads (seen with DuckDB 2.0.0,
-        `AsyncWriteQueue::AbortWrites`).
+        If `batches` raises an error, COPY first writes the batches before the error, and then the file is removed. COPY
+        is not stopped halfway, because it could then wait forever for one of its own writing threads (seen with DuckDB
+        2.0.0, `AsyncWriteQueue::AbortWrites`).
         """
         import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Codecs around a whole file, as pandas' text and pickle calls offer them, for CSV, JSON Lines and Pickle."""
+"""Codecs with which pandas compresses whole files, for CSV, JSON Lines and Pickle."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from adapters.contract import Setting
 
 SETTINGS: Mapping[str, Setting] = {
     "codec": Setting(("none", "gzip", "bz2", "xz", "zstd"), "none", "compression of the whole file"),
-    "level": Setting(range(1, 23), None, "level of the codec; without it the codec's own default"),
+    "level": Setting(range(1, 23), None, "level of the codec; by default the codec's own default level"),
 }
 LEVELS: Mapping[str, range] = {
     "gzip": range(1, 10),
@@ -26,7 +26,7 @@ _MAGICS = {"gzip": b"\x1f\x8b", "bz2": b"BZh", "xz": b"\xfd7zXZ\x00", "zstd": b"
 
 
 def for_save(values: Mapping[str, object]) -> dict[str, object] | None:
-    """Return the argument `compression` of a save; None for a plain file."""
+    """Return the argument `compression` for pandas' save calls; None if the file is not compressed."""
     compression = for_read(values)
     if compression is not None and values["level"] is not None:
         compression[_LEVEL_ARGUMENTS[str(values["codec"])]] = values["level"]
@@ -34,19 +34,20 @@ def for_save(values: Mapping[str, object]) -> dict[str, object] | None:
 
 
 def for_read(values: Mapping[str, object]) -> dict[str, object] | None:
-    """Return the argument `compression` of a read, which has no level."""
+    """Return the argument `compression` for pandas' read calls, which take no level; None if the file is not
+    compressed."""
     return None if values["codec"] == "none" else {"method": values["codec"]}
 
 
 def argument(compression: Mapping[str, object] | None) -> str:
-    """Return the argument as a user writes it, with a comma before it; empty for a plain file."""
+    """Return the argument `compression` as code after a comma; an empty string if the file is not compressed."""
     return "" if compression is None else f", compression={dict(compression)}"
 
 
 def load(values: Mapping[str, object] | None = None) -> None:
-    """Import what the codec of these settings needs, so that the first save does not.
+    """Import the module that the codec of these settings needs, so that the first save does not import it.
 
-    Also imports zstandard if it is installed, because pandas looks for it whenever it opens a file.
+    This function also imports zstandard if it is installed, because pandas tries to import it when it opens a file.
     """
     if find_spec("zstandard") is not None:
         import_module("zstandard")

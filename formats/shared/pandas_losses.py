@@ -1,6 +1,6 @@
-"""Losses that several of pandas' text formats share, declared once.
+"""Changes to data (losses) that several formats share, most of them when pandas writes or reads the format.
 
-`cause` is the format if no call could avoid the loss, and the call if pandas' reader or writer decides.
+The `cause` of a loss is the format if no call could avoid the loss, and the call if pandas could avoid it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ READ_CSV_WORDS = frozenset(
         "null",
     }
 )
-"""Words that pandas.read_csv takes for missing by default, from its documentation (`keep_default_na`)."""
+"""Texts that pandas.read_csv reads as missing values by default, from its documentation (`keep_default_na`)."""
 
 TIMESTAMPS = frozenset(f"timestamp-{unit}{zone}" for unit in ("s", "ms", "us", "ns") for zone in ("", "-zone"))
 
@@ -49,7 +49,8 @@ NULLS_AS_FLOAT64 = Loss(
     Relation(nulls.nulls_as_float64),
     frozenset({"string-null", "bool-null", "timestamp-us-null", "date-null", "categorical-null"}),
 )
-"""Declare this before the other losses, which would otherwise apply to the column's original type."""
+"""Adapters must declare this loss before other losses. Otherwise the other losses would also be applied to such
+columns, because of the type that these columns had when they were stored."""
 
 CATEGORIES_OF_NULLS = Loss(
     "categoricals without any value lose their type",
@@ -59,7 +60,7 @@ CATEGORIES_OF_NULLS = Loss(
     frozenset({"categorical-null"}),
     targets=_PANDAS,
 )
-"""Arrow turns such pandas columns into a dictionary of untyped values, which few formats support."""
+"""pyarrow converts such pandas columns to a dictionary whose values have the type null, which few formats support."""
 
 NAN_AS_NULL = Loss(
     "NaN becomes null",
@@ -106,7 +107,7 @@ VECTORS_AS_LISTS = Loss(
     frozenset({"vector", "vector-long"}),
     targets=_ARROW,
 )
-"""pandas holds arrays of any length instead of vectors."""
+"""In pandas, a column of vectors is a column of numpy arrays, which may have any length."""
 
 DICTIONARY_AS_VALUES = Loss(
     "categoricals become plain columns",
@@ -115,7 +116,8 @@ DICTIONARY_AS_VALUES = Loss(
     Relation(texts.dictionary_as_values),
     frozenset({"categorical", "categorical-ordered", "categorical-int64", "categorical-float64"}),
 )
-"""Declare this before the losses of plain columns, which then apply to the values."""
+"""Adapters must declare this loss before losses of plain columns. The losses of plain columns are then also applied to
+the values of dictionaries."""
 
 DICTIONARY_OF_NUMBERS_AS_VALUES = Loss(
     "categoricals of numbers become plain columns",
@@ -124,7 +126,8 @@ DICTIONARY_OF_NUMBERS_AS_VALUES = Loss(
     Relation(texts.dictionary_of_numbers_as_values),
     frozenset({"categorical-int64", "categorical-float64"}),
 )
-"""For readers that keep only dictionaries of text. An adapter that declares the loss above declares this one too."""
+"""The loss of readers that return dictionaries only for text. It is a part of the loss `DICTIONARY_AS_VALUES`, so an
+adapter declares only one of these losses."""
 
 NUMERIC_TEXT = Loss(
     "text of which every value is a number becomes numbers",
@@ -161,7 +164,7 @@ WHOLE_FLOATS_AS_INT64 = Loss(
 
 
 def objects_of_nulls(*kinds: str, strings: Iterable[str] = ("str", "object")) -> Loss:
-    """Columns of Python objects in pandas have no type if all values are missing."""
+    """Return a `Loss`: pandas' columns of Python objects come back without a type if all values are missing."""
     return Loss(
         "columns of objects without any value lose their type",
         "all values are missing",
@@ -174,7 +177,7 @@ def objects_of_nulls(*kinds: str, strings: Iterable[str] = ("str", "object")) ->
 
 
 def categories_of_nulls_with(values: str, targets: Iterable[str] = _ARROW) -> Loss:
-    """Categoricals of pandas have values of another Arrow type if all values are missing."""
+    """Return a `Loss`: a categorical without any value comes back with the Arrow type `values` for its values."""
     return Loss(
         f"categoricals without any value become those of {values}",
         "all values are missing",
@@ -186,7 +189,7 @@ def categories_of_nulls_with(values: str, targets: Iterable[str] = _ARROW) -> Lo
 
 
 def missing_words(words: Iterable[str], lossless: str | None = None) -> Loss:
-    """Some words are read as missing."""
+    """Return a `Loss`: the given words come back as missing values. `lossless` names a variant without this loss."""
     return Loss(
         "'NA', 'null', '' and the like become missing",
         "only the words that read_csv documents",
@@ -198,7 +201,7 @@ def missing_words(words: Iterable[str], lossless: str | None = None) -> Loss:
 
 
 def integers_as_int64(*kinds: str) -> Loss:
-    """Integers without nulls lose their width."""
+    """Return a `Loss`: integers without nulls come back as int64, or as uint64 if their values require it."""
     return Loss(
         "integers become int64 (uint64 where needed)",
         "the same numbers",
@@ -209,7 +212,7 @@ def integers_as_int64(*kinds: str) -> Loss:
 
 
 def integers_with_nulls_as_float64(*kinds: str) -> Loss:
-    """Integers with nulls become floats in numpy."""
+    """Return a `Loss`: integers with nulls come back as float64, because numpy's integers cannot be null."""
     return Loss(
         "integers with nulls become float64",
         "rounded to float64",
@@ -260,7 +263,7 @@ TEXT_TYPES_WITH_NULLS = (
 
 
 def float32_as_float64(*, bound: str, tolerance: float = 0.0, relative_tolerance: float = 0.0) -> Loss:
-    """float32 loses its width."""
+    """Return a `Loss`: float32 columns come back as float64. `bound` describes the tolerances in words."""
     return Loss(
         "float32 becomes float64",
         bound,
@@ -271,7 +274,7 @@ def float32_as_float64(*, bound: str, tolerance: float = 0.0, relative_tolerance
 
 
 def float16_as_float64(*, bound: str, tolerance: float = 0.0, relative_tolerance: float = 0.0) -> Loss:
-    """float16 loses its width."""
+    """Return a `Loss`: float16 columns come back as float64. `bound` describes the tolerances in words."""
     return Loss(
         "float16 becomes float64",
         bound,
@@ -296,7 +299,7 @@ FLOAT16_AS_FLOAT32 = Loss(
 
 
 def vectors_as_lists_of_float64(*, bound: str, tolerance: float = 0.0, relative_tolerance: float = 0.0) -> Loss:
-    """Vectors of float32 lose their length and their width."""
+    """Return a `Loss`: float32 vectors come back as lists of float64. `bound` describes the tolerances in words."""
     return Loss(
         "vectors become lists of float64",
         bound,
@@ -307,7 +310,7 @@ def vectors_as_lists_of_float64(*, bound: str, tolerance: float = 0.0, relative_
 
 
 def decimals_as_float64(*, tolerance: float = 0.0, relative_tolerance: float = 0.0) -> Loss:
-    """Decimals become floats."""
+    """Return a `Loss`: decimals come back as float64 within the given tolerances."""
     return Loss(
         "decimals become float64",
         "rounded to float64",
@@ -321,7 +324,7 @@ DECIMALS_AS_FLOAT64 = decimals_as_float64(relative_tolerance=2.0**-52)
 
 
 def written_as_text(*kinds: str, expect: Expect = written.written_as_text) -> Loss:
-    """Types that the format cannot express come back as the text that pandas writes for them."""
+    """Return a `Loss`: values of types that a format lacks come back as the text that pandas writes for them."""
     return Loss(
         "dates, times, bytes and nested values become text",
         "the text represents the same values",

@@ -1,8 +1,9 @@
-"""The common parts of polars' engines.
+"""Base classes for formats that are read and written by polars.
 
-polars takes and returns its own DataFrame, which the harness converts through Arrow from and to the user's. Its thread
-pool starts with the first call, with POLARS_MAX_THREADS threads as set when it is loaded. No code here may call polars
-while it is being loaded, because threads do not survive a fork.
+polars takes and returns its own DataFrame. The harness, which is the code that measures, converts the user's object to
+and from this DataFrame through Arrow. polars starts its thread pool with the first call, with as many threads as the
+environment variable POLARS_MAX_THREADS states when polars is imported. `load_library` must not call polars, because its
+threads would not survive the fork of the process that follows.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 POLARS_CODECS = {"none": "uncompressed"}
-"""Codecs that polars names differently from the settings."""
+"""Maps the value of the setting `codec` to polars' name of this codec, if the names differ."""
 
 
 POLARS_LOSSES = (
@@ -58,11 +59,12 @@ POLARS_LOSSES = (
         frozenset({"categorical-ordered"}),
     ),
 )
-"""Losses from the conversion to polars, in a format that loses nothing itself."""
+"""Changes to data by the conversion to and from polars' DataFrame. Formats that change nothing themselves have only
+these losses."""
 
 
 class PolarsEngine(ProjectsByOneCall):
-    """A format's calls of polars, to which the format adds its own."""
+    """Base class of adapters that save and read by polars. A subclass for a format adds the calls for this format."""
 
     engine = "polars"
     distributions: ClassVar = ("polars",)
@@ -78,7 +80,7 @@ class PolarsEngine(ProjectsByOneCall):
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """Turn polars' errors about data that a call refuses into RefusedData."""
+        """Return a context manager that raises RefusedData for polars' errors about data that it cannot write."""
         try:
             yield
         except self._polars.exceptions.ComputeError as error:
@@ -86,7 +88,9 @@ class PolarsEngine(ProjectsByOneCall):
 
 
 def lazy_calls(save: str, read: str, scan: str) -> Calls:
-    """Return the calls as a user writes them, for a format that `scan` reads lazily."""
+    """Return the code that a user writes without an adapter, for a format that polars reads lazily.
+
+    All arguments are code: `save` and `read` for whole tables, and `scan` for the lazy frame of the file."""
     asked = "select(pl.selectors.by_name(*columns)).collect()"
     return Calls(
         ("import polars as pl",),
@@ -98,35 +102,37 @@ def lazy_calls(save: str, read: str, scan: str) -> Calls:
 
 
 class LazyPolarsEngine(PolarsEngine):
-    """A format that polars reads lazily, so that it reads only what a query needs."""
+    """Base class for formats that polars reads lazily, which means that it reads only the data that a query needs."""
 
     offers = Offers(project=True, scan=frozenset(Kind), batches=True, save_stream=True)
 
     def load_library(self) -> None:
-        """Import polars, and the module that makes a lazy frame from a stream of batches."""
+        """Import polars, and its module that makes a lazy frame from a stream of batches."""
         super().load_library()
         self._sources = import_module("polars.io.plugins")
 
     def project(self, location: Path, columns: list[str]) -> pl.DataFrame:
-        """Read only these columns. Plain names are not used, because polars takes '*' and '^..$' as patterns."""
+        """Read only these columns. They are selected by `by_name`, because polars takes plain names such as '*' or
+        '^..$' for patterns."""
         return self.lazy(location).select(self._polars.selectors.by_name(*columns)).collect()
 
     def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> pl.DataFrame:
-        """Read the rows that match the condition, by a lazy frame."""
+        """Read the given columns of the rows that match the condition, by a lazy frame."""
         met = self.lazy(location).filter(polars_expression(predicate, self._polars))
         return met.select(self._polars.selectors.by_name(*columns)).collect()
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pl.DataFrame]:
-        """Collect a lazy frame batch by batch. Batches also end where row groups end."""
+        """Yield the rows of a lazy frame in batches of at most `rows` rows. A batch has rows of only one row group."""
         chosen = self.lazy(location).select(self._polars.selectors.by_name(*columns))
         for batch in chosen.collect_batches(chunk_size=rows, maintain_order=True):
             yield from batch.iter_slices(rows) if batch.height else ()
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pl.DataFrame], location: Path) -> None:
-        """Sink a lazy frame of a stream of batches."""
+        """Write a stream of batches as one file, by a lazy frame that polars writes as the batches arrive."""
 
         def source(*_: object) -> Iterator[pl.DataFrame]:
-            # Without selections or filters, polars always requests everything.
+            # The arguments, such as requested columns and filters, are ignored, because polars requests all rows and
+            # columns of a frame without a selection or a filter.
             return batches
 
         kinds: Any = self._polars.from_arrow(schema.empty_table())

@@ -1,4 +1,4 @@
-"""Read some columns, or rows that match a condition, by engines whose calls open the file themselves."""
+"""A base class for libraries that read some columns, or filter rows, by one call that takes the file's path."""
 
 from __future__ import annotations
 
@@ -17,30 +17,35 @@ if TYPE_CHECKING:
 
 
 class ProjectsByOneCall(TabularFormat):
-    """An engine whose call takes the file and the columns, so that nothing stays open between calls."""
+    """An adapter for a library whose call takes the file and the columns, so that no file stays open between calls.
+
+    A handle of such an adapter therefore only remembers the location."""
 
     @property
     def offers(self) -> Offers:
-        """Projection; engines that support more override it."""
+        """Reading some columns is offered. Subclasses that support more operations override this property."""
         return Offers(project=True)
 
     @abstractmethod
     def project(self, location: Path, columns: list[str]) -> Any:
-        """Return all rows of these columns, in this order. Raises the call's own error for a missing column."""
+        """Return all rows of the given columns, in the given order. For a missing column, this method raises the error
+        of the library's call."""
 
     def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> Any:
-        """Return these columns of the rows that match the condition. Called only if `offers` includes them."""
+        """Return the given columns of the rows that match the condition. Only called if `offers.scan` has the kind of
+        condition."""
         raise NotImplementedError(f"{self.variant} has no call that tests {predicate.kind.value}")
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[Any]:
-        """Yield all rows of these columns, at most `rows` at a time. Called only if `offers` includes it.
+        """Yield all rows of the given columns, in batches of at most `rows` rows. Only called if `offers.batches` is
+        True.
 
-        Whatever is opened is closed at the end, or when the iterator is closed.
+        Files that this method opens are closed after the last batch, or when the iterator is closed.
         """
         raise NotImplementedError(f"{self.variant} has no call that reads batch by batch")
 
     def open(self, location: Path) -> Handle:
-        """Keep the location."""
+        """Return a handle that only remembers the location."""
         scan = partial(self._scan, location) if self.offers.scan else None
         batches = partial(self._batches, location) if self.offers.batches else None
         return Handle(project=partial(self._project, location), scan=scan, batches=batches)
@@ -56,8 +61,8 @@ class ProjectsByOneCall(TabularFormat):
 
 
 def in_order(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """Return the frame with these columns in this order. Raises KeyError for a missing column.
+    """Return the frame with the given columns in the given order. Raises KeyError for a missing column.
 
-    For calls that keep the order of the file or ignore missing columns.
+    Use this function after calls that return columns in the order of the file, or that ignore missing columns.
     """
     return frame if list(frame.columns) == columns else frame[columns]

@@ -1,4 +1,8 @@
-"""Reasons why calls cannot store data, found from the schema before anything runs."""
+"""Functions that return the reason why a library cannot store a table. They look only at the table's schema, so that
+the reason is known before anything is measured.
+
+Every function returns None if it finds no such reason.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def of_bytes(schema: pa.Schema, library: str) -> str | None:
-    """Return why a library that writes bytes as text cannot hold the first column of bytes; None if there is none."""
+    """Return a reason if the schema has a column of bytes, for a library that wrongly writes bytes as text."""
     import pyarrow.types as of
 
     for field in schema:
@@ -22,7 +26,7 @@ def of_bytes(schema: pa.Schema, library: str) -> str | None:
 
 
 def of_nested(schema: pa.Schema, reason: str) -> str | None:
-    """Return `reason` with the name of the first column of lists, structs or maps; None if there is none."""
+    """Return `reason` with the name and type of a column if the schema has a column of lists, structs or maps."""
     import pyarrow.types as of
 
     nested = next((field for field in schema if of.is_nested(field.type)), None)
@@ -30,7 +34,8 @@ def of_nested(schema: pa.Schema, reason: str) -> str | None:
 
 
 def of_printed_vectors(schema: pa.Schema) -> str | None:
-    """Return why pandas' text cannot hold the first column of vectors; None if there is none."""
+    """Return a reason if the schema has a column of vectors (fixed-size lists), which pandas writes incompletely as
+    text."""
     import pyarrow.types as of
 
     for field in schema:
@@ -43,7 +48,7 @@ def of_printed_vectors(schema: pa.Schema) -> str | None:
 
 
 def of_half_floats(schema: pa.Schema, library: str) -> str | None:
-    """Return why a library without float16 cannot hold the first float16 column; None if there is none."""
+    """Return a reason if the schema has a float16 column, for a library without float16."""
     import pyarrow.types as of
 
     for field in schema:
@@ -53,13 +58,15 @@ def of_half_floats(schema: pa.Schema, library: str) -> str | None:
 
 
 def of_names_alike(schema: pa.Schema) -> str | None:
-    """Return why DuckDB cannot hold names that differ only by case (it renames one of them); None if there are none."""
+    """Return a reason if two column names, or two field names of a struct, differ only by case.
+
+    DuckDB would rename such a column or field."""
     alike = (reason for names in _names_of(schema) if (reason := same_but_for_case(names)))
     return same_but_for_case(schema.names) or next(alike, None)
 
 
 def _names_of(parent: pa.Schema | pa.DataType) -> Iterator[list[str]]:
-    """Yield the names of the fields of each struct, at any depth."""
+    """Yield the field names of every struct in a schema or nested type, at any depth, as one list for each struct."""
     import pyarrow.types as of
 
     types = (

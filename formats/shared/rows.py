@@ -1,4 +1,7 @@
-"""Find rows by their numbers, for engines that read row groups or need ascending numbers. This code is timed."""
+"""Find rows by their numbers, for libraries that read whole row groups or require ascending row numbers.
+
+The time of this code is part of the measured time.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,11 @@ import numpy as np
 
 
 def calls_of_groups(count: str, rows_of_group: str, read: str) -> tuple[tuple[str, ...], str]:
-    """Return statements and an expression with which a user takes rows from an engine that reads row groups.
+    """Return the code with which a user reads rows by their numbers from a library that reads whole row groups.
 
-    `count` is the expression of the number of groups, `rows_of_group` that of the rows of the group named `group`, and
-    `read` the one that reads the groups in the list `groups`.
+    The code is a tuple of statements and an expression for the rows. All arguments are Python expressions: `count` for
+    the number of row groups, `rows_of_group` for the number of rows of the group with the number `group`, and `read`
+    for a table of the groups whose numbers are in the list `groups`.
     """
     return (
         f"starts = np.cumsum([0, *({rows_of_group} for group in range({count}))])",
@@ -22,7 +26,7 @@ def calls_of_groups(count: str, rows_of_group: str, read: str) -> tuple[tuple[st
 
 
 def checked(numbers: np.ndarray, rows: int) -> np.ndarray:
-    """Return the numbers if a table of `rows` rows has all of them, else raise IndexError."""
+    """Return the row numbers unchanged. Raises IndexError if a table of `rows` rows lacks one of these rows."""
     if len(numbers) and not (numbers.min() >= 0 and numbers.max() < rows):
         wrong = next(int(number) for number in numbers if not 0 <= number < rows)
         raise IndexError(f"row {wrong} does not exist; the table has {rows:,} rows, counted from 0")
@@ -30,9 +34,9 @@ def checked(numbers: np.ndarray, rows: int) -> np.ndarray:
 
 
 def ascending(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the distinct numbers in ascending order, and for each requested number its index among them.
+    """Return the distinct row numbers in ascending order, and for each given number its index in this sorted array.
 
-    The indices are None if the numbers were ascending and distinct.
+    The second result is None if the given numbers are already ascending and distinct.
     """
     if len(numbers) < 2 or bool(np.all(numbers[1:] > numbers[:-1])):
         return numbers, None
@@ -41,17 +45,18 @@ def ascending(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
 
 
 def starts_of(rows_of_groups: Sequence[int]) -> np.ndarray:
-    """Return the number of the first row of each group, followed by the number of all rows."""
+    """Return an array with the number of the first row of each row group, followed by the total number of rows."""
     return np.cumsum([0, *rows_of_groups], dtype=np.int64)
 
 
 def located(numbers: np.ndarray, starts: np.ndarray) -> tuple[list[int], np.ndarray]:
-    """Return the groups of these rows in ascending order, and the rows' positions in the concatenated groups.
+    """Return the numbers of the row groups that contain these rows, and the positions of the rows within these groups.
 
-    Raises IndexError for a row that does not exist.
+    The groups are in ascending order. A position counts from the first row of the first returned group, if the groups
+    are concatenated. `starts` is a result of `starts_of`. Raises IndexError for a row that does not exist.
     """
     checked(numbers, int(starts[-1]))
-    # If groups without rows start at the same number, this finds the last group, which has the row.
+    # A group without rows starts at the same row number as the next group. `side="right"` finds the group with the row.
     groups = np.searchsorted(starts, numbers, side="right") - 1
     needed, places = np.unique(groups, return_inverse=True)
     lengths = np.diff(starts)[needed]

@@ -1,4 +1,4 @@
-"""Names of columns in SQL, for all libraries that use it."""
+"""Write column names in SQL statements, for all libraries that are called by SQL."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 
 def selected(columns: Sequence[str], known: Sequence[str], table: str = "") -> str:
-    """Return the list of a SELECT, with columns of this table if one is named.
+    """Return the column names as text for a SELECT statement: '"a", "b"', or 't."a", t."b"' if `table` is 't'.
 
-    Raises KeyError for a name that is not a column. SQL might accept it: it ignores case, and its readers add columns
-    such as `filename`.
+    `known` are the names of all columns. Raises KeyError for a name that is not among them. SQL might accept such a
+    name, because SQL ignores case, and because some readers add columns such as `filename`.
     """
     if missing := set(columns).difference(known):
         raise KeyError(f"no columns are named {sorted(missing)}; there are: {', '.join(known)}")
@@ -17,7 +17,7 @@ def selected(columns: Sequence[str], known: Sequence[str], table: str = "") -> s
 
 
 def quoted(name: str) -> str:
-    """Quote a name, which may contain anything."""
+    """Return a name in double quotes, as SQL requires. The name may contain any characters."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -26,7 +26,9 @@ def _folded(letter: str) -> str:
 
 
 def same_but_for_case(names: Sequence[str]) -> str | None:
-    """Return why a table of SQL cannot have columns of these names; None if it can. SQL ignores the case of ASCII."""
+    """Return the reason why an SQL table cannot have columns of these names, or None.
+
+    SQL does not distinguish names that differ only by the case of ASCII letters."""
     seen: dict[str, str] = {}
     for name in names:
         folded = name.lower() if name.isascii() else "".join(_folded(letter) for letter in name)

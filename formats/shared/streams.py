@@ -1,4 +1,7 @@
-"""Help engines to write and read streams of tables. This code is timed."""
+"""Functions with which formats write and read tables batch by batch.
+
+The time of this code is part of the measured time.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,15 @@ if TYPE_CHECKING:
 
 
 RACES = 100
-"""Attempts to remove a folder in which files may still appear. After that, the folder stays."""
+"""Number of attempts to remove a folder in which other threads may still create files. If all attempts fail, the folder
+is not removed."""
 
 
 @contextmanager
 def whole_or_nothing(location: Path) -> Iterator[None]:
-    """Remove the file or folder at `location` if the block raises.
+    """Return a context manager that removes the file or folder at `location` if its block raises an error.
 
-    Writers that are closed properly would otherwise leave a file that looks complete but holds only some rows.
+    Otherwise a writer that is closed after the error would leave a file that looks complete but lacks rows.
     """
     try:
         yield
@@ -35,9 +39,10 @@ def whole_or_nothing(location: Path) -> Iterator[None]:
 
 @contextmanager
 def apart_until_whole(location: Path) -> Iterator[Path]:
-    """Yield a path in a separate folder, and move its file to `location` after the block; remove it on an error.
+    """Return a context manager that yields a temporary path, and moves the file from there to `location` at the end.
 
-    Use this for writers whose threads may still open the file after the call has raised. They then find no folder.
+    The path is in a temporary folder, which is removed with the file if the block raises an error. Use this for writers
+    whose threads may still create the file after the call has raised. They cannot, because the folder is gone.
     """
     folder = location.with_name(f"{location.name}.begun")
     folder.mkdir()
@@ -56,9 +61,9 @@ def apart_until_whole(location: Path) -> Iterator[Path]:
 
 
 def until_it_breaks(batches: Iterable[Any], broken: list[Exception]) -> Iterator[Any]:
-    """Yield the batches, and end without an error if their source raises.
+    """Yield the batches. If their source raises an error, append the error to `broken`, and end without raising it.
 
-    The error is then in `broken`, and the caller has to raise it. Use this for writers that must not stop halfway.
+    The caller must raise the error in `broken` later. Use this for writers that must not be stopped halfway.
     """
     try:
         yield from batches
@@ -67,9 +72,9 @@ def until_it_breaks(batches: Iterable[Any], broken: list[Exception]) -> Iterator
 
 
 def gathered(schema: pa.Schema, batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.Table]:
-    """Yield the rows in tables of `rows` rows, the last one with fewer. Copies nothing.
+    """Yield the rows of the batches as tables of `rows` rows each. The last table may be smaller. Copies no data.
 
-    Use this for writers that make one unit of each table.
+    Use this for writers that write each table that they get as a separate unit, such as a row group.
     """
     import pyarrow as pa
 
@@ -90,7 +95,7 @@ def gathered(schema: pa.Schema, batches: Iterable[pa.RecordBatch], rows: int) ->
 
 
 def pieces(batch: pa.RecordBatch, rows: int) -> Iterator[Any]:
-    """Yield a batch as tables of at most `rows` rows, none of them empty. Copies nothing."""
+    """Yield the rows of a batch as non-empty tables of at most `rows` rows. Copies no data."""
     import pyarrow as pa
 
     for start in range(0, batch.num_rows, rows):
@@ -98,7 +103,7 @@ def pieces(batch: pa.RecordBatch, rows: int) -> Iterator[Any]:
 
 
 def tables(batches: Iterable[pa.RecordBatch], columns: Sequence[str], rows: int) -> Iterator[Any]:
-    """Yield a reader's batches as tables with the columns in this order and at most `rows` rows."""
+    """Yield the rows of a reader's batches as tables of at most `rows` rows, with the columns in the given order."""
     for batch in batches:
         for piece in pieces(batch, rows):
             yield piece.select(list(columns))

@@ -1,6 +1,7 @@
-"""Losses of text formats whose readers keep nulls in columns of any type, as those of pyarrow, polars and DuckDB do.
+"""Changes to data (losses) that the readers of pyarrow, polars and DuckDB make when they read text formats.
 
-Each loss follows from a guess of such a reader. Guesses of pandas' readers are in pandas_losses.
+Text formats do not state the types of columns, so these readers guess types from the values. Unlike pandas' readers,
+they can return columns of any type with nulls. The module pandas_losses has the changes that pandas' readers make.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from adapters.relations import floats, integers, nulls, texts, written
 _NARROW = ("int8", "int16", "int32", "uint8", "uint16", "uint32")
 
 _NULL = frozenset({"int64-null", "float64-null", "timestamp-us-null"})
-"""Kinds without any value, whose type no target preserves."""
+"""Names of test tables in which all values are null, and whose types no reader of text can guess."""
 
 NULLS_AS_NULL = Loss(
     "columns without any value lose their type",
@@ -22,7 +23,8 @@ NULLS_AS_NULL = Loss(
     Relation(nulls.nulls_as_null),
     _NULL,
 )
-"""Declare this and the next loss before other losses, which would otherwise apply to the column's original type."""
+"""Adapters must declare this loss, or the next one, before other losses. Otherwise the other losses would also be
+applied to such columns, because of the type that these columns had when they were stored."""
 
 NULLS_AS_TEXT = Loss(
     "columns without any value become text",
@@ -124,5 +126,8 @@ _ZONED = tuple(f"timestamp-{unit}-zone" for unit in ("s", "ms", "us", "ns"))
 
 
 def timestamps(what: str, bound: str, expect: Expect, *kinds: str, zoned: Iterable[str] = _ZONED) -> Loss:
-    """Timestamps that come back in another unit, and in UTC if they have a zone."""
+    """Return a `Loss`: timestamps come back in another unit, and in UTC if they have a time zone.
+
+    `expect` changes a column as the reader does. `kinds` and `zoned` are names of test tables on which the loss must
+    occur."""
     return Loss(what, bound, Cause.CALL, Relation(expect), frozenset({*kinds, *zoned}))

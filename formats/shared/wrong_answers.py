@@ -1,7 +1,7 @@
-"""Calls that silently give wrong answers, which users may confuse with the measured calls.
+"""Library calls that return wrong results without an error.
 
-No format uses these calls. tests/formats/test_wrong_answers.py shows that each is still wrong, and `docs/limits.md`
-lists the calls of this module.
+Users may think that this project measures these calls, but no format uses them. tests/formats/test_wrong_answers.py
+shows that the result of each call is still wrong, and `docs/limits.md` lists the calls.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class WrongAnswer:
-    """A wrong answer in words for users: the call, its result, and what to do instead.
+    """A library call that returns a wrong result, described for users.
 
-    `name` identifies it; `distribution` is the package whose call it is.
+    `call` is the code, `answer` describes the wrong result, and `instead` says what to do instead. `name` identifies
+    this entry, and `distribution` is the package that has the call.
     """
 
     name: str
