@@ -58,7 +58,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of the catalogue.
+    """A data set in the catalogue.
 
     `build` is the function that makes the data set, as 'module:function'. It is called with the canonical name, the
     number of rows, all parameters as text and, if `takes_file`, the user's file.
@@ -68,7 +68,7 @@ class Entry:
     purpose: str
     build: str
     default_rows: int | None
-    """None if the parameters or the user's file determine the number of rows."""
+    """Default number of rows; None if the parameters or the user's file determine the number of rows."""
     parameters: tuple[Parameter, ...] = ()
     fixed: Mapping[str, str] | None = None
     """Parameters that a preset fixes; passed to `build` unchanged."""

@@ -52,6 +52,6 @@ def type_name(kind: pa.DataType) -> str:
 
 
 def batch_sizes(rows: int, batch_rows: int = BATCH_ROWS) -> Iterator[int]:
-    """Yield the row counts of the batches of a table with `rows` rows; none for an empty table."""
+    """Yield the number of rows of each batch of a table with `rows` rows. An empty table has no batches."""
     for start in range(0, rows, batch_rows):
         yield min(batch_rows, rows - start)

@@ -29,7 +29,7 @@ class Call:
 
 
 def calls(lines: Iterable[bytes], key: str, updates: float, call_bytes: int = 1_000_000) -> Iterator[Call]:
-    """Yield the documents (JSON texts with line ends) in calls of about `call_bytes`.
+    """Yield the documents (JSON texts with line ends), divided into calls of about `call_bytes` bytes.
 
     For each new document there are on average `updates` (0 to 1) changes to documents of earlier calls. Half of these
     changes are upserts, and half are deletes. The first calls have slightly fewer changes, because no call changes a

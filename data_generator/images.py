@@ -38,7 +38,7 @@ def batch(
     channels: NDArray[np.int32],
     labels: NDArray[np.int64],
 ) -> pa.RecordBatch:
-    """Return a batch over the memory of `pixels`, all images one after the other, without copying.
+    """Return a batch that uses the memory of `pixels`, the pixels of all images in sequence, without copying.
 
     Raises ValueError if the number of bytes does not match the shapes.
     """

@@ -47,7 +47,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class ParquetFiles:
-    """The files in `folder` in the order of their rows, with their totals."""
+    """The files in `folder`, in the order of their rows, with the total numbers of rows and bytes."""
 
     folder: Path
     paths: tuple[Path, ...]
@@ -124,7 +124,7 @@ def _written(dataset: Dataset, layout: Layout, target: Path, on_rows: Callable[[
 
 
 def _cut(dataset: Dataset, rows: int) -> Iterator[pa.Table]:
-    """Yield the table in pieces of `rows` rows, one in memory at a time."""
+    """Yield the table in pieces of `rows` rows. One piece is in memory at a time."""
     waiting: list[pa.RecordBatch] = []
     held = 0
     for batch in dataset.batches():
@@ -141,7 +141,7 @@ def _cut(dataset: Dataset, rows: int) -> Iterator[pa.Table]:
 
 
 def _listed(target: Path) -> ParquetFiles | None:
-    """Return the listed files; None if one is missing, truncated or changed."""
+    """Return the files that the list in `target` names; None if a file is missing, truncated or changed."""
     try:
         listed = json.loads((target / _LIST).read_text())
         paths = tuple(target / name for name in sorted(listed))

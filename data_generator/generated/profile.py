@@ -1,6 +1,6 @@
-"""Statistics of a column as in the profiles of real columns (profiles.py), measured on any table.
+"""Measure statistics of a column, which are the same statistics as in the profiles of real columns (profiles.py).
 
-All are taken over the values that are not missing, except the null ratio.
+Missing values are ignored in all statistics except the null ratio.
 """
 
 from __future__ import annotations
@@ -72,7 +72,10 @@ def _order_preserving_codes(values: pa.ChunkedArray) -> NDArray[np.int64]:
 
 
 def zipf_exponent(counts: NDArray[np.int64] | NDArray[np.float64]) -> float:
-    """Return minus the slope of log count over log rank; `counts` is descending. 0 for fewer than three."""
+    """Return the Zipf exponent of `counts`, which are descending; 0 for fewer than three counts.
+
+    The exponent is minus the slope of the line through (log rank, log count).
+    """
     if len(counts) < 3:
         return 0.0
     log_rank = np.log(np.arange(1, len(counts) + 1))
@@ -82,7 +85,7 @@ def zipf_exponent(counts: NDArray[np.int64] | NDArray[np.float64]) -> float:
 
 
 def _window_statistics(codes: NDArray[np.int64], window: NDArray[np.int64]) -> tuple[float, float]:
-    """Return mean run length and sortedness; `window` is the ascending number of the window of each value."""
+    """Return mean run length and sortedness. `window` is the number of the window of each value, in ascending order."""
     windows = int(window[-1]) + 1
     step = np.diff(codes)
     within = np.diff(window) == 0

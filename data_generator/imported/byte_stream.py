@@ -1,6 +1,6 @@
-"""The bytes of a user's text file as UTF-8, unpacked and transcoded as needed.
+"""Read a user's text file as UTF-8. Compressed files are unpacked, and other encodings are converted.
 
-Nothing is written to disk, and at most one block is in memory.
+Nothing is written to disk, and at most one block of the file is in memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PACKED = {".gz": "gunzip -k", ".bz2": "bunzip2 -k", ".xz": "xz -dk", ".zst": "zs
 _MAGIC = ((b"\x1f\x8b", ".gz"), (b"\xfd7zXZ\0", ".xz"), (b"\x28\xb5\x2f\xfd", ".zst"), (b"PK\x03\x04", ".zip"))
 _BZIP2 = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
 _OF_MACOS = "__MACOSX/"
-"""Folder in macOS archives with metadata of each file."""
+"""Folder that macOS adds to archives. It has metadata of the files."""
 
 _MOST_TIMES = 200
 _LEAST_BOMB_BYTES = 1 << 30
@@ -46,13 +46,13 @@ class Line(NamedTuple):
 
 
 def packing_of(name: str) -> str:
-    """Return the suffix of a compressed file, such as '.gz'; empty for an uncompressed one."""
+    """Return the suffix for compression in the name of a file, such as '.gz'; '' if the name has none."""
     lowered = name.lower()
     return next((ending for ending in PACKED if lowered.endswith(ending)), "")
 
 
 def check_packing(name: str, beginning: bytes) -> None:
-    """Raise Refused for a compressed text file whose name does not show it."""
+    """Raise Refused if a file is compressed, judging by its beginning, and its name does not show this."""
     found = next((ending for magic, ending in _MAGIC if beginning.startswith(magic)), "")
     found = found or (".bz2" if _BZIP2.match(beginning) else "")
     if found and not packing_of(name):
@@ -163,7 +163,7 @@ class ByteStream:
                 self.newlines -= content.count(b"\n")
 
     def read(self, size_bytes: int = -1) -> bytes:
-        """Return the next bytes as UTF-8, at most `size_bytes`. Raises Refused."""
+        """Return the next bytes as UTF-8, at most `size_bytes`. Raises Refused for content that cannot be read."""
         content, self._skipped = self._skipped, b""
         if content and 0 <= size_bytes < len(content):
             content, self._skipped = content[:size_bytes], content[size_bytes:]
@@ -229,7 +229,7 @@ class ByteStream:
         yield _filled([rest], number)
 
     def close(self) -> None:
-        """Keep the file open: it belongs to the caller."""
+        """Do nothing, because the file belongs to the caller."""
 
     def readable(self) -> bool:
         """Return True, as a file does."""

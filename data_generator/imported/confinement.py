@@ -1,4 +1,4 @@
-"""Limits for a process that opens untrusted files: it cannot harm the machine or outlive its parent."""
+"""Limit the process that opens untrusted files, so that it cannot harm the machine or outlive its parent."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def confine(parent: int, memory_bytes: int) -> None:
         resource.setrlimit(what, (lowered, lowered))
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
-    # The end of a parent before the call above would go unnoticed.
+    # The kernel does not report a parent that ended before the call above.
     if os.getppid() != parent:
         os._exit(1)
 
@@ -49,7 +49,7 @@ def forbid_writing() -> bool:
     if ruleset < 0:
         return False
     try:
-        # Without rules, none of the handled actions is allowed.
+        # The ruleset has no rules, so all actions that it handles are forbidden.
         return libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 and libc.syscall(_LANDLOCK_RESTRICT, ruleset, 0) == 0
     finally:
         os.close(ruleset)

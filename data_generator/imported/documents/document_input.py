@@ -21,7 +21,7 @@ TAKEN = (
 
 
 def find(given: Path) -> UserInput:
-    """Return the documents at the user's path. Raises DataError for anything but a non-empty JSON Lines file."""
+    """Return the file with documents at the user's path. Raises DataError unless it is a JSON Lines file with content."""
     path, about = located(given, TAKEN)
     shown = printable(path)
     if stat.S_ISDIR(about.st_mode):

@@ -1,4 +1,4 @@
-"""Transfer categorical columns from the reading process, with one set of categories for a whole column.
+"""Transfer categorical columns from the reading process to the main process, with one set of categories per column.
 
 Each part of a table, such as a row group or a batch, may have a separate dictionary. `Coder` replaces all dictionaries
 of a column by one growing set of categories, in order of appearance. `Decoder` combines codes and categories again.
@@ -64,7 +64,7 @@ class _Column:
         """The code of each value of the last dictionary; null for a null."""
 
     def coded(self, array: pa.DictionaryArray) -> tuple[pa.Array, pa.Array]:
-        """Return the new categories and the codes of all rows. Raises Refused."""
+        """Return the categories that are new in this part, and the code of each row. Raises Refused as `Coder.add`."""
         new = self._known.slice(0, 0)
         if self._dictionary is None or not array.dictionary.equals(self._dictionary):
             new = self._learnt(array.dictionary)

@@ -17,7 +17,7 @@ from data_generator.imported.refusal import Refused
 DELIMITERS = (",", ";", "\t", "|")
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "'|'", " ": "space"}
 _UNUSUAL = ("::", "||", "^", "~", "\x01", "\x1f", ":", " ")
-"""Delimiters considered if none of the usual ones fits."""
+"""Delimiters that are considered if no usual delimiter fits."""
 
 _RECORDS = 100
 _SEP = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
@@ -42,7 +42,7 @@ class Layout:
 
 
 def delimiter_name(delimiter: str) -> str:
-    """Return 'comma' for ',', and similar names."""
+    """Return the name of a delimiter in messages, such as 'comma' for ','."""
     return _NAMES.get(delimiter, repr(delimiter))
 
 

@@ -17,7 +17,7 @@ import pyarrow.types as pt
 from data_generator.imported.refusal import Refused
 
 BATCH_BYTES = 32 << 20
-"""Larger batches are divided."""
+"""Approximate maximum size of a batch in bytes. Larger batches are divided."""
 
 MOST_COLUMNS = 1 << 14
 """The limit of an Excel sheet. Readers, formats and reports take time and memory for each column even with few rows: a
@@ -34,10 +34,10 @@ _AS_THEY_ARE = (pt.is_boolean, pt.is_integer, pt.is_float32, pt.is_float64, pt.i
 
 
 def column_type(kind: pa.DataType) -> pa.DataType | None:
-    """Return the type in which a column of this type is stored, unchanged if possible; None if there is none.
+    """Return the type in which a column of type `kind` is stored; None if it cannot be stored.
 
-    Categories stay categories if they are text or numbers; others become plain values, because few libraries support
-    them.
+    This is `kind` itself if possible. Categorical columns keep their type if the categories are text or numbers. Other
+    categories become plain values, because few libraries support them.
     """
     if pt.is_float16(kind):
         return kind
@@ -135,7 +135,7 @@ def _is_known_zone(zone: str) -> bool:
 
 
 def _columns_in(kind: pa.DataType) -> int:
-    """Return how many columns a column has: one for each field of a struct."""
+    """Return the number of columns as which a column counts: a struct counts as one column for each of its fields."""
     if pt.is_struct(kind):
         return sum(_columns_in(kind.field(place).type) for place in range(kind.num_fields))
     if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
@@ -200,7 +200,7 @@ def name_remarks(names: Sequence[str]) -> list[str]:
 
 
 def listed(said: Sequence[str]) -> str:
-    """Return the first three texts, and how many more there are."""
+    """Return the first three texts as one string, which also states how many more texts there are."""
     more = f" and {len(said) - 3:,} more" if len(said) > 3 else ""
     return f"{', '.join(said[:3])}{more}"
 
@@ -331,7 +331,7 @@ def _category(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Return the array without types that `cast` does not support."""
+    """Return the array with plain types in place of the types that pyarrow's `cast` does not support."""
     if isinstance(array, pa.ExtensionArray):
         return _plain(array.storage)
     return pc.run_end_decode(array) if pt.is_run_end_encoded(array.type) else array

@@ -24,10 +24,10 @@ from data_generator.imported.tables.json_lines.values import KINDS, Number, text
 from data_generator.imported.tables.text_types.column_notes import Note, column_option
 
 MOST_LEVELS = 60
-"""Most levels of nested objects and lists; Arrow's files support 64."""
+"""Maximum number of levels of nested objects and lists. Arrow's files support 64 levels."""
 
 Path = tuple[str | None, ...]
-"""Names from the column downwards; None for the items of a list."""
+"""Path of a nested value: the name of the column, then names of fields; None stands for the items of a list."""
 PlaceOf = Callable[[int], int]
 """Function from the index of a value in a part to the row of the sample."""
 

@@ -28,7 +28,7 @@ _decode = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode
 
 
 class Layout(enum.Enum):
-    """How records follow each other in a file; the value is shown to users."""
+    """The way in which records are arranged in a file. The values are shown to users."""
 
     LINES = "one object per line"
     ARRAY = "one array of objects"
@@ -182,7 +182,10 @@ class _Scan:
 
 
 def found(source: TableFile) -> Records:
-    """Return the records of the file, by its beginning. Raises Refused for an array of anything but objects."""
+    """Return the records of the file. The beginning of the file determines its layout.
+
+    Raises Refused for an array whose items are not objects.
+    """
     content = source.content()
     beginning = first_bytes(content).decode("utf-8", "replace")
     if beginning.lstrip(_WHITE).startswith("["):

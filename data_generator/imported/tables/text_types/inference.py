@@ -37,9 +37,9 @@ class Column:
 
 
 def inferred(name: str, texts: pa.ChunkedArray, options: ReadOptions) -> Column:
-    """Return the values of a text column in the type of all of them; text if there is none.
+    """Return the values of a text column, converted to a type that all values have; as text if there is no such type.
 
-    `texts` has no nulls. Points in time are in microseconds, or in nanoseconds if digits need them.
+    `texts` has no nulls. Timestamps are in microseconds, or in nanoseconds if they have more than six decimals.
     """
     distinct = DistinctTexts(texts)
     if not distinct.rows:
@@ -65,7 +65,7 @@ def times(values: pa.Array) -> pa.Array:
 
 
 def _moments(name: str, distinct: DistinctTexts, options: ReadOptions) -> Column | None:
-    """Return dates and points in time; None if not all values are."""
+    """Return the column as dates or timestamps; None if some values are neither."""
     written = iso(distinct.values) if options.day_first else distinct.values
     texts = pa.chunked_array([distinct.spread(written)])
     moments = timestamps.points_in_time(pa.chunked_array([written]))

@@ -38,7 +38,7 @@ _EXACT = Context(prec=2000)
 
 @dataclass(frozen=True)
 class Numbers:
-    """A text column as numbers; None if no type holds all of them."""
+    """A text column converted to numbers, with warnings. The numbers are None if no type holds all of them."""
 
     values: pa.Array | None
     notes: tuple[Note, ...] = ()
@@ -94,7 +94,7 @@ def _spelled(name: str, texts: DistinctTexts, kind: pa.DataType, pattern: str, w
 
 
 def counted(number: int, noun: str) -> str:
-    """Return '1 value', '1,200 values'."""
+    """Return a number with a noun in singular or plural, such as '1 value' or '1,200 values'."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -133,10 +133,10 @@ def _floats(name: str, texts: DistinctTexts, plain: pa.Array) -> Numbers:
 
 
 def _lost(plain: pa.Array, values: pa.Array, found: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return where a number differs from the one in the text."""
+    """Return, for each value, whether the converted number differs from the number in the text."""
     lost = (found == 0) & pc.match_substring_regex(plain, "^[^eE]*[1-9]").to_numpy(False)
     long = pc.match_substring_regex(plain, _MANY_DIGITS)
-    # Most numbers are written as Arrow writes them: these are checked without Python.
+    # Most numbers are written as Arrow writes them. These numbers need no slower check in Python.
     unlike = pc.and_(long, pc.not_equal(values.cast(pa.string()), plain)).to_numpy(False)
     for at in np.flatnonzero(unlike & ~lost):
         lost[at] = not _is_kept(plain[int(at)].as_py(), float(found[at]))

@@ -43,7 +43,7 @@ class _Forms:
         return cls(*(_matches(texts, pattern) for pattern in patterns))
 
     def others(self, texts: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Return which values are none of these."""
+        """Return, for each value, whether it is neither a date, nor a timestamp, nor missing."""
         return pc.and_not(pc.is_valid(texts), pc.or_(pc.or_(self.dates, self.naive), self.aware))
 
 
@@ -126,7 +126,7 @@ def _cast(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
 
 
 def _first_that_fails(texts: pa.ChunkedArray, kind: pa.DataType) -> int:
-    """Return the place of the first value that the type does not hold, by bisection."""
+    """Return the index of the first value that the type does not hold. It is found by bisection."""
     start, end = 0, len(texts)
     while end - start > 1:
         middle = (start + end) // 2
