@@ -24,7 +24,7 @@ class Dataset:
     rows: int
     schema: pa.Schema
     version: int
-    """Version of the generator. Another version makes another table, which the cache keeps in another file."""
+    """Version of the generator. A changed generator gets a new version, and the cache then uses a new file."""
     batches: Callable[[], Iterator[pa.RecordBatch]]
     source: Mapping[str, str] = field(default_factory=dict)
     """For data from the user's files: facts that identify the files, such as path, size_bytes and mtime_ns."""

@@ -1,6 +1,6 @@
 """A stream of changes to documents: new documents, mixed with upserts and deletes of earlier documents.
 
-As in Alkowaileet and Carey (VLDB 2022, section 6.3), updates choose uniformly among the keys that existed before. The
+As in Alkowaileet and Carey (VLDB 2022, section 6.3), updates choose uniformly among the keys of earlier calls. The
 stream is the same on every machine.
 """
 
@@ -22,7 +22,10 @@ _DECODER = msgspec.json.Decoder(dict[str, Any])
 
 @dataclass(frozen=True)
 class Call:
-    """The changes of one call: JSON Lines of documents to upsert, and keys to delete. No key occurs twice."""
+    """The changes in one call of a store: documents to upsert, as JSON Lines, and keys to delete.
+
+    No key occurs twice.
+    """
 
     upserts: bytes
     deletes: tuple[Key, ...]

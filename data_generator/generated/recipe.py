@@ -12,8 +12,8 @@ from dataclasses import dataclass
 class Recipe:
     """Parameters for making one column. Shares are from 0 to 1.
 
-    `top_share` is the share of the values that equal the most frequent value. `constant_share` is the share of windows
-    (of 512 rows) with a single value. `sorted_share` is the share of the other windows that are sorted.
+    `top_share` is the share of the most frequent value. A column is made in windows of 512 rows: `constant_share` is
+    the share of windows with a single value, and `sorted_share` is the share of windows with sorted values.
     """
 
     name: str

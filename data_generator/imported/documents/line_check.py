@@ -102,7 +102,7 @@ def _check_surrogates(document: dict[str, Any]) -> None:
     try:
         json.dumps(document, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise Refused("has half a character (a surrogate without its other half)", _REPAIR) from None
+        raise Refused("has an unpaired surrogate, which is half of a character", _REPAIR) from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def build(
 
 @dataclass(frozen=True)
 class _Sample:
-    """A sample of the user's documents: where they are, how many are wanted, and the key field if the user names one."""
+    """A sample of the user's documents: their file, the number wanted, and the key field if the user names one."""
 
     name: str
     path: Path

@@ -151,7 +151,7 @@ class _Source:
             yield from self._checked(answers, about)
 
     def _checked(self, answers: image_worker.Import, about: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-        """Yield the batches after checking them. At the end, raise DataError if the input has changed."""
+        """Check the batches and yield them. Raises DataError at the end if the files have changed meanwhile."""
         known = KNOWN.get(self.name)
         count = 0
         for batch in answers.batches():

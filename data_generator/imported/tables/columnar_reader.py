@@ -238,7 +238,7 @@ def _remarks(found: pa.Schema) -> list[str]:
 
 
 def read_arrow(source: TableFile) -> Reading:
-    """Return the sample of an Arrow IPC file (such as Feather) or Arrow IPC stream. Raises Refused for invalid files."""
+    """Return the sample of an Arrow IPC stream or file, such as Feather. Raises Refused for invalid files."""
     mapped = pa.memory_map(f"/proc/self/fd/{source.stream.fileno()}")
     is_file = mapped.read(len(_ARROW_FILE)) == _ARROW_FILE
     make = _file_batches if is_file else _stream_batches

@@ -192,8 +192,10 @@ class _File:
 
 
 def read(source: TableFile) -> Reading:
-    """Take the sample of a CSV file. The first row has the column names, unless `source.options.header` is False.
-    Raises Refused."""
+    """Return the sample of a CSV file. The first row has the column names, unless `source.options.header` is False.
+
+    Raises Refused for invalid files.
+    """
     content = source.content()
     beginning = first_bytes(content).decode("utf-8", "replace")
     even, odd = (beginning[start:1000:2].count("\0") > len(beginning[start:1000:2]) / 2 for start in (0, 1))

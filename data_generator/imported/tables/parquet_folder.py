@@ -173,7 +173,7 @@ class Union:
 
 
 def _holding(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """Return the smallest of several types that holds all values of the types `one` and `other`; None if none does."""
+    """Return a type that holds all values of the types `one` and `other`; None if there is no such type."""
     if one == other or pt.is_null(other):
         return one
     if pt.is_null(one):

@@ -14,7 +14,7 @@ BLOCKS = 16
 
 @dataclass(frozen=True)
 class Block:
-    """Contiguous rows. `start` is the index of the first row (the first row of the table has 0); `rows` their number."""
+    """Contiguous rows. `start` is the index of the first row, counted from 0, and `rows` is the number of rows."""
 
     start: int
     rows: int

@@ -24,7 +24,7 @@ MOST_COLUMNS = 1 << 14
 hundred thousand columns take minutes and gigabytes."""
 
 _CODES = (pa.int8(), pa.int16(), pa.int32())
-"""Types of codes that pandas or pyarrow give categories."""
+"""Types that pandas or pyarrow use for the codes of categories."""
 DECIMAL_DIGITS = 38
 """Maximum number of digits of a decimal. Most formats do not support wider decimals."""
 
@@ -55,8 +55,10 @@ def column_type(kind: pa.DataType) -> pa.DataType | None:
 
 
 def kept_type(kind: pa.DataType) -> pa.DataType | None:
-    """Return the type in which values of this type are stored within a column, unchanged if possible; None if there is
-    none."""
+    """Return the type in which values of type `kind` are stored within a column; None if they cannot be stored.
+
+    This is `kind` itself if possible.
+    """
     if any(is_so(kind) for is_so in _AS_THEY_ARE) or pt.is_timestamp(kind):
         return kind
     if pt.is_null(kind):
@@ -169,8 +171,10 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def named(names: Sequence[str]) -> list[str]:
-    """Return column names with those that a file leaves empty as in pandas: 'Unnamed: 0'. Raises Refused as check_names
-    does."""
+    """Return the column names. Empty names are replaced as in pandas, by 'Unnamed: 0' and so on.
+
+    Raises Refused as `check_names` does.
+    """
     check_number(len(names))
     filled = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
     check_names(filled)
@@ -178,8 +182,10 @@ def named(names: Sequence[str]) -> list[str]:
 
 
 def name_remarks(names: Sequence[str]) -> list[str]:
-    """Return warnings about column names that are easily confused: names that differ only in upper and lower case, and
-    names with white space at either end. Two lines each."""
+    """Return warnings of two lines about column names that are easily confused.
+
+    Such names differ only in upper and lower case, or have white space at either end.
+    """
     said = []
     alike: dict[str, list[str]] = {}
     for name in names:
@@ -206,8 +212,10 @@ def listed(said: Sequence[str]) -> str:
 
 
 def remarks(found: pa.Schema, stored_as: Mapping[str, str] | None = None) -> list[str]:
-    """Return remarks on columns that are stored as another type; two lines each. `stored_as` are columns that the file
-    declares as a type that `found` does not have, with that type."""
+    """Return remarks of two lines on columns that are stored as another type.
+
+    `stored_as` maps names of columns to the types that the file declares, if `found` has another type for the column.
+    """
     said = []
     plain = [repr(column.name) for column in found if pt.is_dictionary(column.type) and not _stays(column.type)]
     if plain:
@@ -226,7 +234,10 @@ def remarks(found: pa.Schema, stored_as: Mapping[str, str] | None = None) -> lis
 
 
 def _own_types(found: pa.Schema) -> dict[str, str]:
-    """Return columns with an extension type, known to pyarrow or not, and its name. bool8 becomes booleans."""
+    """Return column name -> name of the extension type, for all columns with an extension type except bool8.
+
+    The extension type may be unknown to pyarrow. bool8 is excluded, because it becomes booleans.
+    """
     named = {column.name: next(_extensions(column), "") for column in found}
     return {name: own for name, own in named.items() if own and own != _BOOL8}
 
@@ -273,7 +284,7 @@ def _check_sound(batch: pa.RecordBatch) -> None:
 
 _NO_SUCH_TIME = re.compile(r"In column (\d+): Invalid: ((?:date|time)(?:32|64).*)")
 _FIRST_DAY, _LAST_DAY = -719162, 2932896
-"""The days of 0001-01-01 and 9999-12-31, counted from 1970."""
+"""The dates 0001-01-01 and 9999-12-31, as numbers of days since 1970-01-01."""
 
 
 def _check_days(array: pa.Array, name: str) -> None:
@@ -292,8 +303,10 @@ def _check_days(array: pa.Array, name: str) -> None:
 
 
 def leaves(array: pa.Array) -> Iterator[pa.Array]:
-    """Yield the arrays of plain values within lists, structs and maps, whose parents may be missing; the array itself
-    if it has plain values."""
+    """Yield the arrays of plain values within an array of lists, structs or maps; for plain values, the array itself.
+
+    The yielded arrays may contain values of lists, structs and maps that are null.
+    """
     kind = array.type
     if pt.is_struct(kind):
         for part in array.flatten():

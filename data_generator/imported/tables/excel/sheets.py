@@ -80,10 +80,10 @@ def _is_encrypted(source: TableFile) -> bool:
 
 
 def chosen(workbook: CalamineWorkbook, source: TableFile) -> Generator[int, None, Sheet]:
-    """Return the sheet to read; yields 0 for each sheet that is examined. Raises Refused.
+    """Return the sheet to read. 0 is yielded for each sheet that is examined.
 
-    This is the sheet that the user names, or the first visible work sheet with a header and a row, or the first hidden
-    work sheet with a header and a row.
+    This is the sheet that the user names, or else the first visible work sheet with a header and a row, or else the
+    first hidden one. Raises Refused if there is no such sheet.
     """
     sheets = list(workbook.sheets_metadata)
     work = [place for place, sheet in enumerate(sheets) if sheet.typ == SheetTypeEnum.WorkSheet]

@@ -21,7 +21,7 @@ _SIGN = r"(?:\p{Sc}|[A-Z]{3}|[A-Z]?\p{Sc}|Kč|kr\.?|zł|Ft|lei)"
 
 @dataclass(frozen=True)
 class _Hint:
-    """A way of writing values: its pattern, its name, and the next step, with '{column}' for the column."""
+    """A way of writing numbers: a pattern that finds it, its name, and the next step for the user."""
 
     pattern: str
     called: str

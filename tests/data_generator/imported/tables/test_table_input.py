@@ -52,7 +52,7 @@ def test_text_may_be_compressed_and_other_files_are_refused_with_what_unpacks_th
     else:
         refused(
             path,
-            rf"is compressed {SUFFIXES[suffix]}, .* uncompressed only\.\s+Run: {PACKED[ending]} 'My Table",
+            rf"is compressed\. {SUFFIXES[suffix]} files must be unpacked first\.\s+Run: {PACKED[ending]} 'My Table",
         )
 
 
