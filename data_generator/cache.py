@@ -174,7 +174,8 @@ def _facts_path(name: str, version: int, source: Mapping[str, str], folder: Path
 
 
 def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a copy of the batch in memory. Its size is computed first, because a growing buffer needs twice as much."""
+    """Return a copy of the batch in memory. Its size is computed first, because a growing buffer would need twice
+    the memory."""
     size = pa.MockOutputStream()
     _write_stream(batch, size)
     buffer = pa.allocate_buffer(size.size())

@@ -24,7 +24,7 @@ from data_generator.dataset import Dataset
 from data_generator.errors import DataError
 
 VERSION = 1
-"""Version of the way that files are written; another version uses another folder."""
+"""Version of the code that writes the files. Files of each version are in a separate folder."""
 _LIST = "files.json"
 
 

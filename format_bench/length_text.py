@@ -10,7 +10,9 @@ MOST_NAMED = 3
 
 
 def length_text(length: Length, budget_s: float | None = None) -> str:
-    """Return a text such as 'about 18 to 26 min by earlier runs here: excel 45 %, xml 25 %; without these 5 to 8 min'.
+    """Return the expected duration as a text.
+
+    For example: 'about 18 to 26 min by earlier runs here: excel 45 %, xml 25 %; without these 5 to 8 min'.
 
     The text is empty if no duration is known. If most variants have no known duration, the text states this instead of
     a number.

@@ -243,7 +243,8 @@ def _rounded(recipe: Recipe) -> Recipe:
 
 def main() -> None:
     """Print recipes.py to stdout, and the reached statistics to stderr."""
-    print('"""How each column of the realistic tables is made. Written by calibrate.py; not to be edited by hand."""\n')
+    about = "Parameters for making each column of the realistic tables."
+    print(f'"""{about} calibrate.py writes this file; do not edit it by hand."""\n')
     print("from collections.abc import Mapping\n\nfrom data_generator.generated.recipe import Recipe\n")
     print("RECIPES: Mapping[str, tuple[Recipe, ...]] = {")
     only = sys.argv[1:]

@@ -19,14 +19,16 @@ WINDOW_ROWS = 512
 class ColumnStatistics:
     """Measured statistics of a column.
 
-    distinct_values: number of distinct values; distinct_ratio: that number / rows.
-    null_ratio: missing values / rows.
-    top_value_share: count of the most frequent value / values.
+    distinct_values: number of distinct values.
+    distinct_ratio: number of distinct values, divided by the number of rows.
+    null_ratio: number of missing values, divided by the number of rows.
+    top_value_share: number of values that equal the most frequent value, divided by the number of values.
     zipf_exponent: minus the slope of the least-squares line through (log rank, log count) of all distinct values; the
         most frequent value has rank 1. 0 for fewer than three distinct values, which do not define a line.
-    mean_run_length: mean over windows of 512 rows of (values / runs), a run being equal neighbours. 1 to 512.
-    sortedness: mean over the same windows of |rises - falls| / (rises + falls) between neighbours, without equal ones;
-        1 for a window of one value. 0 to 1; random order gives about 0.02 without runs, because a window is short.
+    mean_run_length: the mean, over windows of 512 rows, of the number of values divided by the number of runs, which
+        are sequences of equal values. It is from 1 to 512.
+    sortedness: the mean, over the same windows, of |rises - falls| / (rises + falls), where neighbours that are equal
+        do not count. It is from 0 to 1, and 1 for a window with a single value. Values in random order have about 0.02.
     width_bytes: mean UTF-8 bytes of a value; None for numbers.
     """
 

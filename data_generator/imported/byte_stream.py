@@ -63,15 +63,15 @@ def check_packing(name: str, beginning: bytes) -> None:
 
 
 class ByteStream:
-    """The content of a file as UTF-8 without a byte order mark; counts newlines as it is read.
+    """The content of a file as UTF-8 without a byte order mark. Newlines are counted while the content is read.
 
-    pyarrow reads it like a file. Errors of unpacking and decoding are raised as Refused.
+    pyarrow can read this object like a file. Errors of unpacking and decoding are raised as Refused.
     """
 
     closed = False
 
     def __init__(self, descriptor: int, path: str, size_bytes: int, encoding: str | None = None) -> None:
-        """`path` is the name for messages; its suffix determines the compression.
+        """`path` is the name of the file in messages. Its suffix determines how the file is unpacked.
 
         `descriptor` is not read directly; the file is opened again. Otherwise pyarrow, which reads ahead even for
         readers that are no longer used, would move the descriptor's position.
@@ -153,7 +153,7 @@ class ByteStream:
         return content
 
     def skip_lines(self, lines: int) -> None:
-        """Skip lines. Raises Refused."""
+        """Skip the next `lines` lines. Raises Refused for content that cannot be read."""
         while lines > 0 and (content := self.read(_TEXT_BLOCK_BYTES)):
             for _ in range(min(lines, content.count(b"\n"))):
                 content = content[content.index(b"\n") + 1 :]
@@ -211,7 +211,7 @@ class ByteStream:
         return rest
 
     def text_lines(self, longest_bytes: int, errors: str = "replace") -> Iterator[str]:
-        """Yield the content as lines of text; longer lines are split."""
+        """Yield the content as lines of text. Lines of more than `longest_bytes` are split."""
         text = io.TextIOWrapper(io.BufferedReader(_Raw(self)), "utf-8", errors, newline="")
         return iter(lambda: text.readline(longest_bytes), "")
 

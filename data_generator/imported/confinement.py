@@ -15,7 +15,7 @@ _LARGEST_FILE_BYTES = 1 << 20
 
 _LANDLOCK_CREATE, _LANDLOCK_RESTRICT = 444, 446
 _WRITING = 1 << 1 | sum(1 << bit for bit in range(4, 13))
-"""landlock(7), ABI 1: write to files; remove and create files and folders of any type."""
+"""Access rights of Landlock (landlock(7), ABI 1) to write to files, and to create or remove files and folders."""
 
 
 def confine(parent: int, memory_bytes: int) -> None:
@@ -23,7 +23,8 @@ def confine(parent: int, memory_bytes: int) -> None:
 
     Its private memory and the size of files that it writes are limited, and it writes no core dump. It is the first
     process to be killed when memory runs out, and it is killed when `parent` ends. Raises OSError if the kernel refuses
-    a limit."""
+    a limit.
+    """
     Path("/proc/self/oom_score_adj").write_text("1000")
     for what, limit in (
         (resource.RLIMIT_DATA, memory_bytes),
@@ -41,8 +42,10 @@ def confine(parent: int, memory_bytes: int) -> None:
 
 
 def forbid_writing() -> bool:
-    """Forbid this process permanently to open files for writing and to create or remove any (Landlock, Linux 5.13).
-    Returns False if the kernel has no Landlock; then nothing is forbidden."""
+    """Forbid this process permanently to open files for writing, and to create or remove files and folders.
+
+    Return whether this succeeded. Without Landlock, which Linux has since version 5.13, nothing is forbidden.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     handled = ctypes.c_uint64(_WRITING)
     ruleset = libc.syscall(_LANDLOCK_CREATE, ctypes.byref(handled), ctypes.c_size_t(8), 0)

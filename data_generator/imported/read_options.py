@@ -79,7 +79,7 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return [name for name in names if getattr(self, name) != getattr(AS_FOUND, name) and name not in taken]
 
     def about(self) -> dict[str, str]:
-        """Return facts that identify a sample read with these options; empty for the defaults."""
+        """Return the options that are set, as facts that identify a sample; {} if all options have their defaults."""
         return {} if self == AS_FOUND else {"read_options": msgspec.json.encode(self, order="deterministic").decode()}
 
     def given(self) -> dict[str, object]:
@@ -87,7 +87,7 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return {name: getattr(self, name) for name in self.foreign_to(())}
 
     def words(self) -> list[str]:
-        """Return the options as words of the command line; none for the defaults."""
+        """Return the command-line words for the options that are set."""
         said = [word for name, kind in self.columns.items() for word in ("--column", f"{name}={kind}")]
         values = {"delimiter": self.delimiter, "sheet": self.sheet, "encoding": self.encoding}
         said += [word for name, value in values.items() if value is not None for word in (f"--{name}", value)]

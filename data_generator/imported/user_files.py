@@ -35,7 +35,7 @@ class UserInput:
     files: tuple[InputFile, ...]
 
     def about(self) -> dict[str, str]:
-        """Return what identifies this input in its current state."""
+        """Return facts that identify these files in their current state. They change if a file is changed."""
         digest = hashlib.sha256()
         for file in self.files:
             digest.update(os.fsencode(file.name) + f"\0{file.size_bytes}\0{file.mtime_ns}\0{file.label}\0".encode())
@@ -62,7 +62,7 @@ def located(given: Path, taken: str) -> tuple[Path, os.stat_result]:
 
 
 def entries(folder: Path) -> list[os.DirEntry[str]]:
-    """Return the entries of a folder, sorted by name, without hidden ones. Raises DataError."""
+    """Return the entries of a folder that are not hidden, sorted by name. Raises DataError if it cannot be listed."""
     try:
         with os.scandir(folder) as found:
             return sorted((entry for entry in found if not entry.name.startswith(".")), key=lambda entry: entry.name)

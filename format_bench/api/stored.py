@@ -28,7 +28,7 @@ from reports.analysis.recommendation.preferences import Preferences
 
 
 def chosen_run(runs: Sequence[Run], datasets: Sequence[str], preferences: Preferences) -> Run:
-    """Return a run that measured one of these data sets; the preferred run if none did.
+    """Return a run that measured one of these data sets; if no run did, the most preferred of all runs.
 
     Runs that measured every operation with a weight are preferred. Among them, runs of the suite 'tabular' come before
     runs of 'image', and these before other runs. Raises RequestError if there are several runs and no data set is

@@ -55,7 +55,8 @@ _LEFT = {
 def store() -> None:
     """Store, query and maintain tables in near storage.
 
-    Needs a catalog and nodes, see `serve`; libraries/near_storage/docs/near-storage.md explains both.
+    A catalog and nodes must be running, which `serve` starts. libraries/near_storage/docs/near-storage.md explains
+    them.
     """
 
 

@@ -49,7 +49,7 @@ class Blocks:
 
     @property
     def count(self) -> int:
-        """Return the number of blocks; the last one may be shorter."""
+        """Return the number of blocks. The last block may be shorter than the others."""
         return -(-self.rows // self.block_rows)
 
     def ranks(self, name: str) -> NDArray[np.int64]:

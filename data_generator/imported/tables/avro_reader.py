@@ -203,7 +203,7 @@ def _field_types(described: Mapping[str, Any]) -> list[Any]:
 
 
 def _type(described: Any, named: Mapping[str, Any], within: frozenset[str]) -> _Type | None:
-    """Return the type; None for unions of several types and for recursive records, which have none."""
+    """Return the Arrow types of an Avro type; None for unions of several types and for recursive records."""
     if isinstance(described, list):
         real = [part for part in described if part != "null"]
         return _type(real[0], named, within) if len(real) == 1 else None if real else _Type(pa.null(), pa.null())

@@ -146,8 +146,10 @@ def _columns_in(kind: pa.DataType) -> int:
 
 
 def check_number(columns: int) -> None:
-    """Raise Refused for too many columns; fields of structs count as columns. Call it as soon as the number is known,
-    because every later step takes time per column."""
+    """Raise Refused if there are too many columns. Each field of a struct counts as a column.
+
+    Call this function as soon as the number is known, because every later step takes time for each column.
+    """
     if columns > MOST_COLUMNS:
         raise Refused(
             f"has {columns:,} columns, more than the limit of {MOST_COLUMNS:,}",

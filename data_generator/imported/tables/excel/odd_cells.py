@@ -36,7 +36,7 @@ _STRICT_RELATION = "{http://purl.oclc.org/ooxml/officeDocument/relationships}id"
 
 @dataclass
 class OddCells:
-    """Cells of one column with the same problem: their number, and the row (from 0) and text of the first cell."""
+    """Cells of one column with the same problem: how many there are, and row (from 0) and text of the first cell."""
 
     count: int
     row: int
@@ -52,7 +52,7 @@ class Moments:
 
 
 Found = dict[tuple[int, str], OddCells]
-"""Number of a column, counted from 0, and the problem -> the cells."""
+"""(Number of a column, counted from 0; kind of problem) -> the cells of this column with this problem."""
 
 
 def letters(column: int) -> str:

@@ -67,7 +67,10 @@ def not_taken(name: str, kind: str, unfit: NotOfType, where: str) -> Refused:
 
 
 def converted(texts: pa.ChunkedArray, kind: str, options: ReadOptions) -> Column:
-    """Return the column as this type, one of data_generator.imported.read_options.TYPES. Raises NotOfType."""
+    """Return the column converted to `kind`, which is one of data_generator.imported.read_options.TYPES.
+
+    Raises NotOfType for a value that does not fit.
+    """
     distinct = DistinctTexts(texts, ("",) if kind == "text" else MISSING)
     return Column(distinct.spread(_values(distinct, kind, options)), (), distinct.missing)
 
@@ -106,7 +109,7 @@ def _check(distinct: DistinctTexts, fits: Any) -> None:
 
 
 def _number(text: str, decimal: str) -> Decimal | None:
-    """Return a number with a sign, unit and separators between thousands; None for other text."""
+    """Return the number in a text, which may have a sign, a unit, and separators between thousands; None for others."""
     match = _AMOUNT.fullmatch(text)
     if match is None or (match["before"] == "(") != (match["after"] == ")"):
         return None

@@ -28,7 +28,7 @@ class Matched:
 
 
 class DistinctTexts:
-    """The values of a column, without missing ones; `texts` has no nulls."""
+    """The distinct values of a text column, without the texts that mean a missing value. `texts` has no nulls."""
 
     def __init__(self, texts: pa.ChunkedArray, missing: tuple[str, ...] = MISSING) -> None:
         encoded = texts.combine_chunks().dictionary_encode()
