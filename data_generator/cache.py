@@ -1,7 +1,7 @@
 """Cache each generated or imported data set as an Arrow IPC file with a digest, in the user's cache folder.
 
-A file is written under a temporary name in the same folder, synced and moved into place, so no run sees a partial file.
-Each use computes the digest again, and a damaged data set is made again. At most one batch is in memory.
+A file is written under a temporary name in the same folder, flushed to disk (fsync) and then renamed, so no run sees a
+partial file. Each use computes the digest again, and a damaged data set is made again. At most one batch is in memory.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _REASONS = {
     errno.EFBIG: "the file exceeds the largest size allowed",
 }
 PARTIAL = ".partial"
-"""Suffix of a file that is being written; its writer holds a lock on it."""
+"""Suffix of a file that is being written. The writing process holds a lock on this file."""
 _ABANDONED_AFTER_S = 60.0
 
 
@@ -73,7 +73,7 @@ def prepare(dataset: Dataset, folder: Path, *, on_rows: Callable[[int], None] | 
 
 @contextlib.contextmanager
 def errors_told(what: str, folder: Path) -> Iterator[None]:
-    """Turn an OSError while writing `what` to `folder` into DataError."""
+    """Turn an OSError into a DataError, with a message that `what` cannot be stored in `folder`."""
     try:
         yield
     except OSError as error:
@@ -145,7 +145,7 @@ def columns_with_nulls(path: Path) -> frozenset[str]:
 
 
 def read_facts(name: str, version: int, source: Mapping[str, str], folder: Path) -> dict[str, Any]:
-    """Return what `keep_facts` stored for a data set read from `source`; empty if nothing valid is stored."""
+    """Return the facts that `keep_facts` stored for a data set from `source`; {} if no valid facts are stored."""
     try:
         facts = json.loads(_facts_path(name, version, source, folder).read_text())
     except (OSError, ValueError):
@@ -174,7 +174,8 @@ def _facts_path(name: str, version: int, source: Mapping[str, str], folder: Path
 
 
 def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a copy in memory of exactly the needed size. A growing stream would need twice as much memory."""
+    """Return a copy of the batch in memory. Its size is computed first, because a growing buffer would need twice
+    the memory."""
     size = pa.MockOutputStream()
     _write_stream(batch, size)
     buffer = pa.allocate_buffer(size.size())

@@ -58,7 +58,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of the catalogue.
+    """A data set in the catalogue.
 
     `build` is the function that makes the data set, as 'module:function'. It is called with the canonical name, the
     number of rows, all parameters as text and, if `takes_file`, the user's file.
@@ -68,10 +68,10 @@ class Entry:
     purpose: str
     build: str
     default_rows: int | None
-    """None if the parameters or the user's file determine the number of rows."""
+    """Default number of rows; None if the parameters or the user's file determine the number of rows."""
     parameters: tuple[Parameter, ...] = ()
     fixed: Mapping[str, str] | None = None
-    """Parameters that a preset fixes; passed to `build` unchanged."""
+    """Parameters that are fixed for this data set. They are passed to `build` unchanged."""
     takes_file: bool = False
     imports: bool = False
     """Whether `resolve` already reads the data, which may take minutes. `build` then also takes `on_rows`."""
@@ -330,9 +330,9 @@ def resolve(
 ) -> Dataset:
     """Return the data set with this name and these parameters, whose values are texts.
 
-    `rows` replaces the default number of rows. `source` is the user's file or folder, for data sets that take one, and
-    `options` define how to read it. The source is read now unless its data are in the cache; `on_rows` is called with
-    the number of rows read so far. Raises DataError, whose message lists what is allowed.
+    `rows` replaces the default number of rows. `source` is the user's file or folder, for data sets that are read from
+    files, and `options` define how to read it. The source is read now unless its data are in the cache; `on_rows` is
+    called with the number of rows read so far. Raises DataError for a name or value that is not allowed.
     """
     entry = CATALOGUE.get(name)
     if entry is None:

@@ -24,7 +24,7 @@ class Dataset:
     rows: int
     schema: pa.Schema
     version: int
-    """Version of the generator. Another version makes another table, which the cache keeps in another file."""
+    """Version of the generator. A changed generator gets a new version, and the cache then uses a new file."""
     batches: Callable[[], Iterator[pa.RecordBatch]]
     source: Mapping[str, str] = field(default_factory=dict)
     """For data from the user's files: facts that identify the files, such as path, size_bytes and mtime_ns."""
@@ -52,6 +52,6 @@ def type_name(kind: pa.DataType) -> str:
 
 
 def batch_sizes(rows: int, batch_rows: int = BATCH_ROWS) -> Iterator[int]:
-    """Yield the row counts of the batches of a table with `rows` rows; none for an empty table."""
+    """Yield the number of rows of each batch of a table with `rows` rows. An empty table has no batches."""
     for start in range(0, rows, batch_rows):
         yield min(batch_rows, rows - start)

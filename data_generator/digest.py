@@ -1,9 +1,9 @@
-"""The digest of a table's content.
+"""Compute the digest of a table's content.
 
-It covers names, types and nullability of columns, the row counts of batches, and the logical buffers of each column:
-validity if there are nulls, values, and offsets of strings from the batch's first byte. For lists, maps and structs it
-includes the buffers of their children. For categories it includes the codes and, at the end, all categories. It does
-not depend on Arrow's file format, its version or its padding.
+The digest covers names, types and nullability of columns, the row counts of batches, and the logical buffers of each
+column: validity if there are nulls, values, and offsets of strings from the first byte of the batch. Lists, maps and
+structs contribute the buffers of their children. Categorical columns contribute the codes and, at the end, all
+categories. The digest does not depend on Arrow's file format, its version or its padding.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class TableDigest:
             self._update_array(array)
 
     def hexdigest(self) -> str:
-        """Return 64 hexadecimal digits."""
+        """Return the digest as 64 hexadecimal digits."""
         whole = self._hash.copy()
         for place, values in self._categories.items():
             categories = pa.record_batch([values], names=[str(place)])
@@ -67,7 +67,7 @@ class TableDigest:
             for place in range(array.type.num_fields):
                 self._update_inside(array.field(place))
         elif pt.is_fixed_size_list(array.type):
-            # A fixed-size list has children even where the list is null, so the digest includes these children.
+            # A fixed-size list has child values even in rows where the list is null. The digest includes these values.
             size = array.type.list_size
             self._update_inside(array.values.slice(start * size, len(array) * size))
         elif pt.is_list(array.type) or pt.is_map(array.type):

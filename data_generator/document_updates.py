@@ -1,6 +1,6 @@
 """A stream of changes to documents: new documents, mixed with upserts and deletes of earlier documents.
 
-As in Alkowaileet and Carey (VLDB 2022, section 6.3), updates choose uniformly among the keys that existed before. The
+As in Alkowaileet and Carey (VLDB 2022, section 6.3), updates choose uniformly among the keys of earlier calls. The
 stream is the same on every machine.
 """
 
@@ -22,14 +22,17 @@ _DECODER = msgspec.json.Decoder(dict[str, Any])
 
 @dataclass(frozen=True)
 class Call:
-    """The changes of one call: JSON Lines of documents to upsert, and keys to delete. No key occurs twice."""
+    """The changes in one call of a store: documents to upsert, as JSON Lines, and keys to delete.
+
+    No key occurs twice.
+    """
 
     upserts: bytes
     deletes: tuple[Key, ...]
 
 
 def calls(lines: Iterable[bytes], key: str, updates: float, call_bytes: int = 1_000_000) -> Iterator[Call]:
-    """Yield the documents (JSON texts with line ends) in calls of about `call_bytes`.
+    """Yield the documents (JSON texts with line ends), divided into calls of about `call_bytes` bytes.
 
     For each new document there are on average `updates` (0 to 1) changes to documents of earlier calls. Half of these
     changes are upserts, and half are deletes. The first calls have slightly fewer changes, because no call changes a

@@ -1,4 +1,4 @@
-"""Documents as a data set: one row per document, as a line of JSON text. The cache stores it like any other table.
+"""Documents as a data set: a table with one row per document, which is a line of JSON text.
 
 The lines of a batch, with their line ends, are contiguous in one buffer, so this buffer is valid JSON Lines. The
 schema's metadata contain the name of the key field.
@@ -66,7 +66,7 @@ def batches(documents: Iterable[str], key: str) -> Iterator[pa.RecordBatch]:
 
 
 def json_lines(rows: pa.Table | pa.RecordBatch) -> bytes:
-    """Return all lines, each with its line end, as one text."""
+    """Return the lines of all documents, with their line ends, as one byte string."""
     column = rows.column("line")
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     return b"".join(_text(chunk) for chunk in chunks)

@@ -1,4 +1,4 @@
-"""The error of this package."""
+"""The error that this package raises for data that cannot be used."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Images as a data set: one row per image. The cache stores it like any other table.
+"""Images as a data set: a table with one row per image.
 
-The pixels of a batch are contiguous in one buffer, so a batch is a block of pixels with an index.
+The pixels of all images in a batch are contiguous in one buffer.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ SCHEMA = pa.schema(
         pa.field("label", pa.int64(), nullable=False),
     ]
 )
-"""`pixels`: uint8, row by row, the channels of a pixel together; height * width * max(channels, 1) bytes. `channels`: 3
-for RGB, 0 for grey (a two-dimensional array)."""
+"""`pixels` are uint8, row by row, with the channels of a pixel next to each other. An image has
+height * width * max(channels, 1) bytes. `channels` is 3 for RGB, and 0 for grey, which is a two-dimensional array."""
 
 BATCH_BYTES = 64 * 1024 * 1024
 """Approximate bytes of pixels per batch."""
@@ -38,7 +38,7 @@ def batch(
     channels: NDArray[np.int32],
     labels: NDArray[np.int64],
 ) -> pa.RecordBatch:
-    """Return a batch over the memory of `pixels`, all images one after the other, without copying.
+    """Return a batch that uses the memory of `pixels`, the pixels of all images in sequence, without copying.
 
     Raises ValueError if the number of bytes does not match the shapes.
     """

@@ -1,7 +1,8 @@
 """Write a data set as many Parquet files with a fixed number of rows per file and row group.
 
-The files are for programs that measure files. They are written once, to a separate folder in the cache. A list with the
-size and SHA-256 of each file is written last. At most the rows of one file are in memory.
+The files are for measurements that need files instead of tables in memory. They are written once, to a separate folder
+in the cache. A list with the size and SHA-256 of each file is written last, so a folder with a list is complete. At
+most the rows of one file are in memory.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from data_generator.dataset import Dataset
 from data_generator.errors import DataError
 
 VERSION = 1
-"""Version of the way that files are written; another version uses another folder."""
+"""Version of the code that writes the files. Files of each version are in a separate folder."""
 _LIST = "files.json"
 
 
@@ -47,7 +48,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class ParquetFiles:
-    """The files in `folder` in the order of their rows, with their totals."""
+    """The files in `folder`, in the order of their rows, with the total numbers of rows and bytes."""
 
     folder: Path
     paths: tuple[Path, ...]
@@ -58,7 +59,7 @@ class ParquetFiles:
 def prepare(
     dataset: Dataset, layout: Layout, folder: Path, *, on_rows: Callable[[int], None] | None = None
 ) -> ParquetFiles:
-    """Return the Parquet files of a data set below `folder`; write them first if they are missing or incomplete.
+    """Return the Parquet files of a data set, which are below `folder`. Missing or incomplete files are written first.
 
     `on_rows` is called with the number of rows written so far. An unfinished folder is removed and written again.
     Raises DataError if it cannot be written.
@@ -82,10 +83,10 @@ def prepare(
 
 
 def link_copies(files: ParquetFiles, folder: Path, count: int) -> tuple[Path, ...]:
-    """Return `count` hard links in `folder`, which must not exist, to these files in turn.
+    """Make `count` hard links to the files and return the links. `folder`, which must not exist, is made for them.
 
-    Links take no space; they are for measurements of footers. Raises DataError if the file system does not support
-    them.
+    If there are more links than files, several links name the same file. Links take no space. They are for measuring
+    how fast the footers of many files are read. Raises DataError if the file system does not support hard links.
     """
     folder.mkdir(parents=True)
     paths = tuple(folder / f"part-{number:05}.parquet" for number in range(count))
@@ -124,7 +125,7 @@ def _written(dataset: Dataset, layout: Layout, target: Path, on_rows: Callable[[
 
 
 def _cut(dataset: Dataset, rows: int) -> Iterator[pa.Table]:
-    """Yield the table in pieces of `rows` rows, one in memory at a time."""
+    """Yield the table in pieces of `rows` rows. One piece is in memory at a time."""
     waiting: list[pa.RecordBatch] = []
     held = 0
     for batch in dataset.batches():
@@ -141,7 +142,7 @@ def _cut(dataset: Dataset, rows: int) -> Iterator[pa.Table]:
 
 
 def _listed(target: Path) -> ParquetFiles | None:
-    """Return the listed files; None if one is missing, truncated or changed."""
+    """Return the files that the list in `target` names; None if a file is missing, truncated or changed."""
     try:
         listed = json.loads((target / _LIST).read_text())
         paths = tuple(target / name for name in sorted(listed))

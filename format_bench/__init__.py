@@ -1,4 +1,4 @@
-"""The command line, one module per verb, and the Python API that the verbs call.
+"""The command line, with one module per command, and the Python API that the commands call.
 
 from format_bench import run, recommend, report, compare, document_store, f3, near_storage
 """

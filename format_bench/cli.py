@@ -1,9 +1,10 @@
 """The command line. `python main.py`, `python -m format_bench` and `format-bench` are this program.
 
-Data goes to standard output, progress and warnings to standard error. Exit codes (format_bench.terminal): 0 everything
-measured ('not installed' and 'refused' do not count as failures), 1 some cells failed, 2 the request was wrong, 3 a
-regression was found, 130 Ctrl-C. This module defines the names of the verbs and the hints for misspelled ones. The
-verbs are in format_bench.commands, which import heavy modules only when called.
+Data goes to standard output, progress and warnings to standard error. Exit codes (format_bench.terminal): 0 if
+everything was measured ('not installed' and 'refused' do not count as failures), 1 if some measurements failed, 2 if
+the request was wrong, 3 if a regression was found, and 130 after Ctrl-C. This module registers the commands and gives
+hints for misspelled command names. Each command is a module of format_bench.commands, which imports heavy modules only
+when the command is called.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from format_bench.terminal import INTERRUPTED, WRONG_REQUEST
 
 PROGRAM = "format-bench"
 SUITE_FLAGS = ("--tabular", "--compression", "--image")
-"""Flags of the thesis's program: `--tabular ...` is the same as `run tabular ...`. Other suites have no flag."""
+"""Flags that the original program of the thesis had: `--tabular ...` is the same as `run tabular ...`. Suites that
+were added later have no such flag."""
 
 EPILOG = """
 \b
@@ -54,12 +56,16 @@ Examples:
 
 
 class Program(click.Group):
-    """The group of all verbs, with a hint for a word that is none of them."""
+    """The click group of all commands. An unknown command gives an error with a hint."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve a verb as click does. Raises UsageError with a hint for the name of a suite or a misspelled verb."""
+        """Resolve a command name as click does, but give hints in errors.
+
+        Raises UsageError for an unknown command. The message has a hint if the word is similar to a command, or is the
+        name of a suite.
+        """
         name = args[0]
         if self.get_command(ctx, name) is not None or name.startswith("-"):
             return super().resolve_command(ctx, args)
@@ -86,13 +92,13 @@ for verb in (run, inspect, recommend, report, compare, side_by_side, list_, doct
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
-    """Run the program and exit with its code. A wrong request gives a message, not a traceback."""
+    """Run the program and exit with its exit code. A wrong request gives a message, not a traceback."""
     words = expanded(sys.argv[1:] if arguments is None else arguments)
     try:
         # The run records these words as its command.
         code = cli.main(words, prog_name=PROGRAM, standalone_mode=False, obj=[PROGRAM, *words])
     except click.exceptions.Abort:
-        # click raises this after Ctrl-C. Verbs that keep results report Ctrl-C themselves, with the same exit code.
+        # click raises this after Ctrl-C. Commands that keep results report Ctrl-C themselves, with the same exit code.
         click.echo("stopped", err=True)
         sys.exit(INTERRUPTED)
     except click.NoSuchOption as error:
@@ -108,7 +114,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def expanded(words: list[str]) -> list[str]:
-    """Turn `--tabular --report` into `run tabular --report`."""
+    """Return the command-line words with suite flags replaced: `--tabular --report` becomes `run tabular --report`."""
     suites = [word.removeprefix("--") for word in words if word in SUITE_FLAGS]
     if not suites:
         return words
@@ -118,7 +124,7 @@ def expanded(words: list[str]) -> list[str]:
 
 
 def _with_hint(error: click.NoSuchOption) -> click.UsageError:
-    """Return the error, with a hint if the option is named like a suite."""
+    """Return the error for an unknown option. If its name resembles that of a suite, the error says how to run it."""
     name = error.option_name.lstrip("-")
     suite = name if name in _suites() else None if error.possibilities else _near(name, _suites())
     if suite is None:

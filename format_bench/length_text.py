@@ -5,14 +5,17 @@ from __future__ import annotations
 from bench_runner.run.known.duration import Length
 
 LARGE_SHARE = 0.15
-"""Formats that take at least this share of a run are named, at most MOST_NAMED of them."""
+"""Formats that take at least this share of a run's time are named, but at most MOST_NAMED formats."""
 MOST_NAMED = 3
 
 
 def length_text(length: Length, budget_s: float | None = None) -> str:
-    """Return a text such as 'about 18 to 26 min by earlier runs here: excel 45 %, xml 25 %; without these 5 to 8 min'.
+    """Return the expected duration as a text.
 
-    '' if nothing is known. If most variants have no known duration, the text reports that instead of a number.
+    For example: 'about 18 to 26 min by earlier runs here: excel 45 %, xml 25 %; without these 5 to 8 min'.
+
+    The text is empty if no duration is known. If most variants have no known duration, the text states this instead of
+    a number.
     """
     if not length.by_format:
         return ""
@@ -37,7 +40,7 @@ def length_text(length: Length, budget_s: float | None = None) -> str:
 
 
 def _range(low_s: float, high_s: float) -> str:
-    """Return a range such as '2:10 to 3:20 min'. A unit that both ends share appears once."""
+    """Return a range such as '2:10 to 3:20 min', or '50 s to 1:10 min' if the ends have different units."""
     low, high = clock_text(low_s), clock_text(high_s)
     if low == high:
         return low
@@ -46,14 +49,14 @@ def _range(low_s: float, high_s: float) -> str:
 
 
 def doing_text(stage: str, seconds_left: float | None, step: str) -> str:
-    """Return 'round 3, 2:10 min left, now: parquet on core', or 'data: core' if the time left is unknown."""
+    """Return progress such as 'round 3, 2:10 min left, now: parquet on core', or 'data: core' without a time left."""
     if seconds_left is None:
         return f"{stage}: {step}" if step else stage
     return f"{stage}, {clock_text(seconds_left)} left, now: {step}"
 
 
 def clock_text(seconds: float) -> str:
-    """Return '45 s', '3:20 min' or '1:05 h'."""
+    """Return a duration as text, such as '45 s', '3:20 min' or '1:05 h'."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -1,7 +1,7 @@
-"""The live table: the tables of a run on the terminal while it is measured, row by row and round by round.
+"""The live table: shows the result tables of a run on the terminal while they fill up during measuring.
 
-The live table uses no thread. It draws only when one of its methods is called, which happens between two samples and
-never during one. reports.text.live lays out the screen, and this module controls the terminal.
+The live table uses no thread. It draws only when one of its methods is called, which happens between two measurements
+and never during a measurement. reports.text.live lays out the screen, and this module controls the terminal.
 """
 
 from __future__ import annotations
@@ -23,17 +23,18 @@ from reports.analysis.live_tables import SoFar
 from reports.text.live import Lines, Screen, Screens, status_line
 
 STAYS_NS = 3_000_000_000
-"""Shortest time, in ns, that a table stays in front if not all tables fit, because a round alternates between them."""
+"""Shortest time, in ns, that a table stays visible if not all tables fit on the screen. Without this time the screen
+would flicker, because consecutive measurements belong to different tables."""
 _LINES_BESIDES = 3
-"""Lines other than tables: the status line, an empty line, and the cursor's line."""
+"""Screen lines that are not available for tables: the status line, an empty line, and the line of the cursor."""
 _LEAST_ROOM = 4
-"""With fewer lines than this for tables, only the status line is drawn."""
+"""If fewer screen lines than this remain for tables, only the status line is drawn."""
 
 
 class LiveTable(Watcher):
-    """A watcher that draws a status line (current step and time left) and below it all tables.
+    """A watcher that draws a status line (current step and time left) and below it the result tables.
 
-    Before the first chain, and in parts of a run without chains, only the status line is drawn.
+    Only the status line is drawn before the first measurement, and in stages that fill no table.
     """
 
     def __init__(self, console: Console, on_part: Callable[[Path], None] | None = None) -> None:
@@ -45,7 +46,7 @@ class LiveTable(Watcher):
         self._share_done: float | None = None
         self._screens: Screens | None = None
         self._screen: Screen | None = None
-        """The tables as last drawn; None if they have changed since."""
+        """The tables as last drawn; None if their contents have changed since then."""
         self._variant: Variant | None = None
         """The variant that is measured now."""
         self._place: Cell | None = None
@@ -54,13 +55,13 @@ class LiveTable(Watcher):
         self._live = self._begun()
 
     def stage(self, text: str) -> None:
-        """Show that a new part of the run begins."""
+        """Show that a new stage of the run begins."""
         self._stage = self._doing = text
         self._variant = self._share_done = None
         self._draw()
 
     def planned(self, cells: Mapping[str, Sequence[Cell]], info: RunInfo) -> None:
-        """Prepare the tables of all planned cells."""
+        """Prepare empty tables for all planned measurements."""
         self._screens = Screens(SoFar(cells, info))
         self._place = self._screen = None
 
@@ -75,7 +76,7 @@ class LiveTable(Watcher):
         self._draw()
 
     def measured(self, samples: Sequence[Sample]) -> None:
-        """Take stored samples. The call of `step` that follows at once draws them."""
+        """Add samples to the tables. They become visible with the next call of `step`, which follows at once."""
         if self._screens is not None:
             self._screens.so_far.take(samples)
             self._screen = None
@@ -99,7 +100,7 @@ class LiveTable(Watcher):
             self._live.stop()
 
     def _turned_to(self, step: str, now: int) -> str:
-        """Bring the table of a step to the front, and return the step's text."""
+        """Make the table that the step belongs to visible, and return the step's text for the status line."""
         so_far = self._screens.so_far if self._screens else None
         found = so_far.chain_of(step) if so_far else None
         if so_far is None or found is None:
@@ -119,7 +120,7 @@ class LiveTable(Watcher):
                 self._clear()
             self._live.update(Lines(self._lines()), refresh=True)
         except OSError:
-            # The terminal was closed. If the system also sends a signal, the signal ends the run.
+            # The terminal was closed. Continue without drawing; if the system also sends a signal, it ends the run.
             self._closed = True
 
     def _lines(self) -> list[Text]:

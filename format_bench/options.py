@@ -1,6 +1,6 @@
-"""Options that several commands share, in groups. Each group is a decorator; its values are keywords of the API.
+"""Command-line options that several commands share, in groups. Each group is a decorator for a command.
 
-Names and help texts are here. format_bench.parameter_types parses the values.
+This module has the names and help texts. format_bench.parameter_types parses the values.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def grouped(*several: Callable[[Command], Command]) -> Callable[[Command], Comma
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Return names as a list in words: 'access, wide and writing'."""
+    """Return the names as one string: 'access, wide and writing'."""
     *most, last = names
     return f"{', '.join(most)} and {last}" if most else last
 
@@ -41,8 +41,8 @@ WHICH = grouped(
         "--formats",
         metavar="REGEX",
         multiple=True,
-        help="Measure only these, separated by commas: 'parquet' (every Parquet variant of the suite), a full variant "
-        "name, or a regular expression such as 'codec=zstd' (repeatable). [default: all of the suite]",
+        help="Measure only these variants, separated by commas: 'parquet' (every Parquet variant of the suite), a full "
+        "variant name, or a regular expression such as 'codec=zstd' (repeatable). [default: all of the suite]",
     ),
     click.option(
         "--formats-not", metavar="REGEX", multiple=True, help="Skip variants whose name matches (repeatable)."
@@ -52,8 +52,8 @@ WHICH = grouped(
         "--datasets",
         metavar="REGEX",
         multiple=True,
-        help="Built-in data sets to measure, or one with parameters: 'synthetic[int=5,str=1]'; 'list datasets' shows "
-        "them (repeatable). [default: the suite's]",
+        help="Built-in data sets to measure, or one with parameters: 'synthetic[int=5,str=1]'. 'list datasets' shows "
+        "data sets and parameters (repeatable). [default: the suite's]",
     ),
     click.option(
         "--operations",
@@ -85,22 +85,22 @@ WHICH = grouped(
         "--rows",
         metavar="N",
         type=click.IntRange(min=1),
-        help="Rows of each data set; of your own table, a sample of this many. [default: 1,000,000 for most data sets, "
-        "and for your own table at most]",
+        help="Number of rows of each data set, or of the sample of your own table. [default: 1,000,000 for most data "
+        "sets; for your own table, at most 1,000,000]",
     ),
     click.option(
         "--over",
         type=OVER,
         metavar="TRAIT[=VALUE,...]",
         help="Vary one property of the data or of its use and show where the best format changes, e.g. nulls=0,0.5,0.9 "
-        "for these shares of missing values. 'list suites' names all; without VALUE, the values that it shows.",
+        "for these shares of missing values. 'list suites' shows the properties, and their values if you omit VALUE.",
     ),
     click.option(
         "--track",
         "tracks",
         type=click.Choice(["plain", "default", "equal"]),
         multiple=True,
-        help="Compression: plain is none, default is each library's own, equal is zstd level 1 (repeatable). "
+        help="Compression: plain is none, default is each library's default, equal is zstd level 1 (repeatable). "
         "[default: the suite's]",
     ),
     click.option(
@@ -126,7 +126,7 @@ READING = grouped(
         multiple=True,
         type=COLUMN_TYPE,
         help=f"Type of a column of your CSV, JSON or Excel file: {', '.join(TYPES)} (repeatable). "
-        "[default: found in it]",
+        "[default: found in the file]",
     ),
     click.option(
         "--delimiter",
@@ -153,11 +153,11 @@ READING = grouped(
     ),
     click.option("--day-first", is_flag=True, help="Read 31.12.2024 and 31/12/2024 in your CSV file as dates."),
 )
-"""Options for reading the user's own table; `read_options` turns them into one value."""
+"""Options for reading the user's own table. `read_options` converts them to a ReadOptions object."""
 
 
 def read_options(given: dict[str, Any]) -> ReadOptions:
-    """Remove the options of `READING` from `given` and return them as one value."""
+    """Remove the options of `READING` from `given` and return them as a ReadOptions object."""
     return ReadOptions(
         columns=dict(given.pop("columns")),
         delimiter=_unescaped(given.pop("delimiter")),
@@ -170,7 +170,7 @@ def read_options(given: dict[str, Any]) -> ReadOptions:
 
 
 def _unescaped(delimiter: str | None) -> str | None:
-    """Return a tab for 'tab' and for a backslash followed by t, because a tab is hard to type in a shell."""
+    r"""Return a tab for 'tab' and for '\t' typed as two characters, because a tab is hard to type in a shell."""
     return "\t" if delimiter in ("\\t", "tab") else delimiter
 
 
@@ -185,13 +185,13 @@ UNDER = grouped(
     click.option(
         "--threads",
         type=click.Choice(["default", "1"]),
-        help="As many threads as each library uses by itself, or one thread on one core. [default: default; the suite "
+        help="Each library's default number of threads, or one thread on one core. [default: default; the suite "
         f"{_listed(suite.name for suite in SUITES.values() if len(suite.threads) > 1)} measures both]",
     ),
     click.option(
         "--target",
         type=click.Choice(["pandas", "arrow"]),
-        help="Table in memory that is saved, and that reads return. [default: pandas; arrow for the suites "
+        help="Type of table in memory that is saved, and that reading returns. [default: pandas; arrow for the suites "
         f"{_listed(suite.name for suite in SUITES.values() if suite.target == 'arrow')}]",
     ),
     click.option(
@@ -199,14 +199,14 @@ UNDER = grouped(
         type=click.Choice(["str", "object"]),
         default="str",
         show_default=True,
-        help="pandas dtype of text: str, the default of pandas 3, or object, that of pandas 2.",
+        help="pandas dtype of text: str (the default of pandas 3) or object (the default of pandas 2).",
     ),
     click.option(
         "--work-dir",
         "work_dirs",
         metavar="PATH",
         multiple=True,
-        help="Folder in which files are written and read; with several, each is measured (repeatable). "
+        help="Folder in which files are written and read. If you name several, each is measured (repeatable). "
         "[default: the result folder]",
     ),
 )
@@ -216,8 +216,8 @@ BETWEEN = grouped(
         "networks",
         metavar="NAME",
         multiple=True,
-        help="For the suite near-storage: the network between client and service. one-process (none), loopback, or a "
-        "rate such as 100mbit, from 1mbit to 2500mbit (repeatable). [default: several]",
+        help="For the suite near-storage: the network between client and service: one-process (no network), loopback, "
+        "or a rate such as 100mbit, from 1mbit to 2500mbit (repeatable). [default: several]",
     ),
     click.option(
         "--service",
@@ -233,7 +233,7 @@ HOW = grouped(
         metavar="N",
         type=click.IntRange(min=1),
         help="Repetitions of every measurement. [default: 9 for operations of up to 1 s, 7 up to 10 s, 3 up to 60 s, "
-        "else 1; an operation stops after 7 if its confidence interval is within ±5 %]",
+        "else 1; an operation stops after 7 rounds if its confidence interval is within ±5 %]",
     ),
     click.option(
         "--quick",
@@ -245,7 +245,7 @@ HOW = grouped(
         "--budget",
         "budget_s",
         type=DURATION,
-        help="Time for the whole run, e.g. 10m. Every operation gets one round, even beyond it; fast ones get more.",
+        help="Time for the whole run, e.g. 10m. Every operation is measured at least once, even if this takes longer.",
     ),
     click.option(
         "--timeout",
@@ -271,7 +271,7 @@ HOW = grouped(
     click.option(
         "--no-fidelity",
         is_flag=True,
-        help="Skip the test of which kinds of column each format changes; every figure is verified all the same.",
+        help="Skip the test of which kinds of column each format changes. Saved data are verified in any case.",
     ),
     click.option(
         "--fresh",
@@ -290,7 +290,7 @@ WHERE = grouped(
     click.option("--report", is_flag=True, help="Also write a PDF into the result folder."),
     click.option("--machine", metavar="NAME", help="Name of this machine in all records. [default: the host name]"),
     click.option(
-        "--list", "list_only", is_flag=True, help="Show what would be measured, or without SUITE all suites, and stop."
+        "--list", "list_only", is_flag=True, help="Show what would be measured (without SUITE: all suites), and stop."
     ),
 )
 FAIL_ABOVE = click.option(
@@ -299,7 +299,7 @@ FAIL_ABOVE = click.option(
     type=PERCENT,
     default="5%",
     show_default=True,
-    help="Ignore changes up to this, even certain ones; fail if anything got worse by more.",
+    help="Ignore changes up to this percentage, even certain ones; fail if anything got worse by more.",
 )
 ANYWAY = click.option("--anyway", is_flag=True, help="Compare even runs of different machines or data.")
 FORM = grouped(

@@ -1,6 +1,6 @@
 """Parameter types of the command line: times, names, levels, percentages, weights and needs.
 
-This module turns the text of options into typed values. The API checks whether the values make sense.
+This module converts the text of options to typed values. The API checks whether the values are allowed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import click
 
 
 class Duration(click.ParamType):
-    """A duration such as '90s', '10m' or '2h', as seconds."""
+    """A parameter type for a duration such as '90s', '10m' or '2h'. The value is in seconds."""
 
     name = "time"
 
@@ -28,19 +28,19 @@ class Duration(click.ParamType):
 
 
 class Names(click.ParamType):
-    """Names such as 'zstd,gzip', as a tuple of texts."""
+    """A parameter type for names such as 'zstd,gzip'. The value is a tuple of strings."""
 
     name = "names"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        """Split at commas."""
+        """Split the text at commas and remove duplicates."""
         if isinstance(value, tuple):
             return value
         return tuple(dict.fromkeys(part.strip() for part in str(value).split(",") if part.strip()))
 
 
 class Levels(click.ParamType):
-    """Levels such as '1,3,9', as a tuple of integers."""
+    """A parameter type for compression levels such as '1,3,9'. The value is a tuple of integers."""
 
     name = "levels"
 
@@ -53,7 +53,7 @@ class Levels(click.ParamType):
 
 
 class Percent(click.ParamType):
-    """A percentage such as '10%', as 0.1."""
+    """A parameter type for a percentage. The value of '10%' is 0.1."""
 
     name = "percent"
 
@@ -68,7 +68,7 @@ class Percent(click.ParamType):
 
 
 class Wish(click.ParamType):
-    """What a user wants of a format: weights, needs, or a limit."""
+    """A parameter type for a preference of `recommend`: weights, needs, or a limit. Another module parses the text."""
 
     def __init__(self, parser: str, name: str) -> None:
         """`parser` names a function as 'module:name'; it is imported only when there is a value to parse."""
@@ -88,7 +88,7 @@ class Wish(click.ParamType):
 
 
 class Over(click.ParamType):
-    """A trait such as 'nulls' or 'nulls=0,0.5', with its values."""
+    """A parameter type for a property of the data to vary: 'nulls=0,0.5' is {'nulls': ('0', '0.5')}."""
 
     name = "trait"
 
@@ -104,13 +104,16 @@ class Over(click.ParamType):
 
 
 class Uses(click.ParamType):
-    """Uses such as 'take 100 rows 1000 times a day, read all once', as operations with their number per day."""
+    """A parameter type for uses such as 'take 100 rows 1000 times a day'.
+
+    The value maps each operation to its number per day.
+    """
 
     name = "uses"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Parse the text, or raise a UsageError with the text of the API's error."""
-        # These modules import the operations, so they are imported only when there is a value to parse.
+        """Parse the text, or raise a UsageError with the message of the API's error."""
+        # These modules import all operations, which is slow. They are imported only when there is a value to parse.
         from format_bench.errors import RequestError
         from format_bench.terminal import with_flags
         from format_bench.uses import parse_uses
@@ -124,12 +127,15 @@ class Uses(click.ParamType):
 
 
 class ColumnType(click.ParamType):
-    """A column with its type such as 'zip=text', as a pair."""
+    """A parameter type for a column and its type: 'zip=text' is ('zip', 'text')."""
 
     name = "column"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        """Split the text at its last '=', because column names may contain '=', or fail with what to write."""
+        """Split the text at its last '=', or fail with a message that shows what to write.
+
+        The last '=' is used because names of columns may contain '='.
+        """
         if isinstance(value, tuple):
             return value
         name, equals, kind = str(value).rpartition("=")

@@ -1,7 +1,7 @@
-"""Make the lines of Python that save and read data as a variant does.
+"""Make lines of Python that save and read data as a variant does. `recommend` prints them in its answer.
 
 Each adapter declares its calls next to the code that is measured. This module adds variable names, and the conversion
-from the user's objects, which the harness includes in the measured time. It does not run the lines.
+from and to the user's objects, which is also a part of the measured time. It does not run the lines.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from bench_runner.variants import variant_of
 from formats.shared.conditions import ARROW_TEXTS, IMPORT_COMPUTE
 
 OWN_CODE = "# Format Bench's own code"
-"""Comment behind imports of this project."""
+"""Comment at the end of lines that import this project."""
 
 
 @dataclass(frozen=True)
 class Lines:
-    """Import lines, the line that saves `df`, and the line that reads it back.
+    """Import lines, the line that saves the DataFrame `df`, and the line that reads it back.
 
-    Instead of `df`, the name is `table` for Arrow, `lines` for JSON Lines, and `arrays` and `labels` for images. For
-    images and documents, `save` and `read` may be several lines.
+    Other data have other names: `table` for an Arrow table, `lines` for JSON Lines, `arrays` and `labels` for images.
+    For images and documents, `save` and `read` may consist of several lines.
     """
 
     imports: tuple[str, ...]
@@ -43,9 +43,10 @@ class Lines:
 
 @dataclass(frozen=True)
 class PartLines:
-    """Import lines, and the lines for an operation on a part of the stored data, which assign `df` or `table`.
+    """Import lines, and the lines for an operation on a part of the stored data, such as reading some columns.
 
-    `needs` describes the names that the lines use.
+    The lines assign their result to `df`, `table` or `documents`. `needs` describes the variables that the user must
+    set before.
     """
 
     imports: tuple[str, ...]
@@ -58,9 +59,11 @@ class PartLines:
 
 
 def lines_of(variant: str, target: str, key: str = "id") -> Lines:
-    """Return the lines for a spelled variant and a target: 'pandas', 'arrow', 'images' or 'documents' (with `key`).
+    """Return the lines that save and read all data.
 
-    Settings of the harness (nulls=numpy) are left out. Raises the errors of Registry.engine.
+    `variant` is a full name such as 'csv[engine=pandas]'. `target` is 'pandas', 'arrow', 'images' or 'documents'; the
+    latter use `key`, the field that identifies a document. The setting `nulls` is ignored, because it belongs to the
+    measuring code and not to the library. Raises the errors of Registry.engine.
     """
     adapter = _adapter(variant)
     path = f'"data{adapter.suffix}"'
@@ -76,10 +79,11 @@ def lines_of(variant: str, target: str, key: str = "id") -> Lines:
 
 
 def part_lines_of(variant: str, target: str, spelled: str, key: str = "id") -> PartLines:
-    """Return the lines for an operation on a part of the stored data.
+    """Return the lines for an operation on a part of the stored data. `spelled` is its full name with parameters.
 
-    If a variant has no call for the operation, the lines read everything and select, or save everything anew, as the
-    harness does. Raises the errors of Registry.engine, and PlanError for an unknown operation.
+    If a variant has no call for the operation, the lines do the same as the measuring code: they read all data and
+    select a part, or add rows and save all data again. Raises the errors of Registry.engine, and PlanError for an
+    unknown operation.
     """
     adapter = _adapter(variant)
     if isinstance(adapter, DocumentStoreAdapter):
@@ -114,7 +118,7 @@ def part_lines_of(variant: str, target: str, spelled: str, key: str = "id") -> P
 
 
 def _needs(name: str, kind: Kind | None, *, every: bool) -> str:
-    """Return a description of the names that the lines of an operation use."""
+    """Return a description of the variables that the user must set for the lines of an operation."""
     if name == "append":
         return "more: the rows to add"
     asked = {"take": "rows: a list of row numbers from 0; "}.get(name, "")
@@ -144,7 +148,7 @@ _GIVES_VIEWS = ("datafusion",)
 
 
 def _part_by_adapter(adapter: TabularFormat, name: str, kind: Kind | None) -> PartCall:
-    """Return the call of Format Bench's own adapter, as it was measured."""
+    """Return a call of the measured adapter of Format Bench, for operations without a call of the library itself."""
     storage = f'build_loaded("{adapter.variant}")'
     imports = ("from pathlib import Path", "from bench_runner.registries import build_loaded")
     if name == "append":
@@ -152,7 +156,7 @@ def _part_by_adapter(adapter: TabularFormat, name: str, kind: Kind | None) -> Pa
     if name == "take":
         opened = f"opened = {storage}.open_rows(Path({{path}}))"
         return PartCall("opened.take(np.array(rows), columns)", (opened,), (*imports, "import numpy as np"), _CLOSING)
-    # Assigned to a name, because some handles close when they are garbage collected.
+    # The handle is assigned to a variable, because some handles close when they are garbage collected.
     opened = f"opened = {storage}.open(Path({{path}}))"
     if kind is None:
         return PartCall("opened.project(columns)", (opened,), imports, _CLOSING)
@@ -165,14 +169,14 @@ def _part_by_adapter(adapter: TabularFormat, name: str, kind: Kind | None) -> Pa
 def _whole(
     lines: Lines, name: str, kind: Kind | None, target: str, held: str, adapter: TabularFormat
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return imports, and lines that read everything and select a part, or that add rows and save everything anew."""
+    """Return import lines, and lines that read all data and select a part, or add rows and save all data again."""
     pandas = target == "pandas"
     if name == "append":
         in_arrow = "pa.concat_tables([table, more.cast(table.schema)])"
         joined = "pd.concat([df, more], ignore_index=True)" if pandas else in_arrow
         imports = (*lines.imports, "import os", "import pandas as pd" if pandas else "import pyarrow as pa")
-        # Save into a new file, because the table may be memory-mapped from the old one. If the save fails, the old file
-        # is intact.
+        # Save into a new file, because the table in memory may be mapped from the old file. If saving fails, the old
+        # file is intact.
         grown = lines.save.replace('"data.', '"grown.')
         removed = (f'shutil.rmtree("data{adapter.suffix}")',) if adapter.is_folder else ()
         imports += ("import shutil",) if adapter.is_folder else ()
@@ -204,7 +208,10 @@ def _adapter(variant: str) -> Adapter:
 
 
 def _natives(adapter: Adapter) -> tuple[Native, Native]:
-    """Return what the calls take and return: an Arrow table for adapters that take records."""
+    """Return the types of object that the adapter's save call takes, and that its read call returns.
+
+    For adapters whose type is Native.RECORDS, the calls use an Arrow table.
+    """
     save, read = (
         Native.ARROW if native is Native.RECORDS else native for native in (adapter.native, adapter.native_read)
     )
@@ -234,9 +241,9 @@ def _imports(expressions: str) -> Iterator[str]:
 
 
 def _of_documents(adapter: DocumentStoreAdapter, path: str, key: str) -> Lines:
-    """Return the lines for documents: `lines` are JSON Lines, `documents` is a list of dicts.
+    """Return the lines that save `lines`, which are JSON Lines, and that read them as `documents`, a list of dicts.
 
-    Stores that need more than a few lines are called through Format Bench's own adapter, as measured.
+    If a store needs more than a few lines, the lines call the measured adapter of Format Bench.
     """
     calls = adapter.calls
     if calls is not None:
@@ -259,10 +266,10 @@ def _built(adapter: DocumentStoreAdapter) -> str:
 
 
 def _part_of_documents(adapter: DocumentStoreAdapter, name: str, key: str) -> PartLines:
-    """Return the lines for a part of the documents.
+    """Return the lines that read a part of the documents: documents by key (`name` is 'get'), or some fields.
 
-    They use the handle that the lines for reading opened, or open a new one. Stores without a call for the part read
-    everything. If the lines for reading use no handle, their result `documents` is used.
+    The lines use the handle `opened` of the lines that read all documents. If those lines open no handle, a new handle
+    is opened, or documents are selected from the list `documents` if the store cannot find documents by key.
     """
     imports: tuple[str, ...] = ()
     before: tuple[str, ...] = ()
@@ -275,13 +282,13 @@ def _part_of_documents(adapter: DocumentStoreAdapter, name: str, key: str) -> Pa
     if name == "get":
         return PartLines(imports, (*before, "documents = opened.get(keys)"), "keys: a list")
     taken = "documents = [each for batch in opened.scan(paths) for each in batch]"
-    return PartLines(imports, (*before, taken), '[("a", "b")]')
+    return PartLines(imports, (*before, taken), 'paths: a list of field paths, e.g. [("a", "b")]')
 
 
 def _by_adapter(variant: str, path: str, target: str, native: Native, native_read: Native) -> Lines:
-    """Return lines that call Format Bench's own adapter, as measured, for variants without a one-line library call.
+    """Return lines that call the measured adapter of Format Bench, for variants that declare no call of the library.
 
-    Among image storages only those of third parties need this.
+    Among image storages, only storages from plugins declare none.
     """
     imports: tuple[str, ...] = ("from pathlib import Path", "from bench_runner.registries import build_loaded")
     if target == "images":
@@ -296,7 +303,7 @@ def _by_adapter(variant: str, path: str, target: str, native: Native, native_rea
 
 
 _RECORDS = {kind: f'Target("{kind}"), Native.RECORDS' for kind in ("pandas", "arrow")}
-"""Records with a schema are a type of the harness, so its conversion is used."""
+"""Arguments for the conversion of records. Records are a type of the measuring code, which also has the conversion."""
 _GIVEN = {
     ("pandas", Native.RECORDS): f"to_native(df, {_RECORDS['pandas']})",
     ("arrow", Native.RECORDS): f"to_native(table, {_RECORDS['arrow']})",
@@ -305,7 +312,7 @@ _GIVEN = {
     ("arrow", Native.PANDAS): "table.to_pandas()",
     ("arrow", Native.POLARS): "pl.from_arrow(table)",
 }
-"""Conversion of what the user holds into what the adapter takes."""
+"""(Target, type that the adapter takes) -> expression that converts the user's object for the adapter."""
 _TAKEN = {
     ("pandas", Native.RECORDS): f"from_native({{}}, {_RECORDS['pandas']})",
     ("arrow", Native.RECORDS): f"from_native({{}}, {_RECORDS['arrow']})",
@@ -314,4 +321,4 @@ _TAKEN = {
     ("arrow", Native.PANDAS): "pa.Table.from_pandas({}, preserve_index=False)",
     ("arrow", Native.POLARS): "{}.to_arrow()",
 }
-"""Conversion of what the adapter returns into what the user wants."""
+"""(Target, type that the adapter returns) -> expression that converts the adapter's result for the user."""

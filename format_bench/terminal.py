@@ -1,4 +1,4 @@
-"""What all commands share: exit codes, the console, and errors as messages that name flags.
+"""Code that all commands share: exit codes, the console, and error messages that name command-line flags.
 
 Data goes to standard output, progress and warnings to standard error. Heavy modules are imported inside functions, so
 that `--help` does not load them.
@@ -25,31 +25,36 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 FAILED, WRONG_REQUEST, REGRESSION, INTERRUPTED = 1, 2, 3, 130
-"""Exit codes. 0: everything was measured; variants that are not installed or refused are not failures."""
+"""Exit codes other than 0, which means that everything was measured. Variants that are not installed or are refused do
+not count as failures."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 _NO_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST)
 _RESUMED = ("run", "side-by-side")
-"""Verbs that can continue an earlier run."""
+"""Commands that can continue an earlier run."""
 
 
 def console() -> Console:
-    """Return a console on standard output: as wide as the terminal, or 100 columns."""
+    """Return a console on standard output. It is as wide as the terminal, or 100 columns if there is no terminal."""
     from rich.console import Console
 
     return Console() if sys.stdout.isatty() else Console(width=100)
 
 
 def forget_output() -> None:
-    """Discard further output after its reader closed the pipe, as `| head` does. The last flush must not fail."""
+    """Discard further output after its reader closed the pipe, as `| head` does.
+
+    Otherwise Python would report an error when it flushes standard output at exit.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def with_flags(text: str) -> str:
-    """Replace each parameter in backticks by its flag: `work_dirs` by --work-dir, `target='arrow'` by --target arrow.
+    """Return the text with a flag in place of each parameter in backticks.
 
-    Names and flags come from click's parameters, first of the current command, then of the other commands.
+    `work_dirs` becomes --work-dir, and `target='arrow'` becomes --target arrow. Names and flags come from click's
+    parameters, first of the current command, then of the other commands.
     """
     context = click.get_current_context(silent=True)
     commands = [] if context is None else [*getattr(context.find_root().command, "commands", {}).values()]
@@ -71,7 +76,10 @@ def with_flags(text: str) -> str:
 
 
 def _words(value: str, parameter: click.Parameter) -> list[str]:
-    """Return the command-line words for a value in Python's spelling; a repeatable option takes one word per item."""
+    """Return the command-line words for a value that is written as a Python literal.
+
+    A repeatable option gets one word for each item of the value.
+    """
     try:
         found = ast.literal_eval(value)
     except (SyntaxError, ValueError):
@@ -89,8 +97,10 @@ def _joined(value: object) -> str:
 
 @contextmanager
 def errors_told() -> Iterator[None]:
-    """Turn errors that are meant for users into a message and an exit code; any other error is a bug and shows its
-    traceback."""
+    """Turn errors that are meant for users into a message and an exit code.
+
+    Any other error is a bug and shows its traceback.
+    """
     try:
         make_readable()
         yield
@@ -109,7 +119,7 @@ def errors_told() -> Iterator[None]:
 
 
 def _next_step(error: OSError) -> str:
-    """Return what to do about an error of the operating system, as a second line; empty if that is not known."""
+    """Return a second line for the message of an OSError, which says what to do; '' for other kinds of OSError."""
     if error.errno in _FULL:
         context = click.get_current_context(silent=True)
         resumed = context is not None and context.command.name in _RESUMED

@@ -1,7 +1,7 @@
 """Make environment variables with numbers of threads readable for NumExpr, which pandas imports.
 
-Without this, values that NumExpr cannot parse make `import pandas` fail. Call `make_readable` before pandas is
-imported. This module therefore imports nothing that imports pandas.
+`import pandas` fails if NumExpr cannot parse these variables. Call `make_readable` before pandas is imported. Therefore
+this module imports nothing that imports pandas.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ READ_BY_NUMEXPR = ("NUMEXPR_MAX_THREADS", FOR_NUMEXPR, FOR_OPENMP)
 
 
 def make_readable(environment: MutableMapping[str, str] = os.environ) -> None:
-    """Set NumExpr's own variable to the first number of a list such as OMP_NUM_THREADS=4,2.
+    """Set NUMEXPR_NUM_THREADS to the first number if OMP_NUM_THREADS is a list such as 4,2.
 
-    OpenMP allows such lists, with one number for each level of nesting. Raises RequestError for other values that are
-    not a number.
+    OpenMP allows such lists, with one number for each level of nesting, but NumExpr does not. Raises RequestError if
+    one of the variables has any other value that is not a whole number.
     """
     levels = environment.get(FOR_OPENMP, "")
     if re.fullmatch(r"\s*\d+\s*(,\s*\d+\s*)+", levels) and not environment.get(FOR_NUMEXPR):

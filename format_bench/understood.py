@@ -1,4 +1,4 @@
-"""Describe how a user's file was read, in lines of text that are printed before a run and by `inspect`."""
+"""Describe how a user's file was read. `inspect` prints these lines, and a run prints them before it measures."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ _INDENT = 18
 
 
 def understood_lines(dataset: Dataset, *, whole: bool = False, title: str | None = None) -> list[str]:
-    """Return lines on how a file was read: rows, delimiter and similar, columns with their types, and warnings.
+    """Return lines of text with rows, properties such as the delimiter, columns with their types, and warnings.
 
-    At most 12 columns and 12 warnings are shown, unless `whole`. `title` names a table in memory.
+    At most 12 columns and 12 warnings are shown, unless `whole` is set. `title` is the name of a table in memory; None
+    for a file.
     """
     about = dict(dataset.understood)
     kind = about.pop("kind", dataset.source["kind"])
@@ -43,7 +44,7 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """Return a name, in quotes if its end would be unclear otherwise."""
+    """Return the name of a column, in quotes if a reader could not see otherwise where the name ends."""
     return name if name.isprintable() and name == name.strip() and name and not set(name) & set(", '\"") else repr(name)
 
 

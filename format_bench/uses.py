@@ -1,7 +1,7 @@
-"""Parse what a user does with a table: 'take 100 rows 1000 times a day, read all once'.
+"""Parse how a user uses a table, such as 'take 100 rows 1000 times a day, read all once'.
 
-The result maps each operation, spelled with its parameters, to its number per day. bench_runner checks the parameters
-of operations, and the reports combine the numbers with measured times.
+The result maps the full name of each operation, such as 'take[rows=100,handle=kept]', to its number per day.
+bench_runner checks the parameters of operations, and the reports combine the numbers with measured times.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ _OFTEN = re.compile(rf"(?:^|\s+)(once|twice|({_NUMBER})\s+times?)(?:\s+(?:a|an|p
 _SPELLED = re.compile(r"[\w-]+\[[^\[\]]*\]")
 
 USES: Mapping[str, type[Operation]] = {name: operation for name, operation in OPERATIONS.items() if operation.use}
-"""The operations that `--use` understands. The attribute `use` of an operation is a pattern: `[...]` is optional, and
-`a|b` are alternatives. `{rows:N}` is a number, called N in help texts. `{kind}` is one of the words of this parameter,
-and `{handle:reopened}` only the word 'reopened'. A number before 'percent' is a share."""
+"""Name -> operation, for the operations that `--use` understands. The attribute `use` of an operation is a pattern:
+`[...]` is optional, and `a|b` are alternatives. `{rows:N}` matches a number for the parameter `rows`, which help texts
+call N. `{kind}` matches any word that the parameter `kind` allows. `{handle:reopened}` matches only this one word. A
+number before 'percent' is a percentage."""
 PARTS = tuple(name for name in USES if name not in WEIGHED)
-"""The operations on a part of the data."""
+"""Names of the operations on a part of the data."""
 
 _TOKEN = re.compile(
     r"(?P<space>\s*)"
@@ -46,7 +47,7 @@ def _parameters(operation: type[Operation]) -> dict[str, Parameter]:
 
 
 def _form(operation: type[Operation]) -> re.Pattern[str]:
-    """Return the regular expression of an operation's words, with a group for each parameter."""
+    """Return a regular expression for the pattern `use` of an operation, with a group for each parameter."""
     known = _parameters(operation)
 
     def expression(token: re.Match[str]) -> str:
@@ -67,7 +68,7 @@ def _form(operation: type[Operation]) -> re.Pattern[str]:
 
 
 def _told(operation: type[Operation]) -> str:
-    """Return the words of an operation for help: 'take N rows [of K columns] [reopened]'."""
+    """Return the pattern of an operation as help texts show it: 'take N rows [of K columns] [reopened]'."""
     known = _parameters(operation)
     said = re.sub(r"\{(\w+)(?::(\w+))?\}", lambda each: each[2] or "|".join(known[each[1]].words), operation.use)
     return re.sub(r"^(\w+)\|\w+", r"\1", said)
@@ -83,13 +84,19 @@ CAN_BE_SAID = (
 
 
 def parse_weights(text: str) -> dict[str, float]:
-    """Parse weights such as 'read=3,take[rows=10]=2'. Raises PreferenceError."""
+    """Return the weights in a text: 'read=3,take[rows=10]=2' is {'read': 3.0, 'take[rows=10]': 2.0}.
+
+    Raises PreferenceError for an invalid text.
+    """
     return preferences.parse_weights(text, PARTS)
 
 
 def parse_uses(text: str) -> dict[str, float]:
-    """Parse uses: 'take 100 rows 10 times an hour' is {'take[rows=100,handle=kept]': 240.0}, spelled operations with
-    their number per day. Repeated uses add up. Raises RequestError."""
+    """Return the full name of each operation in a text, with its number per day.
+
+    'take 100 rows 10 times an hour' is {'take[rows=100,handle=kept]': 240.0}. If the text names an operation twice, its
+    numbers are added. Raises RequestError for a text that is not understood.
+    """
     found: dict[str, float] = {}
     for clause in _clauses(text):
         spelled, per_day = _clause(clause)
@@ -100,8 +107,10 @@ def parse_uses(text: str) -> dict[str, float]:
 
 
 def uses_of(per_day: Mapping[str, float]) -> tuple[Use, ...]:
-    """Return the uses for spelled operations with their number per day. Raises RequestError for an unknown operation,
-    or a number that is not above 0."""
+    """Return a Use for each operation. `per_day` maps names such as 'take[rows=100]' to numbers per day.
+
+    Raises RequestError for an unknown operation, or a number that is not above 0.
+    """
     found: dict[str, Use] = {}
     if not per_day:
         raise RequestError(
@@ -132,7 +141,7 @@ def uses_of(per_day: Mapping[str, float]) -> tuple[Use, ...]:
 
 
 def words_of(use: Use) -> str:
-    """Return a clause that `parse_uses` reads back as this use."""
+    """Return the use as a text that `parse_uses` converts back to the same use."""
     if use.per_day == 1:
         return f"{use.operation} once a day"
     by_week = round(use.per_day * 7)
@@ -142,8 +151,11 @@ def words_of(use: Use) -> str:
 
 
 def weighed(weights: Mapping[str, float]) -> tuple[dict[str, float], dict[str, str]]:
-    """Return the weights with every operation on a part of a table spelled in full, and the titles of those
-    operations. Raises RequestError for any name that cannot have a weight."""
+    """Return the weights, and the titles of the operations on a part of the data.
+
+    In both results, operations on a part of the data have their full names with all parameters. Raises RequestError for
+    a name that cannot have a weight.
+    """
     found: dict[str, float] = {}
     titles: dict[str, str] = {}
     for name, weight in weights.items():
@@ -170,7 +182,7 @@ def weighed(weights: Mapping[str, float]) -> tuple[dict[str, float], dict[str, s
 
 
 def _operation(parameter: str, text: str) -> tuple[str, str]:
-    """Return the full spelling of an operation, and its title. Raises RequestError if it does not exist."""
+    """Return the full name of an operation with all parameters, and its title. Raises RequestError if it is unknown."""
     try:
         operation = operation_of(text, parameter)
     except PlanError as error:
@@ -181,7 +193,10 @@ def _operation(parameter: str, text: str) -> tuple[str, str]:
 
 
 def _clauses(text: str) -> Iterator[str]:
-    """Split at commas, except within brackets and between thousands, at semicolons and at 'and'."""
+    """Yield the parts of a text between commas, semicolons and the word 'and'.
+
+    Commas within brackets, and commas that separate thousands in a number, do not split the text.
+    """
     for part in re.split(r",(?!\d{3}\b)(?![^\[\]]*\])|;|\band\b", text):
         if part.strip():
             yield " ".join(part.lower().split())
@@ -235,7 +250,7 @@ def _plain(number: str) -> str:
 
 
 def _spelled(name: str, said: Mapping[str, str | None]) -> str:
-    """Return the spelled operation with the given parameters."""
+    """Return the full name of the operation `name` with these parameters."""
     known = _parameters(USES[name])
     values = {key: _plain(value) for key, value in said.items() if value is not None}
     told = {key: f"{float(value) / 100:.10g}" if known[key].share else value for key, value in values.items()}

@@ -32,7 +32,8 @@ _ATTEMPTS = 16
 _CLOSE = 0.2
 _LARGEST_SKEWED_RATIO = 0.42
 _STARTS = ((2.2, 1.0), (1.05, 1.0), (1.05, 0.85), (4.0, 1.0))
-"""Slots per value, and factor of the run length (at most half of its tolerance)."""
+"""Starting points of the search: (slots for each value, factor for the target's run length). The factor changes the run
+length by at most half of its tolerance."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Targets:
 
 
 def quantile(percentiles: Percentiles, percent: float) -> float:
-    """Return the value at a percentile, on a logarithmic scale if all are positive."""
+    """Return the value at a percentile, interpolated on a logarithmic scale if all percentiles are positive."""
     if min(percentiles) > 0:
         return float(np.exp(np.interp(percent, PERCENTS, np.log(percentiles))))
     return float(np.interp(percent, PERCENTS, percentiles))
@@ -113,7 +114,7 @@ def _least_exponent(distinct: int, top_share: float) -> float:
 
 
 def _steepest_exponent(distinct: int, top_share: float) -> float:
-    """Return the largest exponent that can be measured if no value is more frequent than the first value.
+    """Return the largest exponent that can be measured if no value is more frequent than the one with `top_share`.
 
     A margin is subtracted, because by chance some value is more frequent than its weight."""
     laws = (rank_weights(distinct, exponent, top_share) for exponent in (0.5, 0.8, 1.2, 1.6, 2.0))
@@ -121,7 +122,7 @@ def _steepest_exponent(distinct: int, top_share: float) -> float:
 
 
 def _natural_exponent(target: Targets) -> float:
-    """Return the exponent of the power law that gives the most frequent value its share."""
+    """Return the exponent of the power law in which the most frequent value has the target's share of the rows."""
     if target.distinct < 3:
         return 0.0
     log_ranks = np.log(np.arange(1, target.distinct + 1))
@@ -136,7 +137,7 @@ def _natural_exponent(target: Targets) -> float:
 
 
 Found = tuple[float, Recipe, ColumnStatistics]
-"""The largest relative error, the recipe, and the measured statistics of its column."""
+"""(Largest relative error, recipe, measured statistics of the column that the recipe makes)."""
 
 
 def calibrated(name: str, kind: str, target: Targets, profile: TypeProfile, path: tuple[object, ...]) -> Found:
@@ -233,7 +234,7 @@ def _corrected(recipe: Recipe, got: ColumnStatistics, target: Targets) -> Recipe
 
 
 def _rounded(recipe: Recipe) -> Recipe:
-    """Round numbers as they will be written: to five significant digits."""
+    """Return the recipe with numbers rounded to five significant digits, as recipes.py will contain them."""
     rounded: dict[str, Any] = {
         name: float(f"{value:.5g}") for name, value in vars(recipe).items() if isinstance(value, float)
     }
@@ -242,7 +243,8 @@ def _rounded(recipe: Recipe) -> Recipe:
 
 def main() -> None:
     """Print recipes.py to stdout, and the reached statistics to stderr."""
-    print('"""How each column of the realistic tables is made. Written by calibrate.py; not to be edited by hand."""\n')
+    about = "Parameters for making each column of the realistic tables."
+    print(f'"""{about} calibrate.py writes this file; do not edit it by hand."""\n')
     print("from collections.abc import Mapping\n\nfrom data_generator.generated.recipe import Recipe\n")
     print("RECIPES: Mapping[str, tuple[Recipe, ...]] = {")
     only = sys.argv[1:]

@@ -1,4 +1,4 @@
-"""Arrow arrays from numpy memory and bytes, without a Python object per value and without copying buffers."""
+"""Make Arrow arrays from numpy arrays and bytes, without copying buffers or making a Python object for each value."""
 
 from __future__ import annotations
 

@@ -21,9 +21,10 @@ YEAR_US = 365 * 24 * 3600 * 10**6
 
 
 def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """Return `rows` events. The year is divided into `rows` equal intervals, with one event at a random time in each.
+    """Return `rows` events. The year is divided into `rows` equal intervals, each with one event at a random time.
 
-    Times are timestamps in us without a time zone."""
+    Times are timestamps in microseconds without a time zone.
+    """
     core = realistic.build("core", rows, parameters)
     schema = pa.schema([("when", pa.timestamp("us")), ("key", pa.int64()), *core.schema])
 

@@ -1,7 +1,8 @@
 """`kinds`: two small tables for each kind of column that users have, one without and one with nulls.
 
-The tables show how a format changes each kind of column; they are not timed. Each kind has one difficulty, so that each
-loss can be named after a kind. A kind of all-null columns has only the table with nulls.
+The tables show which kinds of column a format changes. They are not used for measuring time. Each kind has a single
+difficulty for formats, so that a change of the data can be described by the name of the kind. Kinds of all-null columns
+have only the table with nulls.
 """
 
 from __future__ import annotations
@@ -33,12 +34,13 @@ class ColumnKind:
 
     @property
     def nulls(self) -> tuple[bool, ...]:
-        """For each table of this kind, return whether it has nulls. A kind without values has only a table with
-        nulls."""
+        """Return, for each table of this kind, whether it has nulls. A kind without values has only one with nulls."""
         return (True,) if all(value is None for value in self.values) else (False, True)
 
     def table(self, nulls: bool) -> pa.Table:
-        """Return `key` (int64, 0 to ROWS - 1) and `value`; with nulls, every seventh value from the second on is null.
+        """Return a table with the columns `key` (int64, 0 to ROWS - 1) and `value`.
+
+        If `nulls`, every seventh value from the second row on is null.
 
         Every value of the kind also occurs in a row that is not null.
         """
@@ -74,7 +76,7 @@ _UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 def _timestamps(unit: str, zone: str | None) -> ColumnKind:
-    """Return timestamps at fixed times, each with a fraction that uses the last digit of its unit."""
+    """Return a kind of timestamps at fixed times. Their fractions of a second use the last digit of the unit."""
     since_epoch = [int((moment - dt.datetime(1970, 1, 1)).total_seconds()) for moment in _MOMENTS]
     fraction = 123_456_789 * _UNITS[unit] // 10**9
     name = f"timestamp-{unit}" + ("-zone" if zone else "")
@@ -177,8 +179,8 @@ _ALL = [
     ColumnKind(
         "map", "maps from text to integers", pa.map_(pa.string(), pa.int64()), [[("a", 1)], [], [("a", 2), ("b", 3)]]
     ),
-    # One for each way in which pandas, or a reader that infers types, represents an all-null column: as text, masked,
-    # as floats, as timestamps, as objects (represented by dates), as category codes.
+    # Columns with nulls only. pandas, and readers that infer types, represent such a column in different ways, and
+    # there is one kind for each way: text, masked arrays, floats, timestamps, objects (here dates), category codes.
     _without_values("string", pa.string()),
     _without_values("int64", pa.int64()),
     _without_values("bool", pa.bool_()),

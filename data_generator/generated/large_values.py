@@ -24,30 +24,32 @@ VALUES_BYTES = 256_000_000
 """Approximate size of the table of `build_values`, which has at most a million rows."""
 LABELS = 1_000
 PARAGRAPHS, PARAGRAPH_WORDS = 16_384, 80
-"""Number of different paragraphs, and words in each paragraph (about 500 bytes). Texts consist of these paragraphs. In
-different texts, a repeated paragraph is further away than any codec looks back."""
+"""Number of different paragraphs, and of words in each paragraph (about 500 bytes). Texts consist of these paragraphs.
+If two texts contain the same paragraph, they are further apart than codecs search for repetitions."""
 
 _Make = Callable[[int, int, tuple[object, ...]], pa.Array]
 
 
 def build_vectors(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """Return rows with a vector of `dimensions` float32, uniform in -1 to 1: like embeddings, incompressible."""
+    """Return rows with a vector of `dimensions` float32, uniform in -1 to 1. Like embeddings, they do not compress."""
     dimensions = int(parameters["dimensions"])
     return _build(name, rows, ("vector", pa.list_(pa.float32(), dimensions)), _vectors, dimensions)
 
 
 def build_texts(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """Return rows with a text of about `bytes` (0.5 to 1.5 times as many)."""
+    """Return rows with a text of 0.5 to 1.5 times `bytes` bytes."""
     return _build(name, rows, ("text", pa.string()), _texts, int(parameters["bytes"]))
 
 
 def build_blobs(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """Return rows with about `bytes` random bytes (0.5 to 1.5 times as many), like encoded images."""
+    """Return rows with a value of 0.5 to 1.5 times `bytes` random bytes, which is like an encoded image."""
     return _build(name, rows, ("blob", pa.binary()), _blobs, int(parameters["bytes"]))
 
 
 def build_values(name: str, rows: int | None, parameters: Mapping[str, str]) -> Dataset:
-    """Return one column of values of `bytes` each, to measure the cost of reading a value by its size.
+    """Return a table with one column of values of about `bytes` bytes.
+
+    It is for measuring how the cost of reading a value depends on its size.
 
     The values are random and cannot be compressed, so only the layout of an encoding makes a difference. Values are
     binary with 0.5 to 1.5 times `bytes` for kind=variable, and float32 or vectors of float32 for kind=fixed. Raises

@@ -1,11 +1,12 @@
-"""Stand-ins for CIFAR-10 and ImageNet-100: generated images that compress like photographs.
+"""Generate images that compress like photographs, as replacements for the data sets CIFAR-10 and ImageNet-100.
 
-Light and colour change smoothly at coarse and fine scales. Grain of a few bits is added, with a strength that differs
-by image. PNG reduces the pixels to 0.6 to 0.8, as it reduced CIFAR-10 from 154 to 113 MB (thesis, table 6.10), and JPEG
-of quality 90 changes little. Labels are unrelated to the content: no model could learn from these.
+In each image, light and colour change smoothly at coarse and fine scales. Noise of a few bits, like the grain of a
+film, is added to the pixels; its strength differs between images. As PNG, an image has 0.6 to 0.8 times the size of its
+pixels. For comparison, PNG reduced CIFAR-10 from 154 to 113 MB (thesis, table 6.10). JPEG of quality 90 changes the
+pixels little. Labels are unrelated to the content of the images, so no model can learn from them.
 
-Only integer sums, products and shifts are used, so every machine makes the same bytes. The first images of a long data
-set equal those of a short one; for `imagenet-like` except for the labels, which are sorted.
+Only integer sums, products and shifts are used, so every machine makes the same bytes. The first images of a large data
+set equal the images of a small data set. Labels of `imagenet-like` are an exception, because they are sorted.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ Bytes = NDArray[np.uint8]
 Grid = NDArray[np.int16]
 
 _SETTING_BYTES = 8
-"""Bytes per image: three for its tint, one for the strength of its grain; the rest is padding."""
+"""Number of random bytes for the settings of an image: three for its tint, one for the strength of its noise. The
+others are padding."""
 
 
 # --- one picture, or many of one shape -----------------------------------------------------------------------------
@@ -36,8 +38,11 @@ _SETTING_BYTES = 8
 
 @dataclass(frozen=True)
 class _Canvas:
-    """A grid of square cells over an image, whose cells are halved repeatedly. `cell` is the side of the smallest cells
-    in pixels. It is a power of two of at most 8, so that sums fit 16-bit integers."""
+    """A grid of `rows` by `columns` squares over an image. Each of `halvings` steps halves the side of the squares.
+
+    `cell` is the side of the smallest squares in pixels. It is a power of two of at most 8, so that sums fit 16-bit
+    integers.
+    """
 
     rows: int
     columns: int
@@ -46,18 +51,18 @@ class _Canvas:
 
     @cached_property
     def points(self) -> list[tuple[int, int]]:
-        """Return rows and columns of grid points, from the coarsest grid to the finest."""
+        """Return the numbers (rows, columns) of grid points of each grid, from the coarsest grid to the finest."""
         return [((self.rows << level) + 1, (self.columns << level) + 1) for level in range(self.halvings + 1)]
 
     def drawn_bytes(self, height: int, width: int) -> int:
-        """Return the random bytes that an image needs, a multiple of 8."""
+        """Return the number of random bytes that are needed to make an image, rounded up to a multiple of 8."""
         light = sum(rows * columns for rows, columns in self.points)
         colour = 3 * self.points[0][0] * self.points[0][1]
         return -(-(_SETTING_BYTES + colour + light + 2 * height * width) // 8) * 8
 
 
 class _Drawn:
-    """Random bytes of several images, one row each, taken from the left."""
+    """Random bytes for several images. The bytes of each image are used once, from the first to the last."""
 
     def __init__(self, words: streams.Words, count: int) -> None:
         self._bytes = words.astype("<u8", copy=False).view(np.uint8).reshape(count, -1)
@@ -71,12 +76,12 @@ class _Drawn:
         return part.reshape(len(part), *shape)
 
     def take_signed(self, *shape: int) -> Grid:
-        """Return the same as int16, -128 to 127."""
+        """Return the next bytes of each image as int16 values from -128 to 127."""
         return self.take(*shape).astype(np.int16) - 128
 
 
 def _pictures(drawn: _Drawn, canvas: _Canvas, height: int, width: int, *, grey: bool = False) -> Bytes:
-    """Return images of one shape: (images, height, width, 3), or (images, height, width) if grey."""
+    """Return images of the same size, as an array (images, height, width, 3), or (images, height, width) if `grey`."""
     settings = drawn.take(_SETTING_BYTES)
     colour = drawn.take_signed(3, *canvas.points[0]) >> 2
     tint = (settings[:, :3, None, None].astype(np.int16) - 128) >> 3
@@ -89,7 +94,10 @@ def _pictures(drawn: _Drawn, canvas: _Canvas, height: int, width: int, *, grey: 
 
 
 def _halved(grid: Grid) -> Grid:
-    """Return the grid with the mean between each two neighbours inserted: (.., r, c) becomes (.., 2r - 1, 2c - 1)."""
+    """Return a finer grid, with the mean of two neighbours between them.
+
+    The shape (..., r, c) becomes (..., 2r - 1, 2c - 1).
+    """
     rows, columns = grid.shape[-2:]
     finer = np.empty((*grid.shape[:-2], 2 * rows - 1, 2 * columns - 1), dtype=np.int16)
     finer[..., ::2, ::2] = grid
@@ -99,7 +107,7 @@ def _halved(grid: Grid) -> Grid:
 
 
 def _stretched(grid: Grid, cell: int) -> Grid:
-    """Return a value per pixel, bilinear between grid points that are `cell` pixels apart."""
+    """Return a value for each pixel, by bilinear interpolation between grid points that are `cell` pixels apart."""
     after = np.arange(cell, dtype=np.int16)
     before = cell - after
     wide = grid[..., :-1, None] * before + grid[..., 1:, None] * after
@@ -111,10 +119,11 @@ def _stretched(grid: Grid, cell: int) -> Grid:
 
 
 def _grained(shades: Grid, drawn: Bytes, strength: Bytes) -> Bytes:
-    """Return the planes (images, planes, height, width) with grain, as pixels.
+    """Return the pixels (uint8): the values of `shades` (images, colours, height, width) plus noise.
 
-    One byte per pixel is grain in all colours alike: a triangle distribution of -15 to 15, times 6 to 13 eighths. Two
-    bits of the other byte go to each colour separately.
+    There are two random bytes for each pixel. The first byte gives noise that is the same in all colours: a triangular
+    distribution from -15 to 15, multiplied by 6/8 to 13/8. The second byte gives two bits of separate noise for each
+    colour.
     """
     shared = ((drawn[:, 0] & 15) + (drawn[:, 0] >> 4)).astype(np.int16) - 15
     shared *= (strength[:, None, None] & 7).astype(np.int16) + 6
@@ -173,7 +182,7 @@ _IMAGENET = _Canvas(rows=5, columns=3, halvings=3, cell=8)
 _SHORTER = 160
 _IMAGENET_CLASSES = 100
 _GREY_OF_65536 = 1311
-"""2 %: ImageNet has occasional grey photographs."""
+"""Number of grey images among 65,536, which is 2 %, because ImageNet also contains some grey photographs."""
 
 
 @dataclass(frozen=True)
@@ -190,11 +199,15 @@ class _Shapes:
 
 
 def build_imagenet_like(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """Return `rows` images with a shorter side of 160, sorted by their 100 classes, as the thesis used ImageNet-100."""
+    """Return `rows` images whose shorter side has 160 pixels, sorted by their 100 classes.
+
+    The thesis used ImageNet-100 in this form.
+    """
     shapes = _imagenet_shapes(name, rows)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        # Images whose last byte falls into the same 64 MB form a batch.
+        # The pixels of all images in sequence are divided into blocks of BATCH_BYTES. Images form a batch if their last
+        # bytes are in the same block.
         block = (np.cumsum(shapes.size_bytes) - 1) // images.BATCH_BYTES
         for members in np.split(np.arange(rows), np.flatnonzero(np.diff(block)) + 1):
             yield _imagenet_batch(name, rows, shapes, members)
@@ -204,8 +217,11 @@ def build_imagenet_like(name: str, rows: int, parameters: Mapping[str, str]) -> 
 
 
 def _imagenet_shapes(name: str, rows: int) -> _Shapes:
-    """Return shapes: half of the images are 4:3, an eighth 3:2, the others anything up to 2:1, mostly near a square; a
-    quarter is upright. Their mean size is that of the thesis's ImageNet-100: 99 kB."""
+    """Return the shapes of the images.
+
+    Half of the images have the ratio 4:3 and an eighth have 3:2. The other images have random ratios from 1:1 to 2:1,
+    mostly near 1:1. A quarter of all images are upright. The mean size is 99 kB, as in the ImageNet-100 of the thesis.
+    """
     drawn = streams.raw_words(rows, name, VERSION, "shapes").astype("<u8", copy=False).view(np.uint8)
     drawn32 = drawn.reshape(rows, 8).astype(np.int32)
     varied = _SHORTER + (drawn32[:, 1] * drawn32[:, 2] * (_SHORTER + 1) >> 16)
@@ -236,7 +252,7 @@ def _imagenet_batch(name: str, rows: int, shapes: _Shapes, members: NDArray[np.i
 
 
 def _imagenet_picture(name: str, index: int, height: int, width: int, shapes: _Shapes) -> Bytes:
-    """Return an image, drawn upright like the canvas and turned if it is wide."""
+    """Return an image. It is made upright, because the canvas is upright, and then turned if it must be wide."""
     longer, shorter = max(height, width), min(height, width)
     words = streams.raw_words(_IMAGENET.drawn_bytes(longer, shorter) // 8, name, VERSION, "image", index)
     (made,) = _pictures(_Drawn(words, 1), _IMAGENET, longer, shorter, grey=not shapes.channels[index])

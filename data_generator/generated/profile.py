@@ -1,6 +1,6 @@
-"""Statistics of a column as in the profiles of real columns (profiles.py), measured on any table.
+"""Measure statistics of a column, which are the same statistics as in the profiles of real columns (profiles.py).
 
-All are taken over the values that are not missing, except the null ratio.
+Missing values are ignored in all statistics except the null ratio.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ WINDOW_ROWS = 512
 class ColumnStatistics:
     """Measured statistics of a column.
 
-    distinct_values: number of distinct values; distinct_ratio: that number / rows.
-    null_ratio: missing values / rows.
-    top_value_share: count of the most frequent value / values.
+    distinct_values: number of distinct values.
+    distinct_ratio: number of distinct values, divided by the number of rows.
+    null_ratio: number of missing values, divided by the number of rows.
+    top_value_share: number of values that equal the most frequent value, divided by the number of values.
     zipf_exponent: minus the slope of the least-squares line through (log rank, log count) of all distinct values; the
         most frequent value has rank 1. 0 for fewer than three distinct values, which do not define a line.
-    mean_run_length: mean over windows of 512 rows of (values / runs), a run being equal neighbours. 1 to 512.
-    sortedness: mean over the same windows of |rises - falls| / (rises + falls) between neighbours, without equal ones;
-        1 for a window of one value. 0 to 1; random order gives about 0.02 without runs, because a window is short.
+    mean_run_length: the mean, over windows of 512 rows, of the number of values divided by the number of runs, which
+        are sequences of equal values. It is from 1 to 512.
+    sortedness: the mean, over the same windows, of |rises - falls| / (rises + falls), where neighbours that are equal
+        do not count. It is from 0 to 1, and 1 for a window with a single value. Values in random order have about 0.02.
     width_bytes: mean UTF-8 bytes of a value; None for numbers.
     """
 
@@ -72,7 +74,10 @@ def _order_preserving_codes(values: pa.ChunkedArray) -> NDArray[np.int64]:
 
 
 def zipf_exponent(counts: NDArray[np.int64] | NDArray[np.float64]) -> float:
-    """Return minus the slope of log count over log rank; `counts` is descending. 0 for fewer than three."""
+    """Return the Zipf exponent of `counts`, which are descending; 0 for fewer than three counts.
+
+    The exponent is minus the slope of the line through (log rank, log count).
+    """
     if len(counts) < 3:
         return 0.0
     log_rank = np.log(np.arange(1, len(counts) + 1))
@@ -82,7 +87,7 @@ def zipf_exponent(counts: NDArray[np.int64] | NDArray[np.float64]) -> float:
 
 
 def _window_statistics(codes: NDArray[np.int64], window: NDArray[np.int64]) -> tuple[float, float]:
-    """Return mean run length and sortedness; `window` is the ascending number of the window of each value."""
+    """Return mean run length and sortedness. `window` is the number of the window of each value, in ascending order."""
     windows = int(window[-1]) + 1
     step = np.diff(codes)
     within = np.diff(window) == 0

@@ -14,7 +14,10 @@ PERCENTS = (10, 25, 50, 75, 90)
 
 @dataclass(frozen=True)
 class TypeProfile:
-    """The columns of one type in one workload; `columns` is their number among a table's 20."""
+    """Percentiles over the columns of one type in one workload.
+
+    `columns` is the number of columns of this type among the 20 columns of a table.
+    """
 
     columns: int
     distinct_values: Percentiles

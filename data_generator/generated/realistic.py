@@ -1,13 +1,14 @@
-"""The tables core, bi, classic, geo, log and ml, with 20 columns each that are like those of real tables.
+"""The tables core, bi, classic, geo, log and ml. Each has 20 columns that are similar to columns of real tables.
 
-Uniform random data favours some formats and handicaps others. Here the number of distinct values, their skew, runs,
-order, missing values and widths follow measurements of real columns (profiles.py); a test checks every table.
-recipes.py, found by calibrate.py, has the parameters of each column.
+Uniform random data favours some formats and handicaps others. In these tables, the number of distinct values, their
+skew, runs of equal values, order, missing values and widths follow measurements of real columns (profiles.py). A test
+checks this for every table. recipes.py, which calibrate.py writes, has the parameters of each column.
 
-A column is made batch by batch. A batch is cut into windows of 512 rows. A share of the windows has a single value; the
-others are cut into slots at random rows, and in a share of those the slots are sorted. The slots take the ranks of
-values, each as often as its weight and at least once, in random order. Only integers and correctly rounded operations
-(+ * / sqrt) are used, because powers and logarithms differ by machine.
+A column is made batch by batch. A batch is divided into windows of 512 rows. Some windows, a share that the recipe
+states, have a single value. The other windows are divided at random rows into slots, which are sequences of equal
+values; in some of these windows the slots are sorted. Every distinct value fills at least one slot, and frequent values
+fill more slots, in random order. Only integers and correctly rounded operations (+ * / sqrt) are used, because powers
+and logarithms differ between machines.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from data_generator.generated.recipe import Recipe
 VERSION = 1
 WINDOW_ROWS = 512
 SMALL_SET = 100
-"""Sets of values up to this size are the same in tables of any length. Larger sets grow with the number of rows."""
+"""A column with at most this many distinct values has the same values in tables of any length. Otherwise, the number of
+distinct values grows with the number of rows."""
 
 _WEIGHT = 1 << 28
 _TYPES = {"float64": pa.float64(), "int64": pa.int64(), "string": pa.string()}
@@ -49,7 +51,7 @@ def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
 
 
 def column(recipe: Recipe, rows: int, batch: int, path: tuple[object, ...]) -> pa.Array:
-    """Return the rows of one batch of a column; `path` names its random streams."""
+    """Return the rows of a column in one batch. `path` identifies the random streams of the column."""
     here = (*path, batch)
     lengths, constant, ordered = _slots(recipe, rows, here)
     slots = len(lengths)
@@ -71,10 +73,10 @@ def column(recipe: Recipe, rows: int, batch: int, path: tuple[object, ...]) -> p
 
 
 def rank_weights(distinct: int, exponent: float, top_share: float) -> Integers:
-    """Return the weight of each rank, most frequent first: k ** -exponent, with the first at `top_share` of the sum.
+    """Return the weight of each distinct value, with the most frequent value first.
 
-    If the power law alone gives the first rank a smaller share, its weight is raised. If the share would be larger, the
-    weights of the first ranks are capped so that the first rank has this share.
+    The weights follow the power law k ** -exponent, but the first value has the share `top_share` of the sum. If its
+    share would be smaller, its weight is raised. If its share would be larger, a maximum is applied to all weights.
     """
     law = np.maximum((_WEIGHT / _power(np.arange(1, distinct + 1), exponent)).astype(np.int64), 1)
     share = int(top_share * _WEIGHT)
@@ -96,7 +98,7 @@ def rank_weights(distinct: int, exponent: float, top_share: float) -> Integers:
 
 
 def _power(base: Integers, exponent: float) -> NDArray[np.float64]:
-    """Return base ** exponent using only square roots and products, with the exponent to 12 binary places."""
+    """Return base ** exponent. Only square roots and products are used; the exponent is rounded to 12 binary places."""
     whole, places = divmod(round(exponent * 4096), 4096)
     root = base.astype(np.float64)
     result = np.ones(len(base))
@@ -112,7 +114,11 @@ def _power(base: Integers, exponent: float) -> NDArray[np.float64]:
 def _slots(
     recipe: Recipe, rows: int, path: tuple[object, ...]
 ) -> tuple[Integers, NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return the length of each slot, whether it fills a constant window, and whether its window is sorted."""
+    """Return three arrays with an item for each slot, which is a sequence of rows with the same value.
+
+    They have the number of rows of the slot, whether it fills a window with a single value, and whether its window is
+    sorted.
+    """
     windows = -(-rows // WINDOW_ROWS)
     order = streams.permutation(windows, *path, "windows")
     constants = round(recipe.constant_share * windows)
@@ -131,7 +137,10 @@ def _slots(
 
 
 def _ranks(weights: Integers, constant: NDArray[np.bool_], path: tuple[object, ...]) -> Integers:
-    """Return a rank for each slot, as often as its weight, separately among constant and other slots."""
+    """Return the rank of the value of each slot. Ranks occur in proportion to their weights.
+
+    This holds separately for slots that fill a window and for all other slots.
+    """
     ranks = np.empty(len(constant), dtype=np.int64)
     for name, where, least in (("constant", constant, 0), ("others", ~constant, 1)):
         slots = int(where.sum())
@@ -142,7 +151,10 @@ def _ranks(weights: Integers, constant: NDArray[np.bool_], path: tuple[object, .
 
 
 def _counts(weights: Integers, slots: int, least: int) -> Integers:
-    """Return the count of each rank, with sum `slots`: by weight, but at least `least` where that fits."""
+    """Return the number of slots of each rank, in proportion to its weight. The sum of the numbers is `slots`.
+
+    Each rank gets at least `least` slots, if there are enough slots.
+    """
     if slots < least * len(weights) or not least:
         ends = np.floor(np.cumsum(weights) / float(weights.sum()) * slots + 0.5).astype(np.int64)
         return ends - np.append(0, ends[:-1])
@@ -160,7 +172,7 @@ def _counts(weights: Integers, slots: int, least: int) -> Integers:
 
 
 def _valid(null_ratio: float, rows: int, path: tuple[object, ...]) -> columns.Valid | None:
-    """Return which rows have a value; the share of missing ones is `null_ratio`, to the nearest row."""
+    """Return whether each row has a value. The share of rows without a value is `null_ratio`, to the nearest row."""
     missing = round(null_ratio * rows)
     if not missing:
         return None

@@ -1,6 +1,6 @@
 """Recipe: the numbers that define one column of a realistic table.
 
-realistic.py makes columns from recipes; recipes.py has those that calibrate.py found.
+realistic.py makes columns from recipes. recipes.py contains the recipes, which calibrate.py has found.
 """
 
 from __future__ import annotations
@@ -10,24 +10,29 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Recipe:
-    """How one column is made. Shares are of the windows or of the values, from 0 to 1."""
+    """Parameters for making one column. Shares are from 0 to 1.
+
+    `top_share` is the share of the most frequent value. A column is made in windows of 512 rows: `constant_share` is
+    the share of windows with a single value, and `sorted_share` is the share of windows with sorted values.
+    """
 
     name: str
     kind: str
-    """float64, int64 or string."""
+    """Type of the column: float64, int64 or string."""
     distinct_ratio: float
-    """Distinct values / rows, where that gives more than `distinct_least`."""
+    """Number of distinct values, divided by the number of rows. There are at least `distinct_least` distinct values."""
     distinct_least: int
     exponent: float
-    """The value of rank k has the weight k ** -exponent, as far as `top_share` allows."""
+    """Exponent of a power law: the k-th most frequent value has the weight k ** -exponent. If `top_share` requires it,
+    the weights of the most frequent values differ."""
     top_share: float
     constant_share: float
     sorted_share: float
     boundary: float
-    """Chance that a row starts a slot, in windows that are not constant."""
+    """Probability that a row begins a new sequence of equal values, in windows with more than one value."""
     null_ratio: float
     width_bytes: float = 0.0
 
     def distinct(self, rows: int) -> int:
-        """Return how many values a table (or batch) of `rows` rows has, if it has enough slots."""
+        """Return the number of distinct values in `rows` rows. There may be fewer, if equal values form long runs."""
         return min(rows, max(round(self.distinct_ratio * rows), self.distinct_least))

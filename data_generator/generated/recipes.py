@@ -1,4 +1,4 @@
-"""How each column of the realistic tables is made. Written by calibrate.py; not to be edited by hand."""
+"""Parameters for making each column of the realistic tables. calibrate.py writes this file; do not edit it by hand."""
 
 from collections.abc import Mapping
 

@@ -23,8 +23,8 @@ _REFUSED_BYTES = bytes(range(_LARGEST_MULTIPLE, 256))
 def raw_words(count: int, *path: object) -> Words:
     """Return `count` random 64-bit words (uint64) of the stream that `path` names.
 
-    `path` identifies the use: data set, column, version, number of the batch. The generator is PCG64DXSM, seeded by the
-    SHA-256 of the path.
+    `path` identifies the purpose of the words: data set, column, version, number of the batch. The generator is
+    PCG64DXSM, seeded by the SHA-256 of the path.
     """
     seed = hashlib.sha256("\x1f".join(map(str, path)).encode()).digest()
     words: Words = np.random.PCG64DXSM(int.from_bytes(seed[:16], "little")).random_raw(count)
@@ -49,9 +49,9 @@ def unit_floats(words: Words) -> NDArray[np.float64]:
 def permutation(count: int, *path: object) -> NDArray[np.int64]:
     """Return the numbers 0 to count - 1 (int64) in random order; count is at most 2**21.
 
-    Each random word keeps its upper bits and takes the number as its lower ones. Sorting these is many times as fast as
-    an argsort and, because no two are equal, every sorting method gives the same result. Raises ValueError for a larger
-    count.
+    The lower bits of each random word are replaced by its index, and the words are sorted. The lower bits then are the
+    result. This is many times as fast as an argsort. All words differ, so every sorting algorithm gives the same
+    result. Raises ValueError for a larger count.
     """
     if count > 1 << _PLACE_BITS:
         raise ValueError(f"A permutation can have at most {1 << _PLACE_BITS:,} numbers (got {count:,}).")
@@ -64,8 +64,8 @@ def permutation(count: int, *path: object) -> NDArray[np.int64]:
 def letters(count: int, *path: object) -> memoryview:
     """Return `count` lower-case letters, each equally likely, of the stream that `path` names.
 
-    Bytes of 234 or more are rejected, because 256 is not a multiple of 26. 12 % more bytes than letters are drawn, and
-    more in the rare case that these are not enough.
+    Random bytes of 234 or more are rejected, because 256 is not a multiple of 26. Therefore, the number of random bytes
+    is 12 % larger than the number of letters. In the rare case that they are not enough, more bytes are generated.
     """
     drawn = b""
     attempt = 0

@@ -1,8 +1,8 @@
 """The thesis's synthetic tables: uniform integers and floats in 0 to 100, booleans, strings of letters.
 
-They are the simplest data to store, and favour or handicap formats in ways that real data do not; `core` and similar
-tables complement them. Each column has a separate stream, so no two are equal. Each batch of a column has one too, so
-the first rows of a long table equal those of a short one.
+Uniform random data favour or handicap formats in ways that real data do not. The realistic tables, such as `core`,
+complement them. Every batch of every column has a separate random stream. Therefore, no two columns are equal, and the
+first rows of a long table equal the rows of a short table.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ _TYPES = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_(), "str": p
 
 @dataclass(frozen=True)
 class Text:
-    """Content of string columns: `kind` is fixed, varying or words; `length` the (mean) number of letters."""
+    """Content of string columns. `kind` is 'fixed', 'varying' or 'words'; `length` is the mean number of letters."""
 
     kind: str = "fixed"
     length: int = 10
 
 
 def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """Return the table for the parameters of `synthetic`, given as text; its name decides the order of its columns.
-    Raises DataError if they request no column."""
+    """Return the table for the parameters of `synthetic`, which are text. The table's name determines the column order.
+
+    Raises DataError if the parameters request no column.
+    """
     counts = {kind: int(parameters[kind]) for kind in _TYPES}
     if not any(counts.values()):
         raise DataError(f"{name} has no column.", "Request some, e.g. synthetic[int=2,str=1].")
@@ -91,7 +93,10 @@ def _letters(
 
 
 def _words(rows: int, length: int, valid: columns.Valid | None, path: tuple[object, ...]) -> pa.Array:
-    """Return two words of the list, the first one skewed: about 200,000 distinct values in a million rows."""
+    """Return strings of two words. Some first words are more frequent than others.
+
+    A million rows have about 200,000 distinct strings.
+    """
     vocabulary = pa.array(WORDS, pa.string())
     drawn = streams.unit_floats(streams.raw_words(2 * rows, *path)).reshape(2, rows)
     drawn[0] **= 2

@@ -21,7 +21,8 @@ from data_generator.errors import DataError
 VERSION = 1
 
 ROWS: Mapping[str, int] = {"0.01": 60_175, "0.1": 600_572, "1": 6_001_215, "10": 59_986_052}
-"""Rows of lineitem by scale factor; the specification of TPC-H (4.2.5.1, table 3) has those from 1 on."""
+"""Scale factor -> number of rows of lineitem. The specification of TPC-H (4.2.5.1, table 3) states the numbers for the
+scale factors from 1 on."""
 
 _DECIMAL = pa.decimal128(15, 2)
 SCHEMA = pa.schema(
@@ -44,7 +45,7 @@ SCHEMA = pa.schema(
         ("l_comment", pa.string()),
     ]
 )
-"""As in the specification; every column is nullable, as in the other data sets, although none has nulls."""
+"""Names and types as in the specification. Columns are nullable, as in the other data sets, but have no nulls."""
 
 _TYPES = csv.ConvertOptions(column_types=SCHEMA)
 _BLOCKS = csv.ReadOptions(block_size=1 << 24)
@@ -94,7 +95,7 @@ def _batches(program: str, name: str, scale: str, rows: int) -> Iterator[pa.Reco
 
 
 def _evened(blocks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the same rows in batches of BATCH_ROWS, the last one shorter, independent of the size of the blocks."""
+    """Yield the rows of the blocks in batches of BATCH_ROWS rows. The last batch may be shorter."""
     waiting = SCHEMA.empty_table()
     for block in blocks:
         waiting = pa.concat_tables([waiting, pa.Table.from_batches([block])])

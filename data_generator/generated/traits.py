@@ -1,7 +1,7 @@
 """A table with chosen traits: distinct values, length of runs, missing values, width, size.
 
-Varying one trait leaves all others unchanged, so that a change in a measurement has one cause. Columns of numbers and
-of texts alternate. Each column has its own random stream, so no two columns are equal.
+Varying one trait leaves the other traits unchanged, so that a change in a measurement has one cause. Columns of numbers
+alternate with columns of texts. Each column has its own random stream, so no two columns are equal.
 """
 
 from __future__ import annotations
@@ -21,17 +21,19 @@ VERSION = 1
 DEFAULT_ROWS = 1_000_000
 """The catalogue's number of rows, which --rows may replace."""
 SURE_RUNS = 0.9
-"""Minimum share of the expected number of runs that a table certainly has, because runs vary in length."""
+"""Runs of equal values have random lengths, so the number of runs varies. A table has at least this share of the
+expected number of runs."""
 BATCH_BYTES = 1 << 30
-"""Most bytes of a batch's texts, well below the 2 GiB that Arrow's offsets reach."""
+"""Maximum number of bytes of the texts in a batch. It is well below 2 GiB, the limit of Arrow's offsets."""
 _LETTERS = 26
 _NUMBER_BITS, _NUMBER_FACTOR = 40, 0x9E3779B97F4A7C15
-"""Numbers are anywhere below 2**40: codecs for small ranges do not help, codecs for repeated values do."""
+"""Numbers are spread over 0 to 2**40 - 1, by multiplication with this factor. Therefore encodings for small ranges do
+not make them smaller, but encodings for repeated values do."""
 
 
 @dataclass(frozen=True)
 class Traits:
-    """Traits of the table. `nulls` is a share, `width_bytes` the size of each text."""
+    """Traits of the table. `nulls` is the share of missing values, and `width_bytes` is the size of each text."""
 
     distinct: int
     run_length: int
@@ -41,8 +43,10 @@ class Traits:
 
 
 def build(name: str, rows: int | None, parameters: Mapping[str, str]) -> Dataset:
-    """Return the table for the parameters of `traits`, given as text; `rows`, if given, replaces the parameter. Raises
-    DataError for traits that exclude each other."""
+    """Return the table for the parameters of `traits`, which are text. `rows` replaces the parameter of this name.
+
+    Raises DataError for traits that exclude each other.
+    """
     spelled_rows = int(parameters["rows"])
     if rows is not None and spelled_rows not in (rows, DEFAULT_ROWS):
         raise DataError(
@@ -110,7 +114,10 @@ def _column(label: str, rows: int, traits: Traits, path: tuple[object, ...]) -> 
 
 
 def _places(rows: int, traits: Traits, path: tuple[object, ...]) -> NDArray[np.int64]:
-    """Return the index of the distinct value of each row: all equally often, and equal neighbours only within a run."""
+    """Return, for each row, the index of its value among the distinct values.
+
+    All distinct values are equally frequent. Consecutive runs have different values.
+    """
     if traits.run_length == 1:
         return _different(rows, traits.distinct, path)
     lengths = streams.integers(
@@ -123,8 +130,10 @@ def _places(rows: int, traits: Traits, path: tuple[object, ...]) -> NDArray[np.i
 
 
 def _different(count: int, distinct: int, path: tuple[object, ...]) -> NDArray[np.int64]:
-    """Return numbers below `distinct` (int64): each once per `distinct` numbers, in a new random order each time, and
-    no two equal neighbours if distinct is at least 2."""
+    """Return `count` numbers (int64) below `distinct`, in cycles of `distinct` numbers.
+
+    Each cycle contains every number once, in a new random order. If `distinct` is at least 2, neighbours differ.
+    """
     if distinct == 2:
         return np.arange(count, dtype=np.int64) % distinct
     cycles = -(-count // distinct)
@@ -142,7 +151,11 @@ def _different(count: int, distinct: int, path: tuple[object, ...]) -> NDArray[n
 
 
 def _numbers(distinct: int, path: tuple[object, ...]) -> NDArray[np.int64]:
-    """Return `distinct` different numbers: an odd factor reaches each number below a power of two once."""
+    """Return `distinct` different numbers.
+
+    They differ because multiplication with an odd factor, modulo a power of two, maps different numbers to different
+    numbers.
+    """
     (start,) = streams.raw_words(1, *path, "numbers")
     below = np.uint64((1 << _NUMBER_BITS) - 1)
     scattered = (np.arange(distinct, dtype=np.uint64) * np.uint64(_NUMBER_FACTOR) + start) & below
@@ -152,11 +165,11 @@ def _numbers(distinct: int, path: tuple[object, ...]) -> NDArray[np.int64]:
 def _texts(
     places: NDArray[np.int64], traits: Traits, valid: columns.Valid | None, path: tuple[object, ...]
 ) -> pa.Array:
-    """Return lower-case texts: the first letters distinguish the values, all others are random."""
+    """Return lower-case texts. The first letters identify the distinct value, and all other letters are random."""
     width, distinct = traits.width_bytes, traits.distinct
     drawn = np.frombuffer(streams.letters(distinct * width, *path, "letters"), np.uint8).reshape(distinct, width)
     values = drawn.copy()
-    # In random order, so that similar values are not neighbours.
+    # The first letters are assigned in random order, so that similar texts are not neighbours.
     left = np.argsort(_numbers(distinct, path), kind="stable")
     for letter in range(_letters_for(distinct)):
         values[:, letter] = ord("a") + left % _LETTERS

@@ -1,6 +1,6 @@
 """Sets of distinct values like those of real columns: codes, amounts, measures, names.
 
-A set is ascending, so the index of a value can replace it when values are sorted.
+The values of a set are ascending, so sorting indexes of values has the same effect as sorting the values.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _PROSE = (" " + " ".join(WORDS)).encode()
 
 
 def values(kind: str, own: Own, width_bytes: float, path: tuple[object, ...], batch: int) -> pa.Array:
-    """Return distinct values of a kind (float64, int64, string), ascending, as many as `own` is long.
+    """Return ascending distinct values of a kind (float64, int64, string), one for each item of `own`.
 
-    Where `own` is False, the value is the same in every batch of the table; elsewhere it belongs to this batch alone,
-    so the set grows with the table.
+    Where `own` is False, every batch of the table has the same value. Where `own` is True, only this batch has the
+    value, so the number of distinct values grows with the table.
     """
     numbers = _numbers(own, path, batch)
     if kind == "string":
@@ -36,9 +36,9 @@ def values(kind: str, own: Own, width_bytes: float, path: tuple[object, ...], ba
 
 
 def _numbers(own: Own, path: tuple[object, ...], batch: int) -> NDArray[np.int64]:
-    """Return distinct ascending integers: 0, 1, 2, ... if no value belongs to this batch alone, else with gaps.
+    """Return distinct ascending integers: 0, 1, 2, ... if all batches have the same values, or else with gaps.
 
-    The remainder of a division by 16 distinguishes values of up to 15 batches.
+    Values that only one batch has are distinguished by their remainder of a division by 16, for up to 15 batches.
     """
     if not own.any():
         return np.arange(len(own))
@@ -47,9 +47,9 @@ def _numbers(own: Own, path: tuple[object, ...], batch: int) -> NDArray[np.int64
 
 
 def _texts(numbers: NDArray[np.int64], width_bytes: float, path: tuple[object, ...]) -> pa.Array:
-    """Return strings of `width_bytes` on average: a code that keeps the order of the numbers, and filling words.
+    """Return strings with a mean size of `width_bytes`: a code that sorts like the number, followed by words.
 
-    Lengths vary by up to half the width of the filling around the mean.
+    The total size of these words differs from its mean by at most a half.
     """
     count = len(numbers)
     digits = 1

@@ -28,7 +28,7 @@ from data_generator.imported.tables.webface_file import open_file
 
 VERSION = 2
 _BATCH_ROWS = 262_144
-"""A quarter of the usual number, because a row takes 700 bytes."""
+"""Number of rows in a batch: a quarter of the usual number, because a row takes 700 bytes."""
 
 _QUANTISED = {
     "background_uniformity_iface": (0.0, 1.0),
@@ -39,7 +39,7 @@ _QUANTISED = {
     "heavy_frame_iface": (-1.0, 1.0),
     "mouth_status_iface": (0.0, 1.0),
 }
-"""Scores of 8-bit classifiers: 256 levels from low to high, which print with 17 digits."""
+"""Column -> (low, high), for scores of 8-bit classifiers. Scores have 256 levels, which print with 17 digits."""
 
 _MEASURED = {
     "age_iface": (14.0, 71.0),
@@ -57,7 +57,7 @@ _MEASURED = {
     "specularity_iface": (0.0, 1.0),
     "yaw_angle_iface": (-60.0, 60.0),
 }
-"""Measures in single precision, bell-shaped between low and high."""
+"""Column -> (low, high), for measures in single precision with a bell-shaped distribution from low to high."""
 
 _SUBJECT_PAIR_ROWS = 84
 """Two subjects share 84 rows: 42 images each on average, as in the public WebFace."""
@@ -75,7 +75,7 @@ _IPT = (
     b"icao=brightness,contrast,sharpness,shadow;status=processed;errors=none;retries=0"
 )
 _LONG_ROWS = 4_096
-"""One row in this many was processed again and again, and its text lists all attempts."""
+"""Every 4,096th row was processed repeatedly, and its text lists all attempts."""
 _RETRIES = b";retry=##,##,##,##" * 100
 _DATABASES = ("webface_part_a", "webface_part_b", "webface_part_c", "webface_part_d")
 
@@ -99,7 +99,7 @@ SCHEMA = pa.schema(
         ]
     )
 )
-"""6 int64, 21 float64, 6 strings; the strings' names are the original's."""
+"""The columns: 6 int64, 21 float64 and 6 strings. The string columns have the same names as in the original."""
 
 
 def build(name: str, rows: int | None, parameters: Mapping[str, str], *, source: Path | None = None) -> Dataset:
@@ -119,7 +119,7 @@ def build(name: str, rows: int | None, parameters: Mapping[str, str], *, source:
 
 @dataclass(frozen=True)
 class _Faces:
-    """One batch: the faces with the given row numbers (int64) of the table `name`."""
+    """Makes one batch: the rows of the table `name` with the given row numbers (int64)."""
 
     name: str
     number: int
@@ -149,7 +149,8 @@ class _Faces:
 
     def _subject(self) -> NDArray[np.int64]:
         pair, place = np.divmod(self.row, _SUBJECT_PAIR_ROWS)
-        # The multiplication spreads the cuts over 10 to 74: a pair is cut alike in any batch.
+        # Rows of a pair before `cut` belong to the first subject. The cut (10 to 74) depends only on the pair's number,
+        # so it is the same in every batch.
         cut = 10 + (pair * 2_654_435_761 % 4_294_967_296) * 65 // 4_294_967_296
         return 2 * pair + (place >= cut)
 
@@ -213,6 +214,6 @@ def _filled(template: bytes, numbers: list[NDArray[np.int64]]) -> pa.Array:
 
 
 def _fields(template: bytes) -> Iterator[tuple[int, int]]:
-    """Yield first and last place of each field of '#' and '.'."""
+    """Yield the indexes of the first and the last character of each field, which consists of '#' and '.'."""
     for match in re.finditer(rb"#[#.]*", template):
         yield match.start(), match.end() - 1

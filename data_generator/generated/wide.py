@@ -1,7 +1,7 @@
 """Tables of many float64 columns, of which a reader needs a few, such as features for training.
 
-F3's authors ask what a file's metadata cost such a reader (Zeng et al., SIGMOD 2025, section 7.2). The content of a
-column does not matter for that, so all are drawn alike, and no codec makes them smaller.
+The authors of F3 measure what a file's metadata cost such a reader (Zeng et al., SIGMOD 2025, section 7.2). The values
+do not matter for this question. Therefore, all columns have the same distribution, which no codec makes smaller.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ BATCH_BYTES = 1 << 29
 
 
 def build(name: str, rows: int | None, parameters: Mapping[str, str]) -> Dataset:
-    """Return `columns` float64 columns f0, f1, ..., uniform in [0, 1), each from a separate stream. The number of rows
-    is `rows` or the parameter of that name, whichever is smaller."""
+    """Return a table with `columns` float64 columns f0, f1, ..., with different random values, uniform in [0, 1).
+
+    The number of rows is `rows` or the parameter `rows`, whichever is smaller.
+    """
     count, width = int(parameters["rows"]), int(parameters["columns"])
     count = count if rows is None else min(rows, count)
     schema = pa.schema([(f"f{number}", pa.float64()) for number in range(width)])

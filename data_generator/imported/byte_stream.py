@@ -1,6 +1,6 @@
-"""The bytes of a user's text file as UTF-8, unpacked and transcoded as needed.
+"""Read a user's text file as UTF-8. Compressed files are unpacked, and other encodings are converted.
 
-Nothing is written to disk, and at most one block is in memory.
+Nothing is written to disk, and at most one block of the file is in memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PACKED = {".gz": "gunzip -k", ".bz2": "bunzip2 -k", ".xz": "xz -dk", ".zst": "zs
 _MAGIC = ((b"\x1f\x8b", ".gz"), (b"\xfd7zXZ\0", ".xz"), (b"\x28\xb5\x2f\xfd", ".zst"), (b"PK\x03\x04", ".zip"))
 _BZIP2 = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
 _OF_MACOS = "__MACOSX/"
-"""Folder in macOS archives with metadata of each file."""
+"""Folder that macOS adds to archives. It has metadata of the files."""
 
 _MOST_TIMES = 200
 _LEAST_BOMB_BYTES = 1 << 30
@@ -46,13 +46,13 @@ class Line(NamedTuple):
 
 
 def packing_of(name: str) -> str:
-    """Return the suffix of a compressed file, such as '.gz'; empty for an uncompressed one."""
+    """Return the suffix for compression in the name of a file, such as '.gz'; '' if the name has none."""
     lowered = name.lower()
     return next((ending for ending in PACKED if lowered.endswith(ending)), "")
 
 
 def check_packing(name: str, beginning: bytes) -> None:
-    """Raise Refused for a compressed text file whose name does not show it."""
+    """Raise Refused if a file is compressed, judging by its beginning, and its name does not show this."""
     found = next((ending for magic, ending in _MAGIC if beginning.startswith(magic)), "")
     found = found or (".bz2" if _BZIP2.match(beginning) else "")
     if found and not packing_of(name):
@@ -63,15 +63,15 @@ def check_packing(name: str, beginning: bytes) -> None:
 
 
 class ByteStream:
-    """The content of a file as UTF-8 without a byte order mark; counts newlines as it is read.
+    """The content of a file as UTF-8 without a byte order mark. Newlines are counted while the content is read.
 
-    pyarrow reads it like a file. Errors of unpacking and decoding are raised as Refused.
+    pyarrow can read this object like a file. Errors of unpacking and decoding are raised as Refused.
     """
 
     closed = False
 
     def __init__(self, descriptor: int, path: str, size_bytes: int, encoding: str | None = None) -> None:
-        """`path` is the name for messages; its suffix determines the compression.
+        """`path` is the name of the file in messages. Its suffix determines how the file is unpacked.
 
         `descriptor` is not read directly; the file is opened again. Otherwise pyarrow, which reads ahead even for
         readers that are no longer used, would move the descriptor's position.
@@ -153,7 +153,7 @@ class ByteStream:
         return content
 
     def skip_lines(self, lines: int) -> None:
-        """Skip lines. Raises Refused."""
+        """Skip the next `lines` lines. Raises Refused for content that cannot be read."""
         while lines > 0 and (content := self.read(_TEXT_BLOCK_BYTES)):
             for _ in range(min(lines, content.count(b"\n"))):
                 content = content[content.index(b"\n") + 1 :]
@@ -163,7 +163,7 @@ class ByteStream:
                 self.newlines -= content.count(b"\n")
 
     def read(self, size_bytes: int = -1) -> bytes:
-        """Return the next bytes as UTF-8, at most `size_bytes`. Raises Refused."""
+        """Return the next bytes as UTF-8, at most `size_bytes`. Raises Refused for content that cannot be read."""
         content, self._skipped = self._skipped, b""
         if content and 0 <= size_bytes < len(content):
             content, self._skipped = content[:size_bytes], content[size_bytes:]
@@ -211,7 +211,7 @@ class ByteStream:
         return rest
 
     def text_lines(self, longest_bytes: int, errors: str = "replace") -> Iterator[str]:
-        """Yield the content as lines of text; longer lines are split."""
+        """Yield the content as lines of text. Lines of more than `longest_bytes` are split."""
         text = io.TextIOWrapper(io.BufferedReader(_Raw(self)), "utf-8", errors, newline="")
         return iter(lambda: text.readline(longest_bytes), "")
 
@@ -229,7 +229,7 @@ class ByteStream:
         yield _filled([rest], number)
 
     def close(self) -> None:
-        """Keep the file open: it belongs to the caller."""
+        """Do nothing, because the file belongs to the caller."""
 
     def readable(self) -> bool:
         """Return True, as a file does."""

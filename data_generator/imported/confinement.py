@@ -1,4 +1,4 @@
-"""Limits for a process that opens untrusted files: it cannot harm the machine or outlive its parent."""
+"""Limit the process that opens untrusted files, so that it cannot harm the machine or outlive its parent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LARGEST_FILE_BYTES = 1 << 20
 
 _LANDLOCK_CREATE, _LANDLOCK_RESTRICT = 444, 446
 _WRITING = 1 << 1 | sum(1 << bit for bit in range(4, 13))
-"""landlock(7), ABI 1: write to files; remove and create files and folders of any type."""
+"""Access rights of Landlock (landlock(7), ABI 1) to write to files, and to create or remove files and folders."""
 
 
 def confine(parent: int, memory_bytes: int) -> None:
@@ -23,7 +23,8 @@ def confine(parent: int, memory_bytes: int) -> None:
 
     Its private memory and the size of files that it writes are limited, and it writes no core dump. It is the first
     process to be killed when memory runs out, and it is killed when `parent` ends. Raises OSError if the kernel refuses
-    a limit."""
+    a limit.
+    """
     Path("/proc/self/oom_score_adj").write_text("1000")
     for what, limit in (
         (resource.RLIMIT_DATA, memory_bytes),
@@ -35,21 +36,23 @@ def confine(parent: int, memory_bytes: int) -> None:
         resource.setrlimit(what, (lowered, lowered))
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG)")
-    # The end of a parent before the call above would go unnoticed.
+    # The kernel does not report a parent that ended before the call above.
     if os.getppid() != parent:
         os._exit(1)
 
 
 def forbid_writing() -> bool:
-    """Forbid this process permanently to open files for writing and to create or remove any (Landlock, Linux 5.13).
-    Returns False if the kernel has no Landlock; then nothing is forbidden."""
+    """Forbid this process permanently to open files for writing, and to create or remove files and folders.
+
+    Return whether this succeeded. Without Landlock, which Linux has since version 5.13, nothing is forbidden.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     handled = ctypes.c_uint64(_WRITING)
     ruleset = libc.syscall(_LANDLOCK_CREATE, ctypes.byref(handled), ctypes.c_size_t(8), 0)
     if ruleset < 0:
         return False
     try:
-        # Without rules, none of the handled actions is allowed.
+        # The ruleset has no rules, so all actions that it handles are forbidden.
         return libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 and libc.syscall(_LANDLOCK_RESTRICT, ruleset, 0) == 0
     finally:
         os.close(ruleset)

@@ -83,7 +83,7 @@ def opened(path: str) -> Iterator[IO[bytes]]:
 
 
 def answer(out: IO[bytes], reader: Reader, task: Task, progress: Progress, memory_bytes: int) -> None:
-    """Write the frames that answer a task; every error becomes a refusal."""
+    """Write the messages that answer a task. An error becomes a message with the reason for a refusal."""
     try:
         for kind, content in reader.frames(task, progress):
             _write(out, kind, content)
@@ -98,7 +98,7 @@ def answer(out: IO[bytes], reader: Reader, task: Task, progress: Progress, memor
         reason = f"reading it needs {package}, which is not installed"
         _refuse(out, Refused(reason, f"pip install -e '.[{extra}]'", task["path"]), progress)
     except BrokenPipeError:
-        return  # The parent has ended, or needs no more.
+        return  # The parent has ended, or needs no more messages.
     except Exception as error:
         # Libraries raise many kinds of errors on damaged files; the first line is the most informative.
         said = (str(error).splitlines() or [""])[0]

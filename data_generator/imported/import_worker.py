@@ -1,6 +1,6 @@
 """Start a process that opens the user's files, receive its answers, and report how it ended.
 
-Whatever the files do to that process (data_generator.imported.import_process), the result here is a DataError. The
+If a file crashes or blocks the process (data_generator.imported.import_process), this module raises a DataError. The
 process never outlives the `with` block that started it.
 """
 
@@ -91,7 +91,7 @@ def _process(
 
 
 class Answers:
-    """The answers of one process, frame by frame."""
+    """Reads the messages that a process sends."""
 
     def __init__(
         self, process: subprocess.Popen[bytes], path: Path, progress: mmap.mmap, said: IO[bytes], stall_s: float
@@ -104,8 +104,10 @@ class Answers:
         self._ready.register(self._pipe, select.POLLIN)
 
     def frame(self, *expected: bytes) -> tuple[bytes, bytearray]:
-        """Return the next letter, one of `expected`, and its content. Raises DataError for a refused input, a process
-        that ended early, and invalid answers."""
+        """Return the letter and the content of the next message. The letter must be one of `expected`.
+
+        Raises DataError if the process refuses the input, ends early, or gives an invalid answer.
+        """
         kind, size_bytes = HEADER.unpack(self._exactly(HEADER.size))
         if size_bytes > _LARGEST_FRAME_BYTES or kind not in (*expected, REFUSAL):
             raise self.failed(NONSENSE)
@@ -115,7 +117,10 @@ class Answers:
         return kind, content
 
     def batch(self, content: bytearray, schema: pa.Schema) -> pa.RecordBatch:
-        """Return a frame as checked rows. (A compromised parser could answer anything.) Raises DataError."""
+        """Return the batch in a message, after checking it, because a hostile file may control the process.
+
+        Raises DataError for an invalid batch.
+        """
         try:
             batch = pa.ipc.read_record_batch(pa.py_buffer(content), schema)
             batch.validate(full=True)
@@ -145,7 +150,7 @@ class Answers:
         return content
 
     def _end(self) -> str:
-        """Return how the process ended, once its pipe is closed."""
+        """Return a description of how the process ended. Call this when its pipe is closed."""
         try:
             code = self._process.wait(_EXIT_S)
         except subprocess.TimeoutExpired:

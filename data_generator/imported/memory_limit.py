@@ -8,15 +8,19 @@ from pathlib import Path
 
 
 def usable_bytes(root: Path = Path("/")) -> int:
-    """Return the machine's memory, or the lowest limit of its control groups if that is less; /proc and /sys are below
-    `root`."""
+    """Return the memory in bytes: that of the machine, or the lowest limit of a control group if this is less.
+
+    `root` is the folder that contains /proc and /sys.
+    """
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return min([machine, *_limits(root)])
 
 
 def _limits(root: Path) -> Iterator[int]:
-    """Yield the limits of this process's control groups and of all groups above them, versions 1 and 2. A group without
-    a limit has 'max', or one that no machine reaches."""
+    """Yield the memory limits of this process's control groups and of their parent groups, for versions 1 and 2.
+
+    A group without a limit has the text 'max', or a number that is larger than any machine's memory.
+    """
     groups = {}
     for line in _text(root / "proc/self/cgroup").splitlines():
         _, controllers, group = line.split(":", 2)
@@ -32,7 +36,7 @@ def _limits(root: Path) -> Iterator[int]:
             continue
         if controller not in groups:
             continue
-        # In a container the mount may begin at our group instead of the root.
+        # In a container, the mounted folder may be that of this process's group instead of the root group.
         folder = root / point.strip("/") / groups[controller].removeprefix(top.rstrip("/")).strip("/")
         while folder.is_relative_to(root / point.strip("/")):
             limit = _text(folder / name).strip()

@@ -17,14 +17,15 @@ _PLAIN_TYPES = (
     *("text", "int64", "uint64", "float64", "boolean", "date", "timestamp", "timestamp-utc", "time", "category"),
 )
 TYPES = (*_PLAIN_TYPES, "decimal(P,S)")
-"""Names of the types that the user can choose for a column. A decimal has P digits, S of them after the point."""
+"""Names of the types that the user can choose for a column. A decimal(P,S) has P digits, of which S are after the
+decimal point."""
 
 _DECIMAL = re.compile(r"decimal\((\d{1,2}),(\d{1,2})\)")
 _MOST_DECIMAL_DIGITS = 38
 
 
 class ReadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Options for reading one input; the defaults leave the choice to the content of the file."""
+    """Options for reading the user's file or folder. With the defaults, the content determines how it is read."""
 
     columns: dict[str, str] = {}
     """Name of a column -> its type, one of `TYPES`."""
@@ -42,7 +43,7 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Whether dates in text begin with the day: 31.12.2024, 31/12/2024."""
 
     def checked(self) -> ReadOptions:
-        """Return these options. Raises DataError for values that no reader can follow."""
+        """Return these options unchanged if they are valid. Raises DataError otherwise."""
         for name, kind in self.columns.items():
             if kind not in _PLAIN_TYPES and not _is_decimal(kind):
                 raise DataError(
@@ -73,12 +74,12 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return self
 
     def foreign_to(self, taken: Collection[str]) -> list[str]:
-        """Return the names of options that are set and not among those that a reader supports."""
+        """Return the names of the options that are set, but that a reader with the options `taken` does not support."""
         names = [field.name for field in msgspec.structs.fields(self)]
         return [name for name in names if getattr(self, name) != getattr(AS_FOUND, name) and name not in taken]
 
     def about(self) -> dict[str, str]:
-        """Return facts that identify a sample read with these options; empty for the defaults."""
+        """Return the options that are set, as facts that identify a sample; {} if all options have their defaults."""
         return {} if self == AS_FOUND else {"read_options": msgspec.json.encode(self, order="deterministic").decode()}
 
     def given(self) -> dict[str, object]:
@@ -86,7 +87,7 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return {name: getattr(self, name) for name in self.foreign_to(())}
 
     def words(self) -> list[str]:
-        """Return the options as words of the command line; none for the defaults."""
+        """Return the command-line words for the options that are set."""
         said = [word for name, kind in self.columns.items() for word in ("--column", f"{name}={kind}")]
         values = {"delimiter": self.delimiter, "sheet": self.sheet, "encoding": self.encoding}
         said += [word for name, value in values.items() if value is not None for word in (f"--{name}", value)]

@@ -8,14 +8,14 @@ _LONGEST = 400
 
 
 class Refused(Exception):
-    """An input is refused. `where` may be empty if the caller knows the place.
+    """A file of the user is refused. `where` names the position in it, or is empty if the caller adds the position.
 
     The message is 'where: reason.' and the next step. Write the reason as a clause such as 'has no rows', and the step
     as a sentence.
     """
 
     def __init__(self, reason: str, step: str = REPAIR, where: str = "") -> None:
-        """Make all three texts printable, because they may quote the file."""
+        """Remove control characters from the arguments, because they may contain text of the file."""
         self.reason, self.step, self.where = printable(reason), printable(step), printable(where)
         super().__init__(self.reason)
 

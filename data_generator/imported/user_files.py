@@ -1,4 +1,4 @@
-"""Find the user's files by names, sizes and times alone; no file is opened here.
+"""Find the user's files by their names, sizes and times. This module opens no file.
 
 The processes of data_generator.imported.import_process look at their content.
 """
@@ -17,7 +17,7 @@ from data_generator.imported.refusal import printable
 
 @dataclass(frozen=True)
 class InputFile:
-    """One file: its name below the input, its path, and, for an image file, its class."""
+    """A file of the user: its name relative to the user's path, its full path, and for an image the label."""
 
     name: str
     path: str
@@ -28,14 +28,14 @@ class InputFile:
 
 @dataclass(frozen=True)
 class UserInput:
-    """Existing files, in the order in which they are read. `path` is real and absolute."""
+    """The user's path, which is absolute and without links, and its files in the order in which they are read."""
 
     path: Path
     kind: str
     files: tuple[InputFile, ...]
 
     def about(self) -> dict[str, str]:
-        """Return what identifies this input in its current state."""
+        """Return facts that identify these files in their current state. They change if a file is changed."""
         digest = hashlib.sha256()
         for file in self.files:
             digest.update(os.fsencode(file.name) + f"\0{file.size_bytes}\0{file.mtime_ns}\0{file.label}\0".encode())
@@ -49,8 +49,11 @@ class UserInput:
 
 
 def located(given: Path, taken: str) -> tuple[Path, os.stat_result]:
-    """Return the real path of what the user names, and its status. Raises DataError, which ends with `taken`, the
-    supported inputs."""
+    """Return the user's path as an absolute path without links, and its os.stat_result.
+
+    Raises DataError if the path does not exist or is not accessible. The message ends with `taken`, a description of
+    the supported inputs.
+    """
     try:
         path = Path(os.path.realpath(given, strict=True))
         return path, path.stat()
@@ -59,7 +62,7 @@ def located(given: Path, taken: str) -> tuple[Path, os.stat_result]:
 
 
 def entries(folder: Path) -> list[os.DirEntry[str]]:
-    """Return the entries of a folder, sorted by name, without hidden ones. Raises DataError."""
+    """Return the entries of a folder that are not hidden, sorted by name. Raises DataError if it cannot be listed."""
     try:
         with os.scandir(folder) as found:
             return sorted((entry for entry in found if not entry.name.startswith(".")), key=lambda entry: entry.name)
@@ -70,8 +73,11 @@ def entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def taken_file(root: Path, entry: os.DirEntry[str], holds: str) -> InputFile:
-    """Return the file as it is read. Raises DataError for a file outside of `root` and for anything but a regular file;
-    `holds` is what its name promises."""
+    """Return the file of a folder entry. Links are followed.
+
+    Raises DataError for a link to a file outside of `root`, and for an entry that is not a regular file. `holds`, such
+    as 'Parquet', names the kind of content for the message.
+    """
     try:
         path = inside(root, Path(entry.path)) if entry.is_symlink() else Path(entry.path)
         about = os.stat(path, follow_symlinks=False)

@@ -1,6 +1,6 @@
-"""Compare two stored runs: which times, sizes and memory peaks changed by more than noise.
+"""Compare two stored runs, to find times, sizes and memory peaks that changed by more than noise.
 
-reports.analysis.compare does the comparison. This module reads the runs and checks the request.
+This module checks the request and reads the runs; reports.analysis.compare makes the comparison.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ def compare(
 ) -> RunComparison:
     """Return what changed between two runs, each given as a result folder or a Run.
 
-    Changes up to the share `least_change` (0.05 is 5 %) are ignored. Runs of different machines or data are refused
-    unless `anyway`. Set `most_rounds`, the limit of rounds, if the two runs were measured in turn and stopped early.
-    Raises RequestError if the runs cannot be compared, and RecordError if a folder holds no run.
+    Changes up to the share `least_change` are ignored (0.05 is 5 %). Runs on different machines or of different data
+    are refused unless `anyway`. `most_rounds` is for two runs that `side-by-side` measured, which may stop early: it is
+    the maximum number of rounds that was requested. Raises RequestError if the runs cannot be compared, and RecordError
+    if a folder holds no run.
     """
     if not least_change >= 0:
         allowed = "a share of at least 0, e.g. 0.1 for 10 %"
@@ -40,13 +41,17 @@ def compare(
 
 
 def check_comparable(before: Run | Path | str, after: Run | Path | str, *, anyway: bool = False) -> None:
-    """Raise what `compare` would raise for these runs, even before they have enough rounds for a verdict."""
+    """Raise RequestError if `compare` would refuse these runs. They need not have enough rounds for a result yet."""
     with _refusal_told():
         comparing.check_comparable(_stored(before), _stored(after), anyway=anyway)
 
 
 def decided(before: Path, after: Path, most_rounds: int) -> set[tuple[Variant, OperationName]] | None:
-    """Return each (variant, operation) that needs no further sample in two runs measured in turn; None if none does."""
+    """Return the pairs (variant, operation) that need no further rounds; None if no pair needs further rounds.
+
+    A pair needs no further rounds if it is certain whether its times changed between the runs `before` and `after`, or
+    if it failed or is missing in one of them.
+    """
     return comparing.decided(read_run(before), read_run(after), most_rounds)
 
 

@@ -1,6 +1,6 @@
 """Guess from the first lines whether a user's JSON Lines file holds documents rather than table rows.
 
-The result is only a hint. Unreadable lines are skipped here, because the import reports them.
+The result is only a hint. Lines that are not valid JSON are skipped, because reading the file later reports them.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ _KINDS = {bool: "true or false", int: "number", float: "number", str: "text", li
 
 
 def document_hint(file: Path) -> str | None:
-    """Return the sign that the file holds documents, such as "'user' holds objects"; None if there is no sign.
+    """Return why the file seems to hold documents, such as "'user' holds objects"; None if nothing suggests documents.
 
-    Signs are a field with an object or an array of objects, and a field whose kind changes between lines ("'size' is
-    number in one line and text in another"). A file whose name does not end like JSON Lines also gives None.
+    Documents are suggested by a field with an object or an array of objects, or by a field whose kind of value changes
+    between lines ("'size' is number in one line and text in another"). Return None for a file without the suffix of
+    JSON Lines.
     """
     if file.suffix.lower() not in ENDINGS:
         return None
@@ -42,7 +43,7 @@ def _fields(line: bytes) -> list[tuple[str, Any]]:
     try:
         document = json.loads(line)
     except (ValueError, RecursionError):
-        # This is usually the last line, which the limit on bytes cuts off.
+        # This is usually the last line, because only the first LOOKED_AT_BYTES were read.
         return []
     return list(document.items()) if isinstance(document, dict) else []
 

@@ -22,7 +22,7 @@ from format_bench.progress import Silent
 
 @dataclass(frozen=True)
 class Inspected:
-    """How a file was read: the data set that a run would measure, and its first rows."""
+    """How a file was read: `dataset` is the data set that a run would measure, `first` has its first rows."""
 
     dataset: Dataset
     first: pa.Table
@@ -37,10 +37,10 @@ def inspect(
     first_rows: int = 5,
     watcher: Watcher | None = None,
 ) -> Inspected:
-    """Read your own table or images as `run` would, or documents if `key` is given.
+    """Read your own table, images, or documents (if `key` is given) as `run` would, and return how they were read.
 
-    `options` define how a table is read, and `rows` limits the sample, both as in `run`. Raises RequestError for
-    invalid arguments and data_generator's DataError for a file that is refused.
+    `options` define how a table is read, and `rows` is the largest number of rows to read, as in `run`. Raises
+    RequestError for invalid arguments, and data_generator.errors.DataError for a file that is refused.
     """
     path = Path(data)
     if not path.exists():
@@ -73,7 +73,7 @@ def inspect(
 
 
 def _holds_images(path: Path) -> bool:
-    """Return whether file names are those of images; Parquet counts as a table, whatever its columns hold."""
+    """Return whether the file names are those of images. Parquet files count as tables, even if they contain images."""
     try:
         return image_input.find(path).kind != image_input.PARQUET
     except DataError:

@@ -1,4 +1,4 @@
-"""Recommendations that measure: screen every candidate on few rows, then race those that may be the best."""
+"""Make a recommendation by measuring: screen all candidates on few rows, then measure the best ones on more rows."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def measured_answer(
     kind: DataKind,
     budget_s: float,
 ) -> Answer:
-    """Measure for one decision and return the answer.
+    """Measure the candidates and return the answer.
 
-    Raises RunError if nothing could be measured, and Interrupted with the result folder after Ctrl-C. Errors of
-    `measure_for_choice` are passed on.
+    Raises RunError if nothing could be measured, Interrupted with the result folder after Ctrl-C, and the errors of
+    `measure_for_choice`.
     """
     folders: list[Path] = []
     screening: Choice | None = None
@@ -76,7 +76,11 @@ def measured_answer(
 
 
 def _stopped(folders: Iterable[Path]) -> Interrupted | None:
-    """Return the error for a stopped measurement, with the folder of the race or else of the screening."""
+    """Return the error for an interrupted measurement; None if nothing was stored.
+
+    The error names the folder from which an answer can be made: that of the main measurement if at least one of its
+    rounds enters the figures, or else that of the screening.
+    """
     kept = [place for folder in folders for place in (folder, folder / SCREENING) if (place / "run.json").exists()]
     for place in kept:
         if any(sample.counted for sample in read_run(place).samples):

@@ -23,14 +23,14 @@ OF_TABLES: Mapping[str, str] = {
     table_input.PARQUET: "parquet[engine=pandas,codec=snappy]",
     table_input.ARROW: "feather[engine=pandas,codec=lz4]",
     table_input.ORC: "orc[engine=pandas,codec=none]",
-    # to_excel uses xlsxwriter if it is installed, and our extra `excel` installs it.
+    # pandas' to_excel uses xlsxwriter if it is installed. Format Bench's optional dependencies `excel` include it.
     table_input.EXCEL: "excel[save=xlsxwriter,read=openpyxl]",
     table_input.AVRO: "avro[engine=fastavro,codec=none]",
 }
 PLAIN_JSON_LINES = variant_of("json-lines[engine=msgspec]")
-"""The format in which documents arrive."""
+"""The variant for the format in which documents are delivered."""
 CODECS: Mapping[str, str] = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
-"""Ending of a compressed file -> the codec with which pandas writes it."""
+"""Suffix of a compressed file -> the codec that pandas uses for this suffix."""
 OF_IMAGES: Mapping[str, str] = {
     ".png": "png[engine=pillow]",
     ".jpg": "jpeg[engine=pillow]",
@@ -40,13 +40,14 @@ OF_IMAGES: Mapping[str, str] = {
 
 
 PLAIN: Mapping[str, Variant] = {TABLES.name: PLAIN_CSV, IMAGES.name: PLAIN_CSV, DOCUMENTS.name: PLAIN_JSON_LINES}
-"""The baseline for data that are not the user's file, by the name of the kind of data."""
+"""Name of the kind of data -> the baseline if the user's own format is not known."""
 
 
 def plain_call(data: Path, kind: DataKind) -> str | None:
-    """Return the name of the variant that the user's file corresponds to.
+    """Return the name of the variant that writes and reads the user's file by the default call for its format.
 
-    Return None for files of several formats, of a format that is not measured, or with an error that the plan reports.
+    Return None if the files have several formats, if the format is not measured, or if the path cannot be used. In the
+    last case planning the run reports the error.
     """
     if kind is DOCUMENTS:
         return PLAIN_JSON_LINES

@@ -1,4 +1,4 @@
-"""Let calls that take the path of a table accept a table in memory."""
+"""Make functions that take the path of a table also accept a table in memory."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ Made = TypeVar("Made")
 
 
 def takes_tables(verb: Callable[Given, Made]) -> Callable[Given, Made]:
-    """Decorate a call so that `data` may be a table in memory.
+    """Decorate a function so that its argument `data` may be a table in memory.
 
-    The table is written to a temporary file for the duration of the call. Errors name the table instead of the file.
+    The table is written to a temporary file for the duration of the call. Error messages name the table instead of this
+    file.
     """
 
     @wraps(verb)
@@ -22,7 +23,7 @@ def takes_tables(verb: Callable[Given, Made]) -> Callable[Given, Made]:
         from data_generator.imported.tables import in_memory
 
         bound = signature(verb).bind(*positional, **named)
-        # `data` is a parameter of the call, or one of the keywords of a request.
+        # `data` is a parameter of the function, or a part of its keyword arguments **wanted.
         given = bound.arguments if "data" in bound.arguments else bound.arguments.get("wanted", {})
         data = given.get("data")
         if not in_memory.is_given(data):

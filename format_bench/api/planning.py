@@ -23,15 +23,16 @@ from format_bench.understood import understood_lines
 
 
 def run_length(plan: Plan, options: Options) -> Length:
-    """Return how long measuring a plan will take here, as far as that is known."""
+    """Return the estimated duration of measuring a plan on this machine, from earlier measurements."""
     machine = msgspec.convert(environment.machine_facts(options.machine), MachineInfo)
     return expected_length(plan, options, costs.known(machine))
 
 
 def _with_others(suites: Sequence[str], request: Request) -> Iterator[str]:
-    """Yield the suites, each followed by the suites that ask the same question about other kinds of data.
+    """Yield the names of the suites, each followed by the suites that ask the same question about other kinds of data.
 
-    Those additional suites are left out if the request has options for tables only, or the user's own data.
+    The suites for other kinds of data are left out if the request names the user's own data, or has options that apply
+    to tables only.
     """
     about_tables = request.target or request.tracks or request.webface or request.generated_webface
     narrow = request.data or about_tables or request.strings != Request().strings
@@ -42,9 +43,10 @@ def _with_others(suites: Sequence[str], request: Request) -> Iterator[str]:
 
 
 def planned(suites: Sequence[str], request: Request, watcher: Watcher | None = None) -> Plan:
-    """Return what the suites of these names would measure for the request. The user's own data are read for the plan.
+    """Return the plan, that is everything that the named suites would measure for the request.
 
-    Raises RequestError, PlanError and DataError.
+    The user's own data are read for the plan. Raises RequestError for an unknown suite, and PlanError or DataError for
+    a request that cannot be met.
     """
     if not suites:
         raise RequestError(

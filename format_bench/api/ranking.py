@@ -1,4 +1,4 @@
-"""Rank the candidates of one question, including the reasons why the screening left some of them out."""
+"""Rank the variants that were measured for a recommendation, and state why the screening left some of them out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ from reports.analysis.recommendation.recommend import Recommendation, compared, 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """One question of a run with all its candidates. `screening` is the same question measured on few rows, if any."""
+    """A data set under the conditions of a run (`question`), and the variants that were measured (`candidates`).
+
+    `screening` is the same for the earlier measurement on few rows; None if there was none.
+    """
 
     summary: RunSummary
     question: Question
@@ -35,7 +38,10 @@ class Choice:
 
     @property
     def own(self) -> Variant | None:
-        """The user's current variant, if known. A race does not name it if its rounds would take too long."""
+        """The user's current variant; None if unknown.
+
+        The run does not name the variant if measuring it on many rows would take too long. Then the screening names it.
+        """
         named = self.summary.run.info.request.baseline
         if named is not None:
             return variant_of(named)
@@ -43,12 +49,15 @@ class Choice:
 
     @property
     def baseline(self) -> Variant:
-        """The variant that the others are compared with: the user's current one, or a plain call."""
+        """The variant that the others are compared with: the user's current variant, or else a plain library call."""
         return self.own or PLAIN[kind_of_target(self.question.conditions.target).name]
 
     @property
     def chosen(self) -> list[Candidate]:
-        """The candidates that the user's patterns select. The baseline is measured even if they do not select it."""
+        """The candidates that the user's patterns for formats select.
+
+        The baseline is measured in any case, but it is included here only if the patterns select it.
+        """
         request = self.summary.run.info.request
         return [
             candidate
@@ -59,11 +68,10 @@ class Choice:
 
 
 def only_choice(summary: RunSummary, screening: Choice | None = None) -> Choice:
-    """Return the only question of a run that was made for one decision.
+    """Return the data set and the variants of a run that was made for one recommendation.
 
-    If the run measured two samples of a table, the figures are projected to the whole table.
-
-    Raises RunError if nothing was measured.
+    If the run measured two samples of a table, of different sizes, the figures are projected to the whole table. Raises
+    RunError if nothing was measured.
     """
     found = sorted(summary.questions.items(), key=lambda each: -each[0].rows)
     if not found:
@@ -79,7 +87,10 @@ def only_choice(summary: RunSummary, screening: Choice | None = None) -> Choice:
 
 
 def uncounted(candidates: Iterable[Candidate], preferences: Preferences) -> Iterator[Variant]:
-    """Yield variants that did not fail but lack a counted round of a decisive figure, because the machine was busy."""
+    """Yield the variants that did not fail, but lack a figure with a weight.
+
+    Their rounds do not enter the figures, for example because the machine was busy, so they must be measured again.
+    """
     for candidate in for_preferences(candidates, preferences):
         if candidate.unknown or any(candidate.lacks(name) == NOT_COUNTED for name in preferences.operations):
             yield candidate.variant
@@ -92,7 +103,7 @@ def rank(
     *,
     on_all_rows: bool = True,
 ) -> Recommendation:
-    """Rank the candidates that satisfy the needs. `left_out` are other variants, with the reason."""
+    """Return the ranking of the candidates that satisfy the needs. `left_out` are other variants with their reasons."""
     about = choice.summary.run.info.datasets.get(choice.question.dataset)
     held_bytes = about.size_bytes if about else 0
     chosen, every = (for_preferences(each, preferences) for each in (choice.chosen, choice.candidates))
@@ -102,9 +113,9 @@ def rank(
 
 
 def rank_after_screening(choice: Choice, preferences: Preferences) -> Recommendation:
-    """Rank the candidates and add those that the screening left out.
+    """Return the ranking of the candidates, with the variants that the screening left out among the dropped ones.
 
-    If only the screening measured the baseline, the baseline is compared on the rows of the screening.
+    If only the screening measured the baseline, the baseline is compared on the few rows of the screening.
     """
     if choice.screening is None:
         return rank(choice, preferences)

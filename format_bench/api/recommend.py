@@ -1,4 +1,4 @@
-"""Check a request to `recommend` and answer it, by measuring or from a stored run."""
+"""Check a request for a recommendation and answer it, by measuring or from a stored run."""
 
 from __future__ import annotations
 
@@ -58,12 +58,13 @@ from reports.analysis.recommendation.preferences import (
 )
 
 WHOLE = (SAVE, READ)
-"""Operations that are always measured. They give sizes and memory, and needs are judged relative to their times."""
+"""Operations that are always measured. They give sizes and memory. Whether a format reads a part of the data fast is
+judged in comparison with their times."""
 HOW_TO_MEASURE = (
     *("key", "rows", "cache", "threads", "target", "strings", "seed", "out"),
     *("machine", "budget_s", "work_dirs"),
 )
-"""Parameters that do not apply to a stored run."""
+"""Parameters of `recommend` that cannot be combined with a stored run, because nothing is measured then."""
 
 
 @takes_tables
@@ -89,31 +90,32 @@ def recommend(
 ) -> Answer:
     """Recommend a variant for some data and its use.
 
-    The Answer has the ranking, best first, in `found.ranked` (empty if no variant that may be recommended satisfies the
-    needs), the user's current variant in `found.baseline`, and lines of Python in `imports`, `save` and `read`.
+    Return an Answer. `found.ranked` is the ranking, with the best variant first; it is empty if no variant satisfies
+    the needs. `found.baseline` is the user's current variant. `imports`, `save` and `read` are lines of Python.
 
     Data, one of:
-        data: Your own table (the path of a file, which `options` describe, or a DataFrame, Arrow table or any object
-            with `__arrow_c_stream__`), a folder of images, or with `key`, a unique field, your own documents as JSON
-            Lines.
-        datasets: A built-in data set; with `stored`, one of that run.
-        stored: A run or its folder; nothing is measured.
+        data: Your own table: the path of a file (`options` define how it is read), a DataFrame, an Arrow table, or any
+            object with `__arrow_c_stream__`. Or a folder of images. Or a JSON Lines file of documents, if `key` names a
+            field that is unique in each document.
+        datasets: A built-in data set; with `stored`, a data set of that run.
+        stored: A run or its folder. The answer comes from its figures, and nothing is measured.
 
     Preferences:
         weights: Numbers of at least 0 for 'read', 'save', 'size', 'read_memory', 'save_memory' and for operations such
             as 'take' or 'take[rows=10]' (default: read 3, size 2, save 1).
-        uses: How often per day each operation is done, {'take[rows=100]': 1000, 'read': 1}; their time per day decides.
-        needs: Any of 'append', 'projection', 'random-access', 'pushdown' (judged by measured times), 'types', 'nested',
-            'no-pickle', 'other-languages', 'single-file'.
+        uses: How often per day each operation is done, e.g. {'take[rows=100]': 1000, 'read': 1}. Variants are compared
+            by the total time of these operations per day.
+        needs: What a format must be able to do: 'append', 'projection', 'random-access' and 'pushdown' are judged by
+            measured times; 'types', 'nested', 'no-pickle', 'other-languages' and 'single-file' by its properties.
         max_memory_bytes: Variants that need more memory are dropped.
-        reads_per_save: Replaces the two times by the sum of one save and this many reads.
+        reads_per_save: Compare the time of one save and this many reads together, instead of read time and save time.
         bandwidth_bytes_per_s: Bandwidth of your storage. The time to transfer the data is added to the times.
-        accept: Minimum maturity: 'established', 'young', or 'experimental', which accepts all.
+        accept: Minimum maturity: 'established', 'young', or 'experimental', which accepts every format.
 
     How to measure:
-        budget_s: Seconds for everything, counted from `began_ns`.
-        rows: The most rows to measure.
-        The other keywords are those of `run`.
+        budget_s: Seconds for the whole measurement, counted from `began_ns`.
+        rows: Largest number of rows to measure.
+        The other keywords are explained in the docstring of `run`.
 
     Raises the same errors as `run`, and RunError if nothing could be measured.
     """
@@ -195,7 +197,7 @@ def recommend(
 
 
 def _check_measures_nothing(given: Mapping[str, object]) -> None:
-    """Raise RequestError for options on measuring, which would be ignored for a stored run."""
+    """Raise RequestError if a parameter in HOW_TO_MEASURE was given, because a stored run would ignore it."""
     usual = usual_values(recommend)
     for name in HOW_TO_MEASURE:
         if (given.get(name) or usual[name]) != usual[name]:
@@ -216,9 +218,10 @@ def _mapping(parameter: str, given: object, example: str) -> Mapping[str, float]
 def _weights(
     given: Mapping[str, float] | None, uses: Sequence[Use], kind: DataKind
 ) -> tuple[dict[str, float], dict[str, str]]:
-    """Return the weights, with operations spelled in full, and the titles of these operations. Raises RequestError.
+    """Return the weight of each figure or operation, and the title of each operation on a part of the data.
 
-    If uses are given, their time per day is the only time that may have a weight.
+    Operations have their full names, such as 'take[rows=10,...]'. If `uses` are given, no time other than their time
+    per day may have a weight. Raises RequestError for invalid weights.
     """
     if given is None and kind is DOCUMENTS and not uses:
         return weighed(OF_DOCUMENTS)
@@ -262,9 +265,10 @@ def _weights(
 
 
 def _check_whole_times(preferences: Preferences) -> None:
-    """Raise RequestError if a bandwidth or reads per save are combined with operations on a part of the data.
+    """Raise RequestError if a bandwidth or reads per save are combined with preferences that do not allow them.
 
-    Only the format itself knows how many bytes such an operation transfers.
+    A bandwidth applies to whole reads and saves only, because it is unknown how many bytes an operation on a part of
+    the data transfers. Reads per save cannot be combined with uses.
     """
     if not (preferences.uses or preferences.weighed_parts):
         return
@@ -286,9 +290,9 @@ def _check_whole_times(preferences: Preferences) -> None:
 
 
 def _kind(data: Path | str | HeldTable | None, key: str | None, datasets: Sequence[str]) -> DataKind:
-    """Return the kind of the requested data; a file without a key counts as a table.
+    """Return the kind of the requested data: tables, images or documents. A file without a key counts as a table.
 
-    Raises RequestError for a key that is empty, has no `data`, or is combined with `datasets`.
+    Raises RequestError if the key is empty, if there is a key without `data`, or if a key is combined with `datasets`.
     """
     if key == "":
         raise RequestError(
@@ -316,7 +320,7 @@ def _kind(data: Path | str | HeldTable | None, key: str | None, datasets: Sequen
 
 
 def _check_fits(preferences: Preferences, kind: DataKind) -> None:
-    """Raise RequestError for operations and needs that this kind of data does not have."""
+    """Raise RequestError for operations and needs that do not apply to this kind of data."""
     documents = kind is DOCUMENTS
     offered = [name for name in PARTS if (DOCUMENTS in (USES[name]().kinds or ())) == documents]
     for operation in preferences.operations:
@@ -342,10 +346,13 @@ def _check_fits(preferences: Preferences, kind: DataKind) -> None:
 
 
 def _with_parts(request: Request, preferences: Preferences, kind: DataKind) -> Request:
-    """Return the request with the operations that have a weight, and the operations that show whether a need is met.
+    """Return the request with additional operations: those that have a weight, and those that show if a need is met.
 
-    If one of these operations returns only Arrow tables, the default target becomes Arrow. If the user chose another
-    target, such an operation is not measured for a need, and the need is judged by what formats declare.
+    If one of these operations can return only Arrow tables, the default target becomes 'arrow'. If the user chose the
+    target 'pandas', such an operation with a weight is refused, and one for a need is not measured. The need is then
+    judged by what formats declare.
+
+    Raises RequestError for a refused operation.
     """
     measured = [MEASURED[need].operation for need in preferences.needs if need in MEASURED and kind.has_columns]
     asked = [name for name in preferences.operations if name not in WHOLE]
@@ -374,5 +381,5 @@ def _holds_images(data: Path | None) -> bool:
         found = image_input.find(data)
     except DataError:
         return False
-    # Parquet counts as a table, whatever its columns hold.
+    # Parquet files count as tables, even if they contain images.
     return found.kind != image_input.PARQUET

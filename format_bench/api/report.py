@@ -1,6 +1,6 @@
-"""Write reports of stored runs: CSV files, the PDF, the interactive site.
+"""Write reports of stored runs: CSV files, a PDF, an interactive site.
 
-This module decides which files to write and where. The package `reports` makes their contents.
+This module decides which files to write and where. The package `reports` makes the contents.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from format_bench.errors import RequestError
 def report(
     *runs: Run | Path | str, csv: bool = False, pdf: bool = False, html: Path | str | None = None
 ) -> tuple[Path, ...]:
-    """Write reports of runs, each a result folder, a Run or 'reference'. Return the paths of the files.
+    """Write reports of runs and return the paths of the files.
 
-    CSV and PDF files are written into each run's folder, or below `results/reference` for the reference. `html` is the
-    folder for one site of all runs; the first returned path is its front page. Raises RequestError if no report is
-    requested, a library is missing, or `html` is a folder with other content than such a site. Raises RecordError if a
-    folder holds no run, and OSError if a file cannot be written.
+    Each run is a Run, a result folder, or 'reference' for the runs that the package includes. CSV and PDF files are
+    written into the run's folder, or below `results/reference` for the included runs. `html` is the folder for one site
+    of all runs; the first returned path is then the front page of the site.
+
+    Raises RequestError if no report is requested, a library is missing, or the folder `html` holds anything other than
+    such a site. Raises RecordError if a folder holds no run, and OSError if a file cannot be written.
     """
     if not runs or not (csv or pdf or html is not None):
         raise RequestError("Nothing to write.", "Name at least one run, and request `csv`, `pdf` or `html`.")
@@ -35,9 +37,9 @@ def report(
 
 
 def stored_runs(*named: Run | Path | str) -> list[Run]:
-    """Return runs: each argument is a Run, a result folder, or 'reference' for the runs that the package includes.
+    """Return the runs that the arguments name: a Run, a result folder, or 'reference' for the included runs.
 
-    A folder named reference is written as './reference'. Raises RecordError if a folder holds no run.
+    To name a folder called reference, pass './reference'. Raises RecordError if a folder holds no run.
     """
     found: list[Run] = []
     for each in named:
@@ -51,7 +53,10 @@ def stored_runs(*named: Run | Path | str) -> list[Run]:
 
 
 def _place_for(run: Run) -> Path:
-    """Return the folder for a run's files: its own folder, or one below `results` for runs of the package."""
+    """Return the folder for a run's reports: the run's folder, or one below `results` if the package includes the run.
+
+    The latter is created if it is missing.
+    """
     if not run.folder.resolve().is_relative_to(reference.PLACE.resolve()):
         return run.folder
     place = RESULTS / reference.NAME / run.folder.name
@@ -60,7 +65,7 @@ def _place_for(run: Run) -> Path:
 
 
 def files_of(run: Run, folder: Path, *, csv: bool, pdf: bool) -> list[Path]:
-    """Write the wanted files of one run into a folder and return their paths.
+    """Write the requested reports of one run into a folder and return their paths.
 
     Raises RequestError if a library for the PDF is missing, and OSError if a file cannot be written.
     """
@@ -73,7 +78,10 @@ def files_of(run: Run, folder: Path, *, csv: bool, pdf: bool) -> list[Path]:
 
 
 def check_pdf() -> None:
-    """Raise RequestError if a library for the PDF is missing. Called before measuring, which may take an hour."""
+    """Raise RequestError if a library for the PDF is missing.
+
+    A run calls this before measuring, so that a missing library is reported at once and not after an hour.
+    """
     for module, name in (("matplotlib", "matplotlib"), ("vl_convert", "vl-convert-python")):
         if importlib.util.find_spec(module) is None:
             raise RequestError(f"The PDF needs {name}, which is not installed.", "Run: pip install -e '.[pdf]'")

@@ -1,7 +1,7 @@
-"""Check the typed values of a request, and convert them to bench_runner's Request.
+"""Check the arguments of `run` and `recommend`, and convert them to a bench_runner.request.Request.
 
-Checks here need neither suites nor data; bench_runner.plan checks the rest. Values keep their types, except that a
-single text is accepted where several are expected.
+The checks in this module need neither suites nor data; bench_runner.plan checks everything else. A single string is
+accepted where a sequence of strings is expected; other values must have the right type.
 """
 
 from __future__ import annotations
@@ -21,20 +21,24 @@ from data_generator.imported.tables.in_memory import HeldTable
 from format_bench.errors import RequestError
 
 Texts = str | Sequence[str]
-"""Several texts, or a single one."""
+"""A sequence of strings, or a single string."""
 Varied = str | Mapping[str, Sequence[str | int | float]] | None
-"""A trait to vary, with or without its values."""
+"""A property of the data to vary: its name, or a mapping from its name to its values; None varies nothing."""
 Item = TypeVar("Item", str, int)
 Number = TypeVar("Number", int, float)
 TRACKS = ("plain", "default", "equal")
 RESULTS = Path("results")
 """Default parent of result folders, relative to the current folder."""
 UNSAID = ("suites", "runs", "watcher", "command", "began_ns")
-"""Keywords that the record of a call omits, because they are positional or not set by the user."""
+"""Parameters that the recorded text of a call does not show as keywords: positional ones, and those that the command
+line sets."""
 
 
 class SharedFields(TypedDict, total=False):
-    """The keywords that `run` and `recommend` share, each with its check. The docstring of `run` explains them."""
+    """The keywords that `run` and `recommend` share, with functions that check them.
+
+    The docstring of `run` explains the keywords.
+    """
 
     formats: Annotated[Texts, _texts("formats")]
     formats_not: Annotated[Texts, _texts("formats_not")]
@@ -50,7 +54,7 @@ class SharedFields(TypedDict, total=False):
 
 
 class RequestFields(SharedFields, total=False):
-    """The keywords of `run` that make a Request. Their defaults are those of Request."""
+    """The keywords of `run` that become fields of a Request. Their defaults are those of Request."""
 
     operations: Annotated[Texts, _texts("operations")]
     webface: Annotated[Path | str | None, _webface]
@@ -65,7 +69,7 @@ class RequestFields(SharedFields, total=False):
 
 
 def requested(**wanted: Unpack[RequestFields]) -> Request:
-    """Return the checked request. Raises RequestError."""
+    """Check the keywords and return them as a Request. Raises RequestError for an invalid value."""
     refuse_unknown(wanted, RequestFields)
     checked = {name: _fields()[name](value) for name, value in wanted.items()}
     data = wanted.get("data")
@@ -73,18 +77,24 @@ def requested(**wanted: Unpack[RequestFields]) -> Request:
 
 
 def refuse_unknown(wanted: Mapping[str, object], fields: type) -> None:
-    """Raise TypeError, as Python does, for keywords that a TypedDict does not have."""
+    """Raise TypeError, as Python does for an unexpected keyword argument, if `fields` (a TypedDict) lacks a keyword."""
     if unknown := wanted.keys() - get_type_hints(fields).keys():
         raise TypeError(f"got an unexpected keyword argument: {', '.join(sorted(unknown))}")
 
 
 def texts(parameter: str, given: Texts) -> tuple[str, ...]:
-    """Return the texts as a tuple; a single text becomes a tuple of one. Raises RequestError for anything else."""
+    """Return the strings as a tuple; a single string becomes a tuple with one item.
+
+    Raises RequestError for any other type.
+    """
     return (given,) if isinstance(given, str) else several(parameter, given, str, "('one', 'another')")
 
 
 def several(parameter: str, given: Sequence[Item], kind: type[Item], example: str) -> tuple[Item, ...]:
-    """Return the items as a tuple. Raises RequestError for a single item, and for items of another type."""
+    """Return the items of a list or tuple as a tuple.
+
+    Raises RequestError if `given` is not a collection, is a string, or has an item that is not of type `kind`.
+    """
     if isinstance(given, str) or not isinstance(given, Collection) or not all(type(each) is kind for each in given):
         allowed = f"a list or tuple of {kind.__name__}, e.g. {example}"
         raise RequestError(parameter=parameter, given=given, allowed=allowed)
@@ -92,7 +102,7 @@ def several(parameter: str, given: Sequence[Item], kind: type[Item], example: st
 
 
 def _over(given: Varied) -> Over | None:
-    """Return a trait with its values as texts. Raises RequestError."""
+    """Return the property to vary, with its values as strings; None if none was given. Raises RequestError."""
     if given is None or isinstance(given, str):
         return Over(given) if given else None
     if not isinstance(given, Mapping) or len(given) != 1 or any(isinstance(each, str) for each in given.values()):
@@ -103,7 +113,7 @@ def _over(given: Varied) -> Over | None:
 
 
 def _network(name: str) -> str:
-    """Return the name of a network as `Conditions` has it. Raises RequestError."""
+    """Return the name of a network in the form that bench_runner's Conditions use. Raises RequestError."""
     try:
         return named(name)
     except ValueError:
@@ -111,7 +121,10 @@ def _network(name: str) -> str:
 
 
 def _folders(given: Sequence[Path | str]) -> tuple[str, ...]:
-    """Return the absolute path of each working folder once. Raises RequestError."""
+    """Return the absolute paths of the working folders without duplicates; ('default',) if no folder was given.
+
+    Raises RequestError if a folder does not exist.
+    """
     if isinstance(given, str | Path):
         raise RequestError(
             next_step=f"Write `work_dirs=({str(given)!r},)`.",
@@ -150,14 +163,14 @@ def at_least(parameter: str, given: int | None, least: int) -> int | None:
 
 
 def above_zero(parameter: str, given: Number, unit: str) -> Number:
-    """Return `given` if it is a number above 0, else raise RequestError. The message names the number's `unit`."""
+    """Return `given` if it is a number above 0. Raises RequestError otherwise; the message names the `unit`."""
     if isinstance(given, bool) or not isinstance(given, int | float) or not (math.isfinite(given) and given > 0):
         raise RequestError(parameter=parameter, given=given, allowed=f"a number of {unit} above 0")
     return given
 
 
 def checked_machine(name: str | None) -> str | None:
-    """Return a valid name for this machine, or None. Raises RequestError."""
+    """Return the name for this machine if it is valid or None. Raises RequestError otherwise."""
     if name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise RequestError(
             parameter="machine",
@@ -168,9 +181,10 @@ def checked_machine(name: str | None) -> str | None:
 
 
 def result_folder(out: Path | str | None, resume: bool, make: Callable[[], Path]) -> Path:
-    """Return the result folder: `out`, which must be new or empty unless `resume`, or without `out` one from `make`.
+    """Return the result folder: `out`, or if `out` is None a new folder from `make`.
 
-    Raises RequestError.
+    Raises RequestError if `out` is neither new nor empty (unless `resume`), if `out` cannot be created, or if `resume`
+    is given without `out`.
     """
     if out is None:
         if resume:
@@ -201,13 +215,16 @@ def result_folder(out: Path | str | None, resume: bool, make: Callable[[], Path]
 
 
 def usual_values(verb: Callable[..., object]) -> dict[str, object]:
-    """Return the default of each keyword, both of the verb's own keywords and of those of a request."""
+    """Return the default of each parameter of `verb` (`run` or `recommend`) and of each keyword of RequestFields."""
     own = {name: each.default for name, each in signature(verb).parameters.items() if each.kind is not each.VAR_KEYWORD}
     return {name: getattr(Request(), name) for name in _fields()} | own
 
 
 def call_text(verb: Callable[..., object], positional: Sequence[object], given: Mapping[str, object]) -> str:
-    """Return the call for the records, e.g. "run('tabular', rows=1000)", without defaults."""
+    """Return the call as Python text, e.g. "run('tabular', rows=1000)", for the records of a run.
+
+    Arguments that equal their defaults are omitted.
+    """
     usual = usual_values(verb)
     named = [name for name in usual if name in given and name not in UNSAID]
     said = [f"{name}={given[name]!r}" for name in named if given[name] != usual[name]]
@@ -259,6 +276,6 @@ def _data(given: Path | str | HeldTable | None) -> Path | None:
 
 @cache
 def _fields() -> dict[str, Callable[[Any], Any]]:
-    """Return each keyword of a request with its check, in the order of Request."""
+    """Return keyword -> the function that checks and converts its value, in the order of Request's fields."""
     hints = get_type_hints(RequestFields, include_extras=True)
     return {name: hints[name].__metadata__[0] for name in Request.__struct_fields__ if name in hints}

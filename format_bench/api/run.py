@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class RunOutcome:
-    """The result of a run: `run` as read back from `folder`, and whether some cells `failed`.
+    """The result of a run. `run` holds the records in `folder`; `failed` is whether some measurements failed.
 
-    A notebook displays it as the DataFrame of `frame()`.
+    A notebook displays this object as the DataFrame that `frame()` returns.
     """
 
     run: Run
@@ -47,9 +47,10 @@ class RunOutcome:
     failed: bool
 
     def frame(self) -> pd.DataFrame:
-        """Return one row per cell with medians and the ends of their intervals, as reports.analysis.frame.frame does.
+        """Return a DataFrame with medians and the ends of their confidence intervals.
 
-        `attrs["folder"]` is the result folder.
+        Each row is for one cell, that is one operation on one data set with one variant. The columns are explained in
+        reports.analysis.frame.frame. `attrs["folder"]` is the result folder.
         """
         figures = frame(self.run)
         figures.attrs["folder"] = str(self.folder)
@@ -84,50 +85,54 @@ def run(
     began_ns: int | None = None,
     **wanted: Unpack[RequestFields],
 ) -> RunOutcome:
-    """Measure one or more suites. A cell that fails is a row with its reason; it raises nothing.
+    """Measure one or more suites and return the RunOutcome.
+
+    An operation that fails does not raise an exception. Its row in the result has the reason.
 
     What to measure:
         formats, formats_not: Names or regular expressions of variants.
         datasets, operations: Names or regular expressions; `datasets` may have parameters: 'synthetic[int=5,str=1]'.
         data: Your own data: a table (path, DataFrame, Arrow table, or any object with `__arrow_c_stream__`), a folder
-            of images, or JSON Lines of documents, in which the field `key` is unique.
+            of images, or a JSON Lines file of documents.
+        key: A field that is unique in each of your own documents.
         options: How a table is read (types of columns, delimiter, ...).
-        webface, generated_webface: An HDF5 file, or True for the generated data set.
+        webface, generated_webface: Add the data set webface, from your HDF5 file, or (True) generated.
         rows: Rows of each data set, or of the sample of your own data.
-        tracks: 'plain', 'default' and 'equal'.
-        codecs, levels: For the suite compression.
-        over: One trait to vary: 'nulls', or {'nulls': (0, 0.5, 0.9)} with its values.
+        tracks: Compression settings: 'plain' (none), 'default' (each library's), 'equal' (zstd level 1).
+        codecs, levels: Codecs and compression levels for the suite compression.
+        over: One property of the data to vary: 'nulls', or {'nulls': (0, 0.5, 0.9)} with its values.
 
-    Conditions (None is the suite's default):
+    Conditions (None means the suite's default):
         cache: 'warm' or 'cold'.
         threads: 'default' or '1'.
         target: 'pandas' or 'arrow'.
         strings: 'str' or 'object'.
-        work_dirs: Existing folders; several are compared.
-        networks: Between client and storage service: 'one-process', 'loopback', '1000mbit'; several are compared.
-        service: 'warm' or 'fresh'.
+        work_dirs: Existing folders in which files are written and read. If there are several, all are measured.
+        networks: Networks between client and storage service, for the suite near-storage: 'one-process', 'loopback',
+            '1000mbit'. If there are several, all are measured.
+        service: For the suite near-storage: 'warm' (answered before) or 'fresh' (restarted each time).
 
     How to measure:
-        rounds: Rounds of every cell.
+        rounds: Repetitions of every measurement.
         quick: Whether to measure one round of a part of each suite on fewer rows, which takes at most three minutes on
             two cores. Formats, data sets and operations that you name replace those of the quick selection.
-        budget_s: Seconds for everything, counted from `began_ns` (bench_runner.clock; None: now); every cell gets at
-            least one round.
-        timeout_s: Seconds for one operation.
-        seed: Orders the measurements.
+        budget_s: Seconds for the whole run, counted from `began_ns` (of bench_runner.clock.now_ns; None means now).
+            Every operation gets at least one round, even if this takes longer.
+        timeout_s: Time limit for one operation, in seconds.
+        seed: Seed of the order of measurements (None: random).
         isolate: How processes are started: 'forkserver' or 'spawn'.
-        fidelity: Whether to check every kind of column.
-        fresh: Whether to ignore what earlier runs on this machine found about losses, imports and the memory probe.
+        fidelity: Whether to test which kinds of column each format changes.
+        fresh: Whether to measure again what is kept from earlier runs on this machine, such as import times.
 
     Where:
         out: A new or empty folder (None: results/<time>-<machine>), or with `resume` the folder of a run to continue.
-        machine: Replaces the host name in all records.
+        machine: Name of this machine in all records (None: the host name).
         report: Whether to write a PDF in addition to the CSV files.
-        watcher: Receives the progress.
-        command: Recorded as the request (default: this call).
+        watcher: Is informed about the progress.
+        command: Words that are recorded as the command of the run (default: this call).
 
-    Raises RequestError, bench_runner's BenchError, data_generator's DataError, adapters' AdapterError or RecordError
-    for a request that cannot be met, and Interrupted after Ctrl-C, with the folder of what was measured.
+    Raises RequestError, or bench_runner's BenchError, data_generator's DataError, adapters' AdapterError or RecordError
+    if the request cannot be met. Raises Interrupted after Ctrl-C, with the folder of what was measured.
     """
     given = {name: value for name, value in locals().items() if name != "wanted"} | wanted
     began_ns = now_ns() if began_ns is None else began_ns
@@ -157,7 +162,7 @@ def run(
         check_pdf()
     plan = planned(suites, request, watcher)
     folder = result_folder(out, resume, lambda: new_folder(RESULTS, machine_name(how)))
-    # For a resumed run the remaining part is unknown.
+    # For a resumed run it is unknown how much remains to be measured.
     if not resume and (told := length_text(run_length(plan, how), budget_s)):
         watcher.note(f"this run: {told}")
     try:
@@ -167,7 +172,7 @@ def run(
         if not (folder / "run.json").exists():
             raise
         raise Interrupted(folder) from None
-    # The CSV files first, in case the PDF fails.
+    # Write the CSV files first, in case making the PDF fails.
     files_of(measured, folder, csv=True, pdf=False)
     if report:
         watcher.stage("report")

@@ -1,4 +1,4 @@
-"""Recommendations from a stored run. A run of `recommend` gives the same answer as when it was measured."""
+"""Make a recommendation from a stored run. A run that `recommend` measured gives the same answer again."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ from reports.analysis.recommendation.preferences import Preferences
 
 
 def chosen_run(runs: Sequence[Run], datasets: Sequence[str], preferences: Preferences) -> Run:
-    """Return the first run that measured one of these data sets.
+    """Return a run that measured one of these data sets; if no run did, the most preferred of all runs.
 
-    Runs that measured every operation with a weight are preferred. Among equals, the suite 'tabular' comes before
-    'image', and both come before other suites. Raises RequestError if several runs are given and no data set is named.
+    Runs that measured every operation with a weight are preferred. Among them, runs of the suite 'tabular' come before
+    runs of 'image', and these before other runs. Raises RequestError if there are several runs and no data set is
+    named.
     """
     first = ("tabular", "image")
     if not datasets and len(runs) > 1:
@@ -56,10 +57,10 @@ def stored_answer(
     formats: Sequence[str] = (),
     formats_not: Sequence[str] = (),
 ) -> Answer:
-    """Return the answer from a stored run. `formats` and `formats_not` select among its variants.
+    """Return the answer from a stored run. `formats` and `formats_not` are patterns that select among its variants.
 
-    Raises RunError if `datasets` does not choose one of several data sets or conditions, if the run lacks a figure that
-    has a weight, or if none of its variants is selected.
+    Raises RunError if the run has several data sets or conditions and `datasets` does not select one of them, if the
+    run lacks a figure that has a weight, or if the patterns select no variant.
     """
     summary = summary_of(ask_todays_adapters(_of_formats(run, formats, formats_not)))
     found = _questions_asked(summary, preferences, datasets)
@@ -74,9 +75,10 @@ def stored_answer(
 
 
 def ask_todays_adapters(run: Run) -> Run:
-    """Return the run, and add declarations of the current adapters if the measuring version did not record them.
+    """Return the run, with what its records lack about variants: titles, maturity and partial reads.
 
-    Variants of plugins that are not installed stay unchanged.
+    Old versions of Format Bench did not record these. The adapters of the current version declare them. Variants of
+    plugins that are not installed stay unchanged.
     """
     described = dict(run.info.variants)
     for variant in dict.fromkeys(variant_of(sample.variant) for sample in run.samples):
@@ -84,7 +86,7 @@ def ask_todays_adapters(run: Run) -> Run:
         if variant.is_raw_io or (about.maturity is not None and about.partial_reads is not None):
             continue
         try:
-            # `nulls` is a setting of the harness; the adapter does not accept it.
+            # `nulls` is a setting of the measuring code, which adapters do not accept.
             today = declared(*engine_of(variant.without("nulls")))
         except AdapterError:
             continue
@@ -98,9 +100,10 @@ def ask_todays_adapters(run: Run) -> Run:
 
 
 def _of_formats(run: Run, formats: Sequence[str], formats_not: Sequence[str], *, required: bool = True) -> Run:
-    """Return the run with only the variants that these patterns select, and the user's current one for comparison.
+    """Return the run with only the variants that the patterns select.
 
-    Raises PlanError for an invalid pattern, and RunError if no variant is selected although one is `required`.
+    Baselines and raw input and output are also kept, for comparison. Raises PlanError for an invalid pattern, and
+    RunError if the patterns select no variant although `required` is set.
     """
     if not (formats or formats_not):
         return run
@@ -125,9 +128,10 @@ def _of_formats(run: Run, formats: Sequence[str], formats_not: Sequence[str], *,
 
 
 def _questions_asked(summary: RunSummary, preferences: Preferences, datasets: Sequence[str]) -> list[Question]:
-    """Return the question about these data sets; for a run of `recommend`, one question for each size of its sample.
+    """Return the question about these data sets. A question is a data set with its rows and conditions.
 
-    Raises RunError unless there is exactly one such question in which every operation with a weight was measured.
+    If `recommend` measured samples of two sizes, both questions are returned. Otherwise there is exactly one in which
+    every operation with a weight was measured. Raises RunError if there is no such question, or more than one.
     """
     lacking = {
         question: [name for name in preferences.operations if not any(name in each.cells for each in candidates)]
@@ -154,14 +158,14 @@ def _questions_asked(summary: RunSummary, preferences: Preferences, datasets: Se
 
 
 def _is_named(patterns: Sequence[str], dataset: str) -> bool:
-    """Return whether one of the patterns is the data set's name, or a regular expression that matches it."""
+    """Return whether one of the patterns is the data set's name, or a regular expression found in this name."""
     return any(pattern == dataset or re.search(pattern, dataset) is not None for pattern in patterns)
 
 
 def _what_measures(
     run: Run, preferences: Preferences, datasets: Sequence[str], question: Question, missing: Sequence[str]
 ) -> tuple[str, str]:
-    """Return two texts: which figures the run lacks, and the call that measures them."""
+    """Return the two parts of an error message: which figures the run lacks, and the call that measures them."""
     titles = ", ".join(preferences.title(name) for name in missing)
     wanted = "|".join(dict.fromkeys(("read", *preferences.operations)))
     kind = kind_of_target(question.conditions.target)
@@ -173,7 +177,7 @@ def _what_measures(
 
 
 def _data_of(request: Request, datasets: Sequence[str]) -> str:
-    """Return the parameters that measure the same data: the user's own file, or the data set that is asked about."""
+    """Return the parameters that select the same data for a new run: the user's own file, or the named data set."""
     if request.data_path is None:
         return f"`datasets={next(iter(datasets), 'events')!r}`"
     key = {} if request.key is None else {"key": request.key}
@@ -190,7 +194,7 @@ def _told(question: Question) -> str:
 
 
 def _screening(run: Run, formats: Sequence[str], formats_not: Sequence[str]) -> Choice | None:
-    """Return the screening of a run of `recommend`, if there was one."""
+    """Return the screening (the first measurement on few rows) of a run of `recommend`; None if there was none."""
     folder = run.folder / SCREENING
     if not (folder / "run.json").exists():
         return None

@@ -1,4 +1,4 @@
-"""Make the `Answer` from a ranking: lines of Python, cautions, remarks, and the command that repeats it."""
+"""Make the `Answer` from a ranking: add lines of Python, cautions, remarks, and the command that repeats the answer."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ from reports.analysis.recommendation.recommend import Recommendation
 
 
 def answer_of(choice: Choice, found: Recommendation, selection: Sequence[str] = ()) -> Answer:
-    """Return the answer for a ranking. `selection` are the options that selected the question and the variants from a
-    stored run."""
+    """Return the answer for a ranking.
+
+    `selection` are the command-line words that selected data set and variants from a stored run.
+    """
     run, target = choice.summary.run, choice.question.conditions.target
     key = run.info.request.key or "id"
     lines, parts = _lines(found, target, key)
@@ -40,7 +42,7 @@ def answer_of(choice: Choice, found: Recommendation, selection: Sequence[str] = 
         yours=choice.own is not None,
         cautions=tuple(_cautions(found)),
         folder=shown(run.folder),
-        # The runs of the reference have the same machine name but come from several machines.
+        # The runs that the package includes share one machine name, but were measured on several machines.
         processor=run.info.machine.cpu or "" if run.folder.is_relative_to(reference.PLACE) else "",
         again=shlex.join(["recommend", "--from", shown(run.folder), *selection, *_wishes(found.preferences)]),
         remote=tuple(_remote(choice, found.preferences)),
@@ -49,14 +51,17 @@ def answer_of(choice: Choice, found: Recommendation, selection: Sequence[str] = 
 
 
 def shown(folder: Path) -> str:
-    """Return a folder as a user would write it: relative if it is below the current folder."""
+    """Return a folder as a user would write it: 'reference', or a path, which is relative below the current folder."""
     if folder.is_relative_to(reference.PLACE):
         return reference.NAME
     return str(folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder)
 
 
 def _lines(found: Recommendation, target: str, key: str) -> tuple[Lines, list[tuple[str, PartLines]]]:
-    """Return the lines for saving and reading everything, and those for other weighed operations with their titles."""
+    """Return the lines of Python for the recommended variant.
+
+    First the lines for saving and reading all data, then (title, lines) for each other operation with a weight.
+    """
     if not found.ranked:
         return Lines((), "", ""), []
     first, wish = found.ranked[0].candidate.variant, found.preferences
@@ -70,29 +75,29 @@ def _lines(found: Recommendation, target: str, key: str) -> tuple[Lines, list[tu
 
 
 def _remarks(summary: RunSummary) -> Iterator[str]:
-    """Yield how figures were projected, if they were, and the run's warnings."""
+    """Yield a sentence on how the figures relate to all rows, if a sample was measured, and the run's warnings."""
     sizes = sorted({question.rows for question in summary.questions})
     datasets = {question.dataset for question in summary.questions}
     whole = next((rows for name in datasets if (rows := whole_rows(summary.run, name)) is not None), None)
     if whole is not None and len(sizes) == 2:
         yield (
             f"figures are projected to all {whole:,} rows by a straight line through samples of {sizes[0]:,} and "
-            f"{sizes[1]:,} rows; effects that begin only beyond (memory runs out, say) are not foreseen"
+            f"{sizes[1]:,} rows; effects that begin only with more rows (memory runs out, say) are not foreseen"
         )
     elif whole is not None:
-        yield f"figures are for a sample of {sizes[-1]:,} of {whole:,}; they are not projected to all"
+        yield f"figures are for a sample of {sizes[-1]:,} of {whole:,} rows; they are not projected to all rows"
     yield from (f"warning: {each.text}" for each in summary.run.info.warnings)
 
 
 def _about(choice: Choice) -> str:
-    """Return the user's name for the data."""
+    """Return the name of the data for the answer: of the user's file or table, or of the built-in data set."""
     asked, dataset = choice.summary.run.info.request, choice.question.dataset
     named = asked.data_title or (asked.data.name if asked.data is not None else None)
     return named if named and operation_name_of(dataset).name in WITH_DATA else dataset
 
 
 def _cautions(found: Recommendation) -> Iterator[str]:
-    """Yield what a user of the recommended variant should know in addition to its figures."""
+    """Yield warnings about the recommended variant that its figures do not show."""
     if not found.ranked:
         return
     first = found.ranked[0].candidate
@@ -116,7 +121,7 @@ def _cautions(found: Recommendation) -> Iterator[str]:
 
 
 def _wishes(preferences: Preferences) -> Iterator[str]:
-    """Yield the options that ask for these preferences."""
+    """Yield the command-line words that request these preferences."""
     usual = Preferences()
     if preferences.uses:
         yield from ("--use", ", ".join(map(words_of, preferences.uses)))
@@ -130,16 +135,16 @@ def _wishes(preferences: Preferences) -> Iterator[str]:
         ("--bandwidth", preferences.bandwidth_bytes_per_s),
     ):
         if number is not None:
-            # Not 2e+08, which the options do not accept.
+            # Without an exponent (2e+08), which the options do not accept.
             yield from (option, f"{number:.12f}".rstrip("0").rstrip("."))
     if preferences.accept != usual.accept:
         yield from ("--accept", preferences.accept)
 
 
 def _remote(choice: Choice, preferences: Preferences) -> Iterator[str]:
-    """Yield the selectivity from which filtering near the storage beats fetching the files, if the run shows it.
+    """Yield sentences on the selectivity from which filtering near the storage is faster than fetching the files.
 
-    If a bandwidth is given and the run does not show it, yield the command that measures it.
+    If the run did not measure this but a bandwidth is given, yield the command that measures it.
     """
     bandwidth, dataset = preferences.bandwidth_bytes_per_s, choice.question.dataset
     found = list(sentences(break_evens(choice.summary.cells, bandwidth, (dataset,))))

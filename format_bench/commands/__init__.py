@@ -1,4 +1,4 @@
-"""The verbs of the command line, one module each: parse options, call format_bench.api, print the result.
+"""The commands of the command line, one module for each. They parse options, call format_bench.api, print the result.
 
-Heavy modules are imported inside the commands, so that `--help` does not load pandas.
+Heavy modules are imported inside functions, so that `--help` does not load pandas.
 """

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 def compare(before: Path, after: Path, least_change: float, anyway: bool, form: str | None) -> int:
     """Show what changed between two stored runs.
 
-    RUN is a result folder: first the old run, then the new one. Times, sizes and peak memory are compared cell by cell.
-    A change is the ratio of the second figure to the first. It is reported if its 95 % interval excludes 1 and it is
-    larger than the noise, which the differences of all figures between the two runs show. To compare two
-    versions of a library, `side-by-side` measures both in turn and detects smaller changes.
+    RUN is a result folder: first the old run, then the new one. Times, sizes and peak memory of each operation are
+    compared. A change is the ratio of the new figure to the old one. It is reported if its 95 % interval excludes 1 and
+    it is larger than the noise, which is estimated from the differences of all figures between the two runs. To compare
+    two versions of a library, `side-by-side` measures both in turn and detects smaller changes.
 
     Exit code: 0 if nothing is worse, 3 if something is worse, 2 if there was nothing to compare.
     """
@@ -37,7 +37,7 @@ def compare(before: Path, after: Path, least_change: float, anyway: bool, form: 
 
 
 def show(found: RunComparison, form: str | None) -> int:
-    """Print a comparison as text, 'markdown' or 'json'. Return the exit code."""
+    """Print a comparison as text (`form` is None), 'markdown' or 'json'. Return the exit code."""
     from reports.text import comparison
 
     if form is None:

@@ -35,7 +35,7 @@ def doctor(work_dir: Path) -> None:
 
 
 def show(findings: list[Finding], console: Console) -> None:
-    """Print the findings, the worst last and so nearest to the prompt, then the verdict, at most 100 columns wide."""
+    """Print the findings, with the worst last, and then the verdict. The output is at most 100 columns wide."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

@@ -54,7 +54,7 @@ _LONGEST = 24
 
 
 def _show_rows(rows: pa.Table, page: Console) -> None:
-    """Print the first rows as a table, at most 12 columns, long values shortened."""
+    """Print the first rows as a table of at most 12 columns, in which long values are shortened."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

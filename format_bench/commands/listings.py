@@ -1,6 +1,6 @@
-"""The lines of `list`: suites, formats, storages, stores, data sets, cells.
+"""Make the lines that `format-bench list` prints: suites, formats, storages, stores, data sets, cells.
 
-No format library is imported: whether one is installed is read from its metadata.
+No format library is imported. The metadata of installed packages show which libraries are installed.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _engines(registry: Registry[Any]) -> Iterator[str]:
                 state = ", ".join(f"{library} {version}" for library, version in here.versions.items())
             else:
                 state = f"not installed: {here.install}"
-            # An engine has no name if there is only one call, or if the settings below name the libraries.
+            # `engine.engine` is empty if the format has only one engine, or if its settings name the libraries.
             call = f"{engine.title} by {engine.engine}" if engine.engine else engine.title
             yield f"{name:<12} {call}; {state}"
             if engine.maturity != shown:
@@ -84,7 +84,7 @@ def _engines(registry: Registry[Any]) -> Iterator[str]:
 
 
 def _calls(adapter: TabularFormat) -> Iterator[str]:
-    """Yield the calls that save and read, if they are single expressions, and the other operations that have one."""
+    """Yield lines with the calls that save and read, and with the other operations for which the adapter has a call."""
     calls = adapter.calls
     for name, call in (("save", calls.save), ("read", calls.read)) if calls is not None else ():
         yield from _paragraph(name, call.replace("{held}", "table").replace("{path}", "path"))

@@ -1,7 +1,7 @@
-"""What `serve` and `store` share: how tokens and secrets are read, and how errors are reported.
+"""Read tokens and secrets, and report errors, for the commands `serve` and `store`.
 
 Tokens and secrets never appear on the command line. They come from the environment, or from a file that no other user
-may read. Nothing here opens a connection.
+may read. This module does not open connections.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ def near_storage_errors() -> Iterator[None]:
 
 
 def _lacking(error: ImportError) -> str:
-    """Return the missing library. pyarrow without Flight has a sentence instead of a name."""
+    """Return the name of the missing library. If pyarrow lacks Flight, the error has no name but only a sentence."""
     return "pyarrow with Flight" if "flight" in str(error) else error.name or str(error)
 
 
 def _silent(error: Exception) -> str:
-    """Return the message for a service that does not answer, which is always the catalog if no service is named."""
+    """Return the message for a catalog that does not answer. The first line of the error is its address."""
     return f"the catalog at {str(error).splitlines()[0]}\n  'serve catalog FOLDER' starts one; --catalog names another."
 
 
 def client_token(file: Path | None) -> str:
-    """Return the token from the file, or else from the environment. Raises RequestError if there is none."""
+    """Return the token from the file, or from the environment if `file` is None. Raises RequestError if none is set."""
     if file is not None:
         return private_text(file, "token_file")
     token = os.environ.get(TOKEN, "").strip()
@@ -83,7 +83,7 @@ def private_text(file: Path, parameter: str) -> str:
     except OSError as error:
         raise RequestError(
             f"`{parameter}`: {file} cannot be read ({error.strerror}).",
-            "Name the file that holds it.",
+            "Name a file that you may read.",
             parameter=parameter,
             given=str(file),
         ) from None
@@ -92,7 +92,7 @@ def private_text(file: Path, parameter: str) -> str:
 
 
 def made_once(file: Path, text: str) -> bool:
-    """Write a file that only this user may read, unless it exists. Return whether it was written."""
+    """Write a file that only this user may read, unless the file exists. Return whether the file was written."""
     file.parent.mkdir(parents=True, exist_ok=True)
     if file.exists():
         return False

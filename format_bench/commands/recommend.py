@@ -41,9 +41,9 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     "--prefer",
     "weights",
     type=Wish("format_bench.uses:parse_weights", "weights"),
-    help="Weights, e.g. read=1,take=3: of read, save, size, read_memory, save_memory, and of reading some columns "
-    "(project), some rows by number (take) or by a filter (scan), and append; for documents also of fields and get (by "
-    "key). [default: read=3,size=2,save=1; use=1 with --use; for documents size=2, and read, fields, get and save 1]",
+    help="Weights, e.g. read=1,take=3. Names: read, save, size, read_memory, save_memory, project (some columns), take "
+    "(rows by number), scan (rows by filter), append; documents also: fields, get (by key). [default: "
+    "read=3,size=2,save=1; with --use: use=1; for documents: size=2,read=1,fields=1,get=1,save=1]",
 )
 @click.option(
     "--use",
@@ -72,7 +72,7 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     "--reads-per-save",
     metavar="N",
     type=click.FloatRange(min=0, min_open=True),
-    help="Compare the time of one save and N reads together, in place of separate times.",
+    help="Compare the time of one save and N reads together, instead of save time and read time.",
 )
 @click.option(
     "--bandwidth",
@@ -85,7 +85,7 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     type=click.Choice(["established", "young", "experimental"]),
     default="established",
     show_default=True,
-    help="Minimum maturity of a recommended format; experimental accepts all.",
+    help="Minimum maturity of a recommended format; experimental accepts every format.",
 )
 @click.option(
     "--budget",
@@ -129,9 +129,9 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
 def recommend(words: list[str], explain: bool, as_json: bool, **options: Any) -> int:
     """Recommend a format and call for your data and its use.
 
-    Every candidate is measured on few rows; those that may be the best are then measured round by round on up to --rows
-    rows, until --budget is spent or one is clearly the best. The answer for a larger table is projected from a sample.
-    Everything that is saved is read back and compared with the data.
+    Every variant is measured on few rows. The variants that may be the best are then measured repeatedly on up to
+    --rows rows, until --budget is spent or one variant is clearly the best. The answer for a larger table is projected
+    from a sample. Everything that is saved is read back and compared with the data.
 
     \b
     Examples:
@@ -142,9 +142,9 @@ def recommend(words: list[str], explain: bool, as_json: bool, **options: Any) ->
 
     \b
     In the answer:
-      score        weighted geometric mean (--prefer) of the figures; 1 is the recommended one, 1.1 is 10 % worse
+      score        weighted geometric mean (--prefer) of the figures; the recommended variant has 1; 1.1 is 10 % worse
       how sure     the probability that the recommended variant has the best score
-      P(best)      that probability for each variant, estimated from its rounds (bootstrap)
+      P(best)      the probability that this variant has the best score, estimated from its rounds (bootstrap)
       =            tied: the rounds do not show that this variant is worse than the recommended one
       not counted  rounds that enter no figure, mostly because the machine was busy
       (young), (experimental)

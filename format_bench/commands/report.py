@@ -44,8 +44,8 @@ def report(
 ) -> None:
     """Show stored runs again, or write PDF, CSV or a site.
 
-    Without options the tables are printed. RUN is a result folder, or 'reference': the runs of all suites that the
-    package includes, measured on our machines. Nothing is measured.
+    Without options the tables are printed. RUN is a result folder, or 'reference' for the runs that the package
+    includes, which were measured on our machines. Nothing is measured.
     """
     if markdown and not (against or fidelity):
         raise click.UsageError("--markdown needs --against or --fidelity.")
@@ -91,7 +91,7 @@ def _show_fidelity(run: Run, markdown: bool) -> None:
 
 
 def _show_claims(runs: Sequence[Run], name: str, as_markdown: bool) -> None:
-    """Show each claim with the figures of a run that measured it."""
+    """Print each published claim with the corresponding figures of a run."""
     from reports.sources import claims_shown
 
     if as_markdown:

@@ -68,14 +68,16 @@ def run(words: list[str], suites: tuple[str, ...], list_only: bool, no_fidelity:
 
 
 def selected(options: dict[str, Any]) -> dict[str, Any]:
-    """Remove the options that define what is measured and under which conditions. Return them as keywords of
-    format_bench.api.request.requested."""
+    """Remove the options on what is measured, and under which conditions, from `options`.
+
+    Return them as keyword arguments for format_bench.api.request.requested.
+    """
     from typing import get_type_hints
 
     from format_bench.api.request import RequestFields
 
     webface = options.pop("webface")
-    # --webface without a path is the empty text.
+    # --webface without a path has the value "".
     options |= {
         "options": read_options(options),
         "webface": Path(webface) if webface else None,
@@ -96,7 +98,7 @@ def _measure(suites: tuple[str, ...], **keywords: Any) -> int:
             measured = measured_run(*suites, **keywords, watcher=watcher)
     except Interrupted as stopped:
         try:
-            # A second Ctrl-C ends only the table.
+            # A second Ctrl-C only stops printing the table.
             with suppress(KeyboardInterrupt):
                 _show_partial(stopped.folder)
         finally:
@@ -111,7 +113,7 @@ def _measure(suites: tuple[str, ...], **keywords: Any) -> int:
 
 
 def _show_partial(folder: Path) -> None:
-    """Show what a stopped run measured, but only on a terminal. A pipe receives only complete runs."""
+    """Print the tables of a stopped run if standard output is a terminal. A pipe receives only complete runs."""
     from bench_runner.results.records import read_run
 
     if not sys.stdout.isatty():
@@ -122,8 +124,10 @@ def _show_partial(folder: Path) -> None:
 
 
 def _show_part(folder: Path, *, report: bool) -> None:
-    """Write the files and show the tables before the slow formats are measured. Tables are shown only on a terminal,
-    because a pipe receives only complete runs."""
+    """Write the files of a partly measured run and print its tables. This happens before slow formats are measured.
+
+    Tables are printed only if standard output is a terminal, because a pipe receives only complete runs.
+    """
     from bench_runner.results.records import read_run
     from format_bench.api.report import files_of
 
@@ -135,7 +139,10 @@ def _show_part(folder: Path, *, report: bool) -> None:
 
 
 def _show(measured: Run) -> None:
-    """Print the tables. The files exist already, so a reader that closes the pipe, as `| head` does, is no error."""
+    """Print the tables of a run.
+
+    It is not an error if the reader closes the pipe, as `| head` does, because the result files exist already.
+    """
     from reports.text import terminal as tables
 
     try:

@@ -1,6 +1,6 @@
 """`format-bench side-by-side`: measure two environments in turn and compare them.
 
-Suites and options of `run` are passed on unparsed, because the interpreters of both environments parse them. See
+Names of suites and options of `run` are passed on unparsed. Format Bench in each environment parses them. See
 bench_runner.run.side_by_side.
 """
 
@@ -42,7 +42,7 @@ NOT_IN_TURN = ("--quick", "--budget", "--report", "--list")
     type=click.IntRange(min=5),
     default=240,
     show_default=True,
-    help="Maximum number of rounds in each environment; a time needs no more once it is known whether it changed.",
+    help="Maximum number of rounds in each environment. Operations need fewer once it is certain whether they changed.",
 )
 @click.option(
     "--out",
@@ -67,20 +67,20 @@ def side_by_side(
 ) -> int:
     """Measure two environments in turn and compare them.
 
-    Install Format Bench in both environments; they differ in the version of a library, or of Format Bench itself. A few
-    rounds of each are measured in turn, so that disturbances of the machine affect both alike: this finds smaller
-    changes, and fewer false ones, than two separate runs. After every 20 rounds, times that certainly changed or are
-    plainly equal need no more samples. SUITE and options of `run` select what is measured in both. Do not change either
-    checkout meanwhile.
+    Install Format Bench in both environments, which differ in the version of a library, or of Format Bench itself. The
+    environments take turns, a few rounds each, so that disturbances of the machine affect both in the same way.
+    Therefore smaller changes are found than by two separate runs, and fewer false ones. After every 20 rounds,
+    operations that certainly changed, or certainly did not, are no longer measured. SUITE and options of `run` select
+    what is measured in both environments. Do not change either checkout meanwhile.
 
     \b
     Example, two versions of pyarrow:
       side-by-side tabular --formats parquet --before old/.venv/bin/python --after .venv/bin/python
 
-    Exit codes are those of `compare`; 1 if it ended early, and --resume continues.
+    Exit codes are those of `compare`, and 1 if the run ended early; --resume then continues it.
     """
     if not words:
-        raise click.UsageError("No suite was named. Name one; options of 'run' choose what of it is measured.")
+        raise click.UsageError("No suite was named. Name one; options of 'run' choose which part of it is measured.")
     for word in words:
         if word.partition("=")[0] in NOT_IN_TURN:
             raise click.UsageError(
@@ -112,7 +112,7 @@ def _result_folder(before: Path, after: Path, out: Path | None, resume: bool) ->
 
 
 def _measured(words: tuple[str, ...], pythons: tuple[Path, Path], folder: Path, rounds: int, anyway: bool) -> bool:
-    """Measure both environments. Return whether all rounds were measured; if not, print why, and what to do."""
+    """Measure both environments and return whether all rounds were measured. If not, print why, and what to do."""
     from bench_runner.errors import BenchError
     from bench_runner.run.side_by_side import Environment, measure_in_turn
     from format_bench.api.compare import check_comparable, decided

@@ -48,14 +48,15 @@ _LEFT = {
     "gone": "without an intact replica on a running node: start the nodes that held it, or put the table again",
     "few": "with too few replicas: start more nodes, then run 'store repair'",
 }
-"""Kinds of findings about a table that `store repair` cannot mend -> what they are, and what to do."""
+"""Kind of a finding that `store repair` cannot repair -> what is wrong with the partitions, and what to do."""
 
 
 @click.group()
 def store() -> None:
     """Store, query and maintain tables in near storage.
 
-    Needs a catalog and nodes, see `serve`; libraries/near_storage/docs/near-storage.md explains both.
+    A catalog and nodes must be running, which `serve` starts. libraries/near_storage/docs/near-storage.md explains
+    them.
     """
 
 
@@ -132,7 +133,7 @@ def delete(table: str, **reaching: Any) -> None:
 @click.option("--verify", is_flag=True, help="Read every stored byte.")
 @REACHING
 def check(verify: bool, **reaching: Any) -> int:
-    """Compare what nodes hold with the catalog. Exit code 1 if something is wrong."""
+    """Compare the files on the nodes with the catalog. Exit code 1 if something is wrong."""
     with near_storage_errors(), _connected(reaching) as client:
         found = client.check(verify)
         for finding in found.findings:
@@ -169,7 +170,7 @@ def repair(verify: bool, forget: tuple[str, ...], **reaching: Any) -> int:
 
 
 def _tell_left(left: Sequence[Finding], label: str) -> None:
-    """Print, table by table, what `store repair` cannot mend, and what to do."""
+    """Print for each table what `store repair` cannot repair, and what to do about it."""
     silent = [each.node for each in left if each.kind == "silent" and each.node is not None]
     partitions = {
         (table, kind): sum(table in each.tables for each in left if each.kind == kind)
@@ -204,7 +205,7 @@ def _connected(reaching: dict[str, Any]) -> Client:
 
 
 def _progress() -> Callable[[int, int | None], None] | None:
-    """Return a function that prints the bytes stored so far on one line; None if standard error is not a terminal."""
+    """Return a function that prints the number of bytes stored so far; None if standard error is not a terminal."""
     if not sys.stderr.isatty():
         return None
 
@@ -242,7 +243,7 @@ def _give(answer: pa.Table, out: Path | None) -> None:
 
     if out is not None:
         _check_out(out)
-        # A separate file, because pyarrow removes a file that it could not finish, even an older answer.
+        # Write to a temporary file: if writing fails, pyarrow removes the file, and `out` may be an older answer.
         part = out.with_name(f".{out.name}.part")
         try:
             parquet.write_table(answer, part)

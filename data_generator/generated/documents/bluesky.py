@@ -1,9 +1,10 @@
 """Generated events like those of Bluesky's event stream, on which the five queries of JSONBench run.
 
-Field names and structure are those of the stream: did, time_us, kind, and commit with operation, collection and a
-record that differs by collection. A record's `subject` is an object in likes and reposts, and a text in follows. Events
-are sorted by time, and there are more events in the evening than at night. JSONBench's events have no key. Ours begin
-with a field `id`, which is twice the event's number. The text of posts consists of random words.
+Field names and structure are those of the stream: did, time_us, kind, and commit. A commit has an operation, a
+collection, and a record whose fields depend on the collection. The field `subject` is an object in records of likes and
+reposts, and a text in records of follows. Events are sorted by time, and there are more events in the evening than at
+night. JSONBench's events have no key, so the field `id` is added, which is twice the event's number. The text of posts
+consists of random words.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _COLLECTIONS = (
     (0.1, "app.bsky.graph.list"),
     (0.1, "app.bsky.feed.generator"),
 )
-"""Shares in percent."""
+"""(Share of the events in percent, collection)."""
 
 _COMMIT = (
     '{"id":%d,"did":"did:plc:%s","time_us":%d,"kind":"commit","commit":{"rev":"3l%s","operation":"%s",'
@@ -63,8 +64,10 @@ def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
 
 
 def _table(shares: tuple[tuple[float, str], ...]) -> tuple[str, ...]:
-    """Return a list of a thousand names in which each name occurs in proportion to its share. One random number can
-    then choose a name."""
+    """Return a tuple of a thousand names, in which each name occurs in proportion to its share.
+
+    A random index then chooses a name with the probability of its share.
+    """
     return tuple(name for percent, name in shares for _ in range(round(percent * 10)))
 
 
@@ -97,7 +100,7 @@ def _events(draws: Draws, first: int) -> Iterator[str]:
 
 
 def _hours_us() -> tuple[tuple[float, float], ...]:
-    """Return for each event hour of a day the share of the day's events before it, and the share within it."""
+    """Return (share of a day's events before the hour, share of them within the hour) for each hour of a day."""
     shares = _BUSY / _BUSY.sum()
     before = np.cumsum(shares) - shares
     return tuple(zip(before.tolist(), shares.tolist(), strict=True))

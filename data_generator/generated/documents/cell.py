@@ -20,7 +20,7 @@ _DOCUMENT = (
 
 
 def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """Return `rows` calls: who called whom, where, for how many seconds; a quarter are longer than ten minutes."""
+    """Return `rows` calls with caller, callee, position and duration. A quarter of the calls take over ten minutes."""
     return dataset(name, rows, "id", VERSION, _calls)
 
 

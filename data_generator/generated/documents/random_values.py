@@ -1,7 +1,7 @@
 """Random integers, prose, codes and times for all generated documents.
 
-Documents are made in blocks of BLOCK. The number of a block names its random streams, so the first documents of a large
-data set equal those of a small one.
+Documents are made in blocks of BLOCK documents. The number of the block determines its random values. Therefore, the
+first documents of a large data set equal the documents of a small data set.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Draws:
     """The random streams of one block."""
 
     def __init__(self, *path: object) -> None:
-        """`path` names data set, version and block."""
+        """`path` identifies the streams: the data set, its version, and the number of the block."""
         self._path = path
         self.bits: Callable[[], int] = self._bits().__next__
         """Return the next integer, uniform in 0 to 2**32 - 1."""

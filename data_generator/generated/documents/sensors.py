@@ -1,7 +1,8 @@
 """Sensor reports: 16 columns, mostly integers, with an array of readings (`sensors` of the paper's table 1).
 
-The readings of a report are a random walk: each differs from the previous one by at most 3, like a temperature that is
-read every second. With `readings=random` they are random doubles, which no encoding makes smaller.
+The readings of a report are a random walk: each reading differs from the previous reading by at most 3, like a
+temperature that is read every second. With `readings=random`, the readings are random doubles, which no encoding makes
+smaller.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _DOCUMENT = (
 
 
 def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """Return `rows` reports, three a minute, each of one of 10,000 sensors."""
+    """Return `rows` reports, three a minute. Each report comes from one of 10,000 sensors."""
     readings = _random_readings if parameters["readings"] == "random" else _walked_readings
     return dataset(name, rows, "id", VERSION, partial(_reports, readings=readings))
 
@@ -75,7 +76,7 @@ def _random_readings(draws: Draws, times: list[int]) -> list[str]:
 
 
 def _texts(reading: str, times: list[int], values: NDArray[Any]) -> list[str]:
-    """Return the readings of each report, one per second before the time of the report."""
+    """Return the readings of each report as JSON text. There is one reading for each second before the report."""
     count = values.shape[1]
     made = []
     for time, row in zip(times, values.tolist(), strict=True):

@@ -1,7 +1,7 @@
-"""Parts of a tweet's document, named and nested as in Twitter's API (version 1.1).
+"""Make the parts of a tweet as JSON text, named and nested as in Twitter's API (version 1.1).
 
 Most parts occur only in some tweets. A part may occur in a tweet, in the tweet that it retweets, and in the tweet that
-it quotes. As columns, the tweets therefore have hundreds of columns, of which few have a value in any tweet.
+it quotes. If every field is a column, tweets therefore have hundreds of columns, most of which are empty in any tweet.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def screen_name(number: int) -> str:
 
 
 def user(number: int, *, is_2016: bool) -> str:
-    """Return user `number`, the same at every call. A third of the users have a location or a web page."""
+    """Return user `number`, the same for each call. A third of the users have a location or a web page."""
     bits = (number + 1) * _SPREAD & _MASK
     name = screen_name(number)
     words = WORDS
@@ -102,7 +102,7 @@ def place(draws: Draws) -> str:
 
 
 def hashtags(draws: Draws) -> str:
-    """Return one to four tags, 'jobs' the most frequent of them."""
+    """Return one to four hashtags. The most frequent hashtag is 'jobs'."""
     return _several(draws, 3, lambda at: f'{{"text":"{chosen(draws.bits(), _TAGS)}","indices":[{at},{at + 9}]}}')
 
 
@@ -120,7 +120,7 @@ def urls(draws: Draws) -> str:
 
 
 def mentions(draws: Draws) -> str:
-    """Return one to four users."""
+    """Return one to four users whom the tweet mentions."""
 
     def mention(at: int) -> str:
         number = draws.bits() % USERS
@@ -140,7 +140,10 @@ def symbols(draws: Draws) -> str:
 
 
 def media(draws: Draws, *, is_extended: bool, is_2016: bool) -> str:
-    """Return one to four pictures, or one film if `is_extended`; media taken from another tweet name its author."""
+    """Return one to four pictures, or one film if `is_extended`.
+
+    Pictures and films that are taken from another tweet name its author.
+    """
 
     def picture(at: int) -> str:
         return _medium(draws, at, is_film=is_extended and draws.bits() & 3 == 0, is_2016=is_2016)

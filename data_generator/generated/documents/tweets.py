@@ -65,7 +65,7 @@ def _tweets(edition: _Edition, draws: Draws, first: int) -> Iterator[str]:
 
 
 def _tweet(edition: _Edition, draws: Draws, number: int, held: Literal["alone", "repeated", "quoted"]) -> str:
-    """Return a tweet, which contains the tweets that it repeats and quotes.
+    """Return a tweet as JSON text. It contains the tweets that it repeats and quotes.
 
     A contained tweet is older and has a random number. A quoted tweet contains no other tweets."""
     bits = draws.bits
@@ -164,11 +164,11 @@ _NAMED: tuple[tuple[str, int, _Make], ...] = (
     ("user_mentions", 90, part.mentions),
     ("symbols", 8, part.symbols),
 )
-"""The entities that a text may mention, each with its chance out of 256."""
+"""(Entity that a text may mention, chance out of 256 that it does, function that makes the entities)."""
 
 
 def _entities(edition: _Edition, draws: Draws) -> str:
-    """Return the arrays of entities. Arrays without entities are empty, except that `media` is left out."""
+    """Return the arrays of entities as JSON text. Kinds without entities are empty arrays, but `media` is left out."""
     parts = [f'"{name}":{make(draws) if _happens(draws.bits(), chance) else "[]"}' for name, chance, make in _NAMED]
     if _happens(draws.bits(), 34):
         parts.append(f'"media":{part.media(draws, is_extended=False, is_2016=edition.is_2016)}')

@@ -1,1 +1,1 @@
-"""Tables of a data warehouse: records of its own queries."""
+"""Tables of a data warehouse, whose rows describe the queries that the warehouse has run."""

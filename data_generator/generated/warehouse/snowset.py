@@ -1,7 +1,7 @@
 """A stand-in for Snowset, the queries of a data warehouse over 14 days: 93 columns with its names and kinds.
 
-The properties that decide about reading near the storage are arranged, so that the answer of a filter is known without
-looking at the rows. Rows form blocks, and each block has
+Rows are arranged such that it is known in advance which rows match a filter. The table is for measuring filters that
+run near the storage. Rows form blocks, and each block has
 
 - a range of times of the 14 days: matches of a filter on `createdTime` are in adjacent blocks, *clustered*;
 - a range of warehouses, in another order: matches of a filter on `warehouseId` are *scattered* over the table, block by
@@ -28,7 +28,7 @@ from data_generator.generated.warehouse.snowset_columns import COUNTERS, SCHEMA,
 
 VERSION = 1
 BATCH_ROWS = 131_072
-"""Rows of a batch: about 100 MB."""
+"""Number of rows in a batch, which take about 100 MB."""
 BEGIN_US = 1_519_171_200_000_000
 """2018-02-21 00:00 UTC, the start of the original."""
 DAYS_14_US = 14 * 24 * 3600 * 10**6
@@ -49,7 +49,7 @@ class Blocks:
 
     @property
     def count(self) -> int:
-        """Return the number of blocks; the last one may be shorter."""
+        """Return the number of blocks. The last block may be shorter than the others."""
         return -(-self.rows // self.block_rows)
 
     def ranks(self, name: str) -> NDArray[np.int64]:
@@ -59,7 +59,7 @@ class Blocks:
 
 @dataclass(frozen=True)
 class Condition:
-    """`column` < `below` matches `rows` rows: all rows of `blocks` (ascending numbers) and no others."""
+    """A filter `column` < `below`. It matches all rows of `blocks` (ascending numbers), which are `rows` rows."""
 
     column: str
     below: int
@@ -86,7 +86,8 @@ def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
 def condition(name: str, rows: int, block_rows: int, share: float, *, scattered: bool) -> Condition:
     """Return a filter with known matches: `share` of the blocks, the first ones or those of the first warehouses.
 
-    `name` is the data set's canonical spelling. `share` is from 0 to 1; that many blocks, rounded, match completely.
+    `name` is the data set's full name with its parameters. `share` is from 0 to 1. In the matching blocks, all rows
+    match. The number of matching blocks is rounded.
     `below` of createdTime is in microseconds since 1970.
     """
     blocks = Blocks(rows, block_rows)
@@ -119,7 +120,7 @@ def _batch(
     total_ms = _counted(Counter(1.0, 4, 20), words("durationTotal"), words("durationTotal", "share"))
     warehouses = FIRST_WAREHOUSE + ranks[places // blocks.block_rows] * WAREHOUSES
     drawn = {
-        # Random, because a second ascending column would have the same properties as the first.
+        # Identifiers are random, because an ascending column would have the same properties as `createdTime`.
         "queryId": columns.numbers((words("queryId") >> np.uint64(1)).view(np.int64)),
         "warehouseId": columns.numbers(warehouses + streams.integers(words("warehouseId"), 0, WAREHOUSES - 1)),
         "databaseId": _databases(words("databaseId"), words("databaseId", "nulls")),
@@ -144,14 +145,14 @@ def _counted(counter: Counter, words: streams.Words, shares: streams.Words) -> N
     powers = streams.integers(shares << np.uint64(32), counter.low, counter.high - 1).view(np.uint64)
     ones = np.uint64(1) << powers
     values = ones | (words & (ones - np.uint64(1)))
-    # The upper half of the word decides whether the value is 0, the lower half its size.
+    # The upper half of the word determines whether the value is 0, and the lower half determines how large it is.
     if counter.share < 1:
         values[streams.unit_floats(shares & ~np.uint64(0xFFFFFFFF)) >= counter.share] = 0
     return values.view(np.int64)
 
 
 def _databases(words: streams.Words, nulls: streams.Words) -> pa.Array:
-    """Return identifiers of 19 digits as texts: a few thousand, and none for some queries."""
+    """Return identifiers of databases: texts of 19 digits, a few thousand different ones, and null for some queries."""
     known = [str(10**18 + number * 4_398_046_511_093) for number in range(DATABASES)]
     letters = np.frombuffer("".join(known).encode(), np.uint8).reshape(DATABASES, -1)
     valid = streams.unit_floats(nulls) >= MISSING_DATABASE

@@ -1,4 +1,4 @@
-"""The 93 columns of Snowset with what is imitated of each: name, type, how often it is not 0, and its range.
+"""The 93 columns of Snowset: name, type, share of values that are not 0, and range of values.
 
 Names, types and units are from the data set's own description (schema.md of resource-disaggregation/snowset;
 Vuppalapati et al., Building an elastic query engine on disaggregated storage, NSDI 2020). Shares and ranges are ours:
@@ -19,8 +19,8 @@ import pyarrow as pa
 class Counter:
     """A column of whole numbers, 0 in some, most or nearly all rows.
 
-    `share` of the rows are not 0; those are from 2**`low` to below 2**`high`, each power of two equally often. `nulls`
-    is the share of rows without a value; `bits` is 64 or 32.
+    `share` is the share of values that are not 0. These values are from 2**`low` to below 2**`high`, and each power of
+    two is equally frequent. `nulls` is the share of rows without a value. `bits` is 64 or 32.
     """
 
     share: float
@@ -31,7 +31,7 @@ class Counter:
 
     @property
     def type(self) -> pa.DataType:
-        """int64, or int32."""
+        """The Arrow type of the column: int64 or int32."""
         return pa.int64() if self.bits == 64 else pa.int32()
 
 
@@ -55,7 +55,7 @@ def _profiled(share: float, *names: str) -> dict[str, Counter]:
 
 
 IDENTITIES = ("queryId", "warehouseId", "databaseId", "createdTime", "endTime", "durationTotal")
-"""The first columns, which are each drawn in a special way."""
+"""Names of the first columns. snowset.py makes each of them by separate code; all other columns are counters."""
 
 COUNTERS: Mapping[str, Counter] = {
     "durationExec": Counter(0.55, *_MILLISECONDS),

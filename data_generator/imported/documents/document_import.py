@@ -35,9 +35,10 @@ USUAL_KEY = "id"
 
 
 def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
-    """Yield the letter and content of each frame that answers a task, except the end frame. Raises Refused.
+    """Yield (letter, content) for each message of the answer to a task, except the final message.
 
-    The task has `path`, `files`, `rows` and `key`."""
+    The task has `path`, `files`, `rows` and `key`. Raises Refused for documents that are refused.
+    """
     (file,) = task["files"]
     progress.at(task["path"])
     with opened(file["path"]) as stream:
@@ -78,7 +79,7 @@ def _at(refused: Refused, path: str, number: int) -> Refused:
 
 @dataclass(frozen=True)
 class _Documents:
-    """One file; `path` is its name for messages."""
+    """The file with the documents. `path` is its name for messages."""
 
     stream: IO[bytes]
     path: str
@@ -117,7 +118,7 @@ class _Documents:
 def _sample(
     documents: _Documents, task: Task, blocks: Sequence[sampling.Block], numbered: bool
 ) -> Iterator[tuple[bytes, Any]]:
-    """Yield the documents of the sample, checked, block by block of the file."""
+    """Yield messages with the documents of the sample, after checking the documents."""
     seen: dict[line_check.Key, int] = {}
     row = 0
     for lines in documents.parts():

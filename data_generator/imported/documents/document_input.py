@@ -21,7 +21,7 @@ TAKEN = (
 
 
 def find(given: Path) -> UserInput:
-    """Return the documents at the user's path. Raises DataError for anything but a non-empty JSON Lines file."""
+    """Return the JSON Lines file at the user's path. Raises DataError for an empty file and for anything else."""
     path, about = located(given, TAKEN)
     shown = printable(path)
     if stat.S_ISDIR(about.st_mode):

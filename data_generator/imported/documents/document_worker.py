@@ -28,8 +28,7 @@ COMMAND = (sys.executable, "-P", "-m", "data_generator.imported.documents.docume
 """Command that starts the process. -P keeps the user's current folder off Python's import path."""
 
 STALL_S = 60.0
-"""Maximum time without a message from the process; then it is ended. It sends a message for every 8 MB that it
-reads."""
+"""The process is ended after this time, in seconds, without a message. It sends a message for every 8 MB of input."""
 
 MEMORY_BYTES = 4 << 30
 """Memory limit: enough for the keys of all documents of a sample, and for the longest line as Python objects."""
@@ -58,10 +57,10 @@ def started(found: UserInput, rows: int, key: str, on_rows: Callable[[int], None
 
 
 class Import:
-    """The sample of one process."""
+    """The sample of documents that a process sends."""
 
     def __init__(self, answers: Answers, path: Path, on_rows: Callable[[int], None] | None = None) -> None:
-        """Wait for `facts`. Raises DataError if there are none."""
+        """Wait until the process has sent `facts`. Raises DataError if it ends or refuses the documents before."""
         self._answers, self._path = answers, path
         while (frame := answers.frame(ROWS, FACTS))[0] == ROWS:
             seen = bytes(frame[1])
@@ -77,8 +76,10 @@ class Import:
             raise answers.failed(NONSENSE)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the documents with the schema of data_generator.documents. Raises DataError for refused documents, a
-        process that ended early, and invalid answers."""
+        """Yield the documents as batches with the schema of data_generator.documents.
+
+        Raises DataError if the process refuses a document, ends early, or gives an invalid answer.
+        """
         left = self.facts.rows
         while (frame := self._answers.frame(BATCH, END))[0] == BATCH:
             try:

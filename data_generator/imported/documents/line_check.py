@@ -1,4 +1,4 @@
-"""Check that a line is a document that every store can hold, and return its key.
+"""Check that a line is a document that every document store supports, and return the document's key.
 
 A document is a JSON object in valid UTF-8, with unique names, integers within 64 bits, finite numbers, and at most
 MAX_DEPTH nested objects and arrays.
@@ -16,7 +16,7 @@ from typing import Any
 from data_generator.imported.refusal import Refused
 
 MAX_DEPTH = 64
-"""Most levels of nested objects and arrays."""
+"""Maximum number of levels of nested objects and arrays."""
 
 Key = int | str
 
@@ -33,7 +33,7 @@ _REPAIR = "Repair it, or leave it out."
 
 
 def key_of(line: bytes, key: str) -> Key:
-    """Return the key of the document in `line`, checked. Raises Refused with an empty `where`."""
+    """Check the document in `line` and return its key. Raises Refused, without a position in the file."""
     document = _document(line)
     if key not in document:
         raise Refused(f"has no field {key!r}", "Name by `key` a field with a different value in each document.")
@@ -44,7 +44,7 @@ def key_of(line: bytes, key: str) -> Key:
 
 
 def has_field(line: bytes, name: str) -> bool:
-    """Return whether the document in `line` has this field. Checks the document. Raises Refused."""
+    """Check the document in `line` and return whether it has the field `name`. Raises Refused for invalid documents."""
     return name in _document(line)
 
 
@@ -102,7 +102,7 @@ def _check_surrogates(document: dict[str, Any]) -> None:
     try:
         json.dumps(document, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise Refused("has half a character (a surrogate without its other half)", _REPAIR) from None
+        raise Refused("has an unpaired surrogate, which is half of a character", _REPAIR) from None
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def _constant(text: str) -> Any:
 
 
 def _integer(text: str) -> int:
-    # Python refuses to parse very long ones.
+    # Python refuses to parse very long integers, so check the length first.
     if len(text) > 20 or not _LEAST <= (number := int(text)) <= _MOST:
         raise Refused(f"has an integer beyond 64 bits ({text[:24]})", "Write it as text, or with a decimal point.")
     return number

@@ -46,7 +46,7 @@ def build(
 
 @dataclass(frozen=True)
 class _Sample:
-    """Location of the documents, number wanted, and the key field if the user names one."""
+    """A sample of the user's documents: their file, the number wanted, and the key field if the user names one."""
 
     name: str
     path: Path
@@ -54,7 +54,7 @@ class _Sample:
     key: str
 
     def whole(self, on_rows: Callable[[int], None] | None) -> Dataset:
-        """Return the sample as a data set. It is in the cache when this returns, unless it was lost."""
+        """Return the sample as a data set. If the file was not read before, it is read into the cache first."""
         about = self.about()
         folder = cache.default_folder()
         noted = cache.read_facts(self.name, VERSION, about, folder).get("facts", [""])
@@ -99,7 +99,7 @@ class _Sample:
         return Dataset(self.name, facts.rows, schema, VERSION, batches or again, source=source, remarks=remarks)
 
     def _checked(self, answers: document_worker.Import, about: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-        """Yield the batches. At the end, raise DataError if the input has changed."""
+        """Yield the batches of the sample. Raises DataError at the end if the file has changed meanwhile."""
         yield from answers.batches()
         if self.about() != about:
             raise _changed(self.name, about)

@@ -1,1 +1,1 @@
-"""The user's images and well-known ones: found, decoded in a confined process, checked and stored."""
+"""Images of the user and of well-known data sets. They are decoded in a confined process, checked and stored."""

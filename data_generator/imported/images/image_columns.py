@@ -16,20 +16,24 @@ from data_generator.imported.refusal import Refused
 
 _IMAGE_NAMES = ("image", "img", "picture", "photo", "jpg", "png")
 _LABEL_NAMES = ("label", "labels", "fine_label", "class", "target", "coarse_label")
-"""Names of label columns. The first name that a table has is used; for CIFAR-100 this is the finer label."""
+"""Names of label columns. If a table has several of them, the first name in this order is used. For CIFAR-100, this is
+the finer label."""
 _EMBED = "Save the data set with the images inside, as 'save_to_disk' and 'push_to_hub' of datasets do."
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of the image and the label column."""
+    """Names of the image column and of the label column."""
 
     image: str
     label: str
 
 
 def choose(schema: pa.Schema) -> Columns:
-    """Return the column of image files and the column of integer labels. Raises Refused with a list of all columns."""
+    """Return the names of the image column and of the column with integer labels.
+
+    Raises Refused, with a list of all columns, if one of them is missing or if there are several image columns.
+    """
     able = [field.name for field in schema if _holds_files(field.type)]
     images = [name for name in _IMAGE_NAMES if name in able] or able
     has = f"its columns: {', '.join(f'{field.name} ({field.type})' for field in schema) or 'none'}"
@@ -49,7 +53,7 @@ def choose(schema: pa.Schema) -> Columns:
 
 
 def rows(table: pa.Table | pa.RecordBatch, columns: Columns) -> Iterator[tuple[bytes, int]]:
-    """Yield the image file and the label of each row. Raises Refused for a row without one of them."""
+    """Yield (image file, label) for each row. Raises Refused for a row without an image or without a label."""
     # Check offsets, because in a damaged Arrow file they could point anywhere in memory.
     table.validate(full=True)
     contents = table.column(columns.image).to_pylist()

@@ -1,4 +1,4 @@
-"""Decode an image file to pixels with 8 bits per channel, RGB or grey, or give the reason for refusing it.
+"""Decode an image file to pixels with 8 bits per channel, RGB or grey, or refuse the file with a reason.
 
 Pixels are kept exactly or the image is refused. Palettes become RGB and black-and-white becomes grey without loss.
 Images with more bits, CMYK or transparency are refused, because they would change. Only this module opens images.
@@ -48,9 +48,9 @@ def be_strict() -> None:
 
 
 def decode(content: bytes) -> Picture:
-    """Return the pixels of an image file, rotated by its EXIF orientation, like `datasets`.
+    """Return the pixels of an image file, rotated by its EXIF orientation, as the library `datasets` does.
 
-    Raises Refused. MemoryError propagates.
+    Raises Refused for a file that is damaged or would change, and MemoryError.
     """
     if not content:
         raise Refused("is empty (0 bytes)")
@@ -124,7 +124,10 @@ def _least_alpha(image: Image.Image) -> int:
 
 
 def _unidentified(content: bytes) -> Refused:
-    """Return an error for a file that Pillow does not recognize. Pillow gives no reason; we can detect one of them."""
+    """Return the error for a file that Pillow does not recognize.
+
+    Pillow gives no reason. One possible reason, an image without pixels, is detected here.
+    """
     if content.startswith(_PNG_SIGNATURE) and content[12:16] == b"IHDR" and len(content) >= 24:
         width, height = (int.from_bytes(content[start : start + 4], "big") for start in (16, 20))
         if not width or not height:

@@ -78,7 +78,7 @@ def _parquet_name(task: Task, file: Mapping[str, Any]) -> str:
 
 
 def _numbered(batches: Any, columns: Any, name: str, progress: Progress) -> Iterator[tuple[bytes, int]]:
-    """Yield the rows of the batches, and report each row's number as progress."""
+    """Yield (image file, label) for each row of the batches, and report the number of the row as progress."""
     from data_generator.imported.images import image_columns
 
     row = 0
@@ -152,7 +152,10 @@ _SOURCES: Mapping[str, Callable[[Task, Progress], Found]] = {
 
 
 def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
-    """Yield the letters and contents that answer a task, without the end. Raises Refused."""
+    """Yield (letter, content) for each message of the answer to a task, except the final message.
+
+    Raises Refused for images that are refused.
+    """
     from data_generator.imported.images import image_decoder
 
     image_decoder.be_strict()

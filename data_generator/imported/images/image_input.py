@@ -164,8 +164,10 @@ def _by_suffix(path: Path) -> UserInput:
 
 
 def _walk(root: Path, folder: Path, depth: int, unread: list[str]) -> Iterator[InputFile]:
-    """Yield image and Parquet files below the folder, ordered by name, class by class; names of unsupported images are
-    appended to `unread`."""
+    """Yield the image files and Parquet files below the folder, ordered by folder and name.
+
+    Names of unsupported images are appended to `unread`.
+    """
     for entry in entries(folder):
         suffix = _suffix(entry.name)
         if entry.is_dir(follow_symlinks=False):
@@ -187,8 +189,10 @@ def _suffix(name: str) -> str:
 
 
 def _classed(path: Path, pictures: Sequence[InputFile]) -> Iterator[InputFile]:
-    """Yield the files with their labels: the number of their folder among all class folders, or 0 without class
-    folders."""
+    """Yield the files with their labels. A label is the index of the file's folder among all folders of classes.
+
+    Without such folders, every label is 0.
+    """
     names = sorted({file.name.split(os.sep)[0] for file in pictures if os.sep in file.name})
     classes = {name: label for label, name in enumerate(names)}
     for file in pictures:
@@ -209,7 +213,10 @@ def _classed(path: Path, pictures: Sequence[InputFile]) -> Iterator[InputFile]:
 
 
 def _check_folders(path: Path, classes: Container[str]) -> None:
-    """Raise DataError for a folder without images. It may be a class that lost its images, and labels would shift."""
+    """Raise DataError if a folder has no images.
+
+    It may be the folder of a class whose images were lost. Without it, other classes would get wrong labels.
+    """
     for entry in entries(path):
         if entry.is_dir(follow_symlinks=False) and entry.name not in classes:
             raise DataError(

@@ -27,7 +27,7 @@ COMMAND = (sys.executable, "-P", "-m", "data_generator.imported.images.image_imp
 """Command that starts the process. -P keeps the user's current folder off Python's import path."""
 
 STALL_S = 60.0
-"""Maximum time without a message from the process; then it is ended. It sends a message for every 64 MB of pixels."""
+"""The process is ended after this time, in seconds, without a message. It sends a message for every 64 MB of pixels."""
 
 MEMORY_BYTES = 4 << 30
 """Memory limit: enough for the largest image that Pillow accepts, and all copies made while decoding it."""
@@ -35,18 +35,20 @@ MEMORY_BYTES = 4 << 30
 
 @contextmanager
 def started(found: UserInput, rows: int | None) -> Iterator[Import]:
-    """Yield a process that reads at most `rows` of the images. Raises DataError if it refuses them."""
+    """Yield a process that reads at most `rows` images. Raises DataError if the process refuses the images."""
     task = {**asdict(found), "path": str(found.path), "rows": rows, "batch_bytes": images.BATCH_BYTES}
     with import_worker.started(COMMAND, task, found.path, memory_bytes=MEMORY_BYTES, stall_s=STALL_S) as answers:
         yield Import(answers, found.path)
 
 
 class Import:
-    """The images of one process."""
+    """The images that a process sends."""
 
     def __init__(self, answers: Answers, path: Path) -> None:
-        """Wait for the number of images, `count`. Raises DataError if there is none. `remarks` are complete after the
-        batches."""
+        """Wait until the process has sent the number of images, `count`. Raises DataError if it does not.
+
+        `remarks` are complete after all batches were read.
+        """
         self._answers, self._path = answers, path
         self.remarks: tuple[str, ...] = ()
         count = bytes(answers.frame(COUNT)[1])
@@ -55,8 +57,10 @@ class Import:
         self.count = int(count)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the images with the schema of data_generator.images. Raises DataError for a refused image, a process
-        that ended early, and invalid answers."""
+        """Yield the images as batches with the schema of data_generator.images.
+
+        Raises DataError if the process refuses an image, ends early, or gives an invalid answer.
+        """
         left = self.count
         while (frame := self._answers.frame(BATCH, REMARKS, END))[0] != END:
             if frame[0] == REMARKS:

@@ -40,7 +40,7 @@ class Known:
     """Height, width and channels of every image, if they are equal."""
 
     def check(self, name: str, batch: pa.RecordBatch, first: int) -> None:
-        """Raise DataError for images that are not of this data set; `first` is the number of the first one."""
+        """Raise DataError for images that do not belong to this data set. `first` is the number of the first image."""
         labels = batch["label"].to_numpy()
         self._check(name, first, (labels < 0) | (labels >= self.classes), f"a label of 0 to {self.classes - 1}", labels)
         if self.shape is not None:
@@ -99,7 +99,7 @@ def build(
 
 @dataclass(frozen=True)
 class _Source:
-    """Source of the images of one data set, and the number wanted."""
+    """The source of a data set of images: where they are, and how many are wanted."""
 
     name: str
     rows: int | None
@@ -146,12 +146,12 @@ class _Source:
         }
 
     def batches(self, about: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-        """Yield the images read again, because the cache has lost them."""
+        """Read the images again and yield them as batches. This is needed if the cached file was removed."""
         with image_worker.started(self.look(), self.rows) as answers:
             yield from self._checked(answers, about)
 
     def _checked(self, answers: image_worker.Import, about: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-        """Yield the batches after checking them. At the end, raise DataError if the input has changed."""
+        """Check the batches and yield them. Raises DataError at the end if the files have changed meanwhile."""
         known = KNOWN.get(self.name)
         count = 0
         for batch in answers.batches():

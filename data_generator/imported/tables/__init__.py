@@ -1,1 +1,1 @@
-"""The user's own tables: found, read in a confined process, sampled, checked and stored."""
+"""The user's own tables. A sample is read in a confined process, checked and stored."""

@@ -35,7 +35,7 @@ _PLAIN: Mapping[str, pa.DataType] = {
     "string": pa.string(),
     "enum": pa.string(),
 }
-"""Avro's plain type -> Arrow's type."""
+"""Name of a plain Avro type -> Arrow type."""
 
 _LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
     ("int", "date"): pa.date32(),
@@ -49,17 +49,17 @@ _LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
     ("long", "local-timestamp-nanos"): pa.timestamp("ns"),
     ("string", "uuid"): pa.string(),
 }
-"""Avro's type and logical type (Avro 1.12) -> Arrow's type. Decimals are handled separately."""
+"""(Avro type, logical type of Avro 1.12) -> Arrow type. Decimals are handled separately."""
 
 _PAIRS = "format_bench_pairs"
-"""Logical type that marks the arrays that replace maps."""
+"""Logical type of this module. It marks the arrays of pairs that replace maps in the schema."""
 
 _CODECS = "deflate, snappy, zstandard, bzip2 or xz"
 
 
 @dataclass(frozen=True)
 class _Type:
-    """Arrow types of a column when decoded and when stored. `special` is a logical type that is ignored."""
+    """The Arrow types of a column after decoding and for storing. `special` is the name of an ignored logical type."""
 
     decoded: pa.DataType
     kept: pa.DataType
@@ -67,7 +67,7 @@ class _Type:
 
 
 def read(source: TableFile) -> Reading:
-    """Take the sample of an Avro file of records. Raises Refused."""
+    """Return the sample of an Avro file whose schema is a record. Raises Refused for other and for invalid files."""
     source.progress.at(source.path)
     described = fastavro.block_reader(source.stream).writer_schema
     columns = _columns(described)
@@ -120,7 +120,7 @@ def _batches(
 
 @contextmanager
 def _plain_values() -> Iterator[None]:
-    """Make fastavro decode logical types as their stored types, except decimals, which are exact."""
+    """Make fastavro return the stored integers instead of dates and timestamps. Decimals are decoded, exactly."""
     readers = fastavro.read.LOGICAL_READERS
     before = dict(readers)
     readers.clear()
@@ -151,7 +151,7 @@ def _with_pairs(described: Any, number: Iterator[int]) -> Any:
         pair = {"type": "record", "name": f"{_PAIRS}_{next(number)}", "fields": fields}
         described = {"type": "array", "items": pair, "logicalType": _PAIRS}
     inner = {name: _with_pairs(described[name], number) for name in ("items", "fields", "type") if name in described}
-    # Readers with another schema need defaults, but those of a map do not fit an array.
+    # The default value of a map is not valid for an array. It is not needed, because the file is read with its schema.
     return {name: value for name, value in described.items() if name != "default"} | inner
 
 
@@ -165,7 +165,10 @@ def _checked_pairs(pairs: list[dict[str, Any]], *_: object) -> list[dict[str, An
 
 
 def _columns(described: Any) -> dict[str, _Type]:
-    """Return the types of the records. Raises Refused for other data, and for a type that is not measured."""
+    """Return the name and type of each field of the records.
+
+    Raises Refused if the schema is not a record, or if a field has an unsupported type.
+    """
     if not isinstance(described, dict) or described.get("type") != "record":
         raise Refused("has no records", "Name a file whose schema is a record, which is a table.")
     table_types.check_names([field["name"] for field in described["fields"]])
@@ -184,7 +187,7 @@ def _columns(described: Any) -> dict[str, _Type]:
 
 
 def _collect(described: Any, named: dict[str, Any]) -> None:
-    """Collect all named types, for types that refer to them."""
+    """Add all named types of a schema to `named`, because other types may refer to them by name."""
     if isinstance(described, list):
         for part in described:
             _collect(part, named)
@@ -200,7 +203,7 @@ def _field_types(described: Mapping[str, Any]) -> list[Any]:
 
 
 def _type(described: Any, named: Mapping[str, Any], within: frozenset[str]) -> _Type | None:
-    """Return the type; None for unions of several types and for recursive records, which have none."""
+    """Return the Arrow types of an Avro type; None for unions of several types and for recursive records."""
     if isinstance(described, list):
         real = [part for part in described if part != "null"]
         return _type(real[0], named, within) if len(real) == 1 else None if real else _Type(pa.null(), pa.null())
@@ -221,7 +224,7 @@ def _type(described: Any, named: Mapping[str, Any], within: frozenset[str]) -> _
         digits, scale = described.get("precision", 0), described.get("scale", 0)
         if not 0 < digits <= 76:
             return None
-        # Wider decimals are refused together with all other such columns.
+        # Decimals with more digits are refused later, together with other columns of unsupported types.
         wide = pa.decimal128 if digits <= table_types.DECIMAL_DIGITS else pa.decimal256
         return _Type(wide(digits, scale), wide(digits, scale))
     kept = _LOGICAL.get((kind, logical))

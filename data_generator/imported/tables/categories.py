@@ -1,4 +1,4 @@
-"""Transfer categorical columns from the reading process, with one set of categories for a whole column.
+"""Transfer categorical columns from the reading process to the main process, with one set of categories per column.
 
 Each part of a table, such as a row group or a batch, may have a separate dictionary. `Coder` replaces all dictionaries
 of a column by one growing set of categories, in order of appearance. `Decoder` combines codes and categories again.
@@ -35,8 +35,10 @@ class Coder:
         self._columns = {place: _Column(field) for place, field in enumerate(schema) if pt.is_dictionary(field.type)}
 
     def add(self, batch: pa.RecordBatch) -> tuple[list[bytes], pa.RecordBatch]:
-        """Return messages with new categories, and the batch with codes. Raises Refused for categories that cannot be
-        combined into one set."""
+        """Return messages with new categories, and the batch with codes in place of values.
+
+        Raises Refused for categories that cannot be combined into one set.
+        """
         if not self._columns:
             return [], batch
         messages: list[bytes] = []
@@ -61,10 +63,10 @@ class _Column:
         self._known = pa.array([], field.type.value_type)
         self._dictionary: pa.Array | None = None
         self._codes = pa.array([], field.type.index_type)
-        """The code of each value of the last dictionary; null for a null."""
+        """The code of each value in the last dictionary; null for a missing value."""
 
     def coded(self, array: pa.DictionaryArray) -> tuple[pa.Array, pa.Array]:
-        """Return the new categories and the codes of all rows. Raises Refused."""
+        """Return the categories that are new in this part, and the code of each row. Raises Refused as `Coder.add`."""
         new = self._known.slice(0, 0)
         if self._dictionary is None or not array.dictionary.equals(self._dictionary):
             new = self._learnt(array.dictionary)

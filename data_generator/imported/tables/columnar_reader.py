@@ -1,7 +1,7 @@
-"""Read Parquet, Arrow and ORC files. The number of rows comes from metadata, and only parts with rows of the sample are
-read.
+"""Read Parquet, Arrow and ORC files.
 
-Batches are read one after the other, so the whole table is never in memory.
+The number of rows comes from the metadata of the files. Only the parts of a file that contain rows of the sample are
+read, one batch at a time, so the whole table is never in memory.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from data_generator.imported.tables.table_reading import Found, Reading, TableFi
 
 _MOST_BATCH_ROWS = 1 << 16
 _STREAM_BYTES = 1 << 20
-"""Bytes read at once per column; a row group may be larger than memory."""
+"""Number of bytes of a column that are read at once. A whole row group may be larger than memory."""
 _ARROW_FILE = b"ARROW1"
 
 
 @dataclass(frozen=True)
 class ParquetFile:
-    """One file of a table: `name` is for messages, `partition` has the values in the names of its folders."""
+    """One file of a table. `name` is used in messages; `partition` has the values of partition columns from folders."""
 
     name: str
     path: str
@@ -44,7 +44,7 @@ class _RowGroup:
     size_bytes: int
 
     def batches(self, int96_unit: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield all columns, or `columns`."""
+        """Yield the rows of the row group in batches, with all columns or only with `columns`."""
         rows_at_once = self.rows * table_types.BATCH_BYTES // max(self.size_bytes, 1)
         with opened(self.file.path) as stream, _parquet(stream, int96_unit) as parquet:
             yield from parquet.iter_batches(
@@ -74,8 +74,10 @@ class _Contents:
 
 
 def read_parquet(files: Sequence[ParquetFile], rows: int, progress: Progress) -> Reading:
-    """Take the sample of a table that consists of these files in order. Raises Refused, also if the files' schemas do
-    not agree."""
+    """Return the sample of a table that consists of these files, in this order.
+
+    Raises Refused for invalid files, and for files whose schemas do not agree.
+    """
     contents: list[_Contents] = []
     input_rows = 0
     for file in files:
@@ -236,7 +238,7 @@ def _remarks(found: pa.Schema) -> list[str]:
 
 
 def read_arrow(source: TableFile) -> Reading:
-    """Take the sample of an Arrow IPC file, such as Feather, or stream. Raises Refused."""
+    """Return the sample of an Arrow IPC stream or file, such as Feather. Raises Refused for invalid files."""
     mapped = pa.memory_map(f"/proc/self/fd/{source.stream.fileno()}")
     is_file = mapped.read(len(_ARROW_FILE)) == _ARROW_FILE
     make = _file_batches if is_file else _stream_batches
@@ -269,7 +271,7 @@ def _stream_batches(mapped: pa.MemoryMappedFile, options: pa.ipc.IpcReadOptions)
 
 
 def read_orc(source: TableFile) -> Reading:
-    """Take the sample of an ORC file. Raises Refused."""
+    """Return the sample of an ORC file. Raises Refused for invalid files."""
     source.progress.at(source.path)
     orc = pyarrow.orc.ORCFile(source.stream)
     found = orc.schema

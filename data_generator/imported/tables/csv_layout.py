@@ -17,7 +17,7 @@ from data_generator.imported.refusal import Refused
 DELIMITERS = (",", ";", "\t", "|")
 _NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "'|'", " ": "space"}
 _UNUSUAL = ("::", "||", "^", "~", "\x01", "\x1f", ":", " ")
-"""Delimiters considered if none of the usual ones fits."""
+"""Delimiters that are considered if no usual delimiter fits."""
 
 _RECORDS = 100
 _SEP = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
@@ -33,7 +33,7 @@ class Layout:
     remarks: tuple[str, ...]
 
     def understood(self, record: Sequence[str]) -> dict[str, str]:
-        """Return the layout for the user; `record` is the first record."""
+        """Return a description of the layout for the user, as subject -> text. `record` is the first record."""
         header = f"line {self.skipped + 1}" if self.has_header else "none: columns are called '0', '1', .."
         if self.has_header and (empty := sum(not name for name in record)):
             header += f"; {empty} without a name" + ", named 'Unnamed: ' and their number"
@@ -42,15 +42,16 @@ class Layout:
 
 
 def delimiter_name(delimiter: str) -> str:
-    """Return 'comma' for ',', and similar names."""
+    """Return the name of a delimiter in messages, such as 'comma' for ','."""
     return _NAMES.get(delimiter, repr(delimiter))
 
 
 def found_layout(beginning: str, options: ReadOptions, *, is_by_tabs: bool, longest: int) -> Layout:
-    """Return the layout of a file with this beginning; `options` take precedence over detection, as does a suffix for
-    tabs.
+    """Return the layout of a file with this beginning.
 
-    `longest` is the maximum number of characters in a field. Raises Refused if the delimiter is not one character.
+    `options` take precedence over detection. `is_by_tabs` is whether the file's suffix shows that tabs are the
+    delimiter. `longest` is the maximum number of characters in a field. Raises Refused if the delimiter has more than
+    one character.
     """
     csv.field_size_limit(longest)
     remarks: list[str] = []

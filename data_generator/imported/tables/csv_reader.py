@@ -38,7 +38,8 @@ as slow, but pyarrow reserves a whole block for each text column, which would ta
 
 _ODD_ROW = re.compile(r"[^#]*Row #(?P<row>\d+): Expected (?P<expected>\d+) columns, got (?P<found>\d+)")
 _LONE_QUOTE = re.compile(rb'[^",;|\t\r\n]"[^",;|\t\r\n]')
-"""A quote within text. It is part of an unquoted value, or a quote that parsers drop."""
+"""Finds a quotation mark within text. It belongs to a value without quotes, or to a quoted value, where it should be
+doubled and parsers drop it."""
 
 _SCANNED_ROWS = 20_000_000
 """Maximum number of rows for which the file is read again to convert row numbers to line numbers."""
@@ -165,7 +166,7 @@ class _File:
             ) from None
 
     def _place(self, row: int) -> str:
-        """Return where in the file the row with this number begins, counted from 0 after the header."""
+        """Return the position in the file of a row, for messages. `row` is counted from 0 after the header."""
         lines = self.lines_of([row]) if row <= _SCANNED_ROWS else {}
         return f"{self.source.path}, line {lines[row]:,}" if row in lines else f"{self.source.path}, row {row + 1:,}"
 
@@ -191,8 +192,10 @@ class _File:
 
 
 def read(source: TableFile) -> Reading:
-    """Take the sample of a CSV file. The first row has the column names, unless `source.options.header` is False.
-    Raises Refused."""
+    """Return the sample of a CSV file. The first row has the column names, unless `source.options.header` is False.
+
+    Raises Refused for invalid files.
+    """
     content = source.content()
     beginning = first_bytes(content).decode("utf-8", "replace")
     even, odd = (beginning[start:1000:2].count("\0") > len(beginning[start:1000:2]) / 2 for start in (0, 1))
@@ -260,7 +263,7 @@ def _occurs(text: str, column: pa.ChunkedArray) -> bool:
 
 
 def _are_values(record: Sequence[str], columns: Sequence[Column]) -> bool:
-    """Return whether the first row has numbers over all columns of numbers."""
+    """Return whether the first row, used as names, looks like values: it has a number for every numeric column."""
     over = [text for text, column in zip(record, columns, strict=True) if _is_number(column.values.type)]
     return bool(over) and all(re.fullmatch(NUMBER, text) for text in over)
 

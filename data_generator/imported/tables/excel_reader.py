@@ -1,6 +1,6 @@
-"""Excel: the first row has the column names. Cells have individual types; a column gets one type.
+"""Read Excel workbooks. The first row has the column names. Each cell has its own type, but a column gets one type.
 
-A whole sheet is in memory: it has at most 1,048,576 rows. This module does not depend on other kinds of files.
+A whole sheet, which has at most 1,048,576 rows, is in memory. This module does not depend on other kinds of files.
 """
 
 from __future__ import annotations
@@ -76,18 +76,18 @@ class _Table:
 
     @property
     def first_row(self) -> int:
-        """Return the row of the sheet, counted from 0, after the header."""
+        """Return the index in the sheet, counted from 0, of the first row after the header."""
         return self.sheet.area.row + self.source.options.header
 
     def cell(self, column: int, place: int) -> str:
-        """Return the name of a cell, by the place of its row in the sample."""
+        """Return the name of a cell, such as 'B3'. `place` is the index of its row in the sample."""
         return (
             f"cell {letters(self.sheet.area.column + column)}{self.first_row + sampling.row_at(self.blocks, place) + 1}"
         )
 
 
 def read(source: TableFile) -> Reading:
-    """Take the sample of a sheet. Raises Refused."""
+    """Return the sample of a sheet. Raises Refused for workbooks without a suitable sheet."""
     source.progress.at(source.path)
     workbook = sheets.opened(source)
     sheet = yield from sheets.chosen(workbook, source)
@@ -234,7 +234,7 @@ def _as_named(table: _Table, place: int, cells: Sequence[Any], kind: str) -> pa.
 
 
 def _numbers(values: Sequence[Any]) -> pa.Array:
-    """Convert whole numbers to integers, as pandas does."""
+    """Return the numbers as integers if all of them are whole numbers, as pandas does, or else as floats."""
     numbers = pa.array([None if value is None else float(value) for value in values], pa.float64())
     is_whole = all(value is None or (float(value).is_integer() and abs(value) < _EXACT) for value in values)
     return numbers.cast(pa.int64()) if is_whole else numbers
@@ -249,7 +249,7 @@ def _dates(values: Sequence[Any]) -> pa.Array:
 
 
 def _text(value: Any) -> str | None:
-    """Return a cell as text: a whole number without its '.0'."""
+    """Return the value of a cell as text. Whole numbers have no '.0'."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return None if value is None else str(value)

@@ -28,12 +28,12 @@ _MOST_AT_ONCE = 10_000
 _FIRST_AT_ONCE = 1_000
 _CELLS_AT_ONCE = 4_000_000
 _BYTES_AT_ONCE = 8 << 20
-"""Bytes of text that are parsed at once. Python objects take up to 30 times the memory of the text, and each record has
-a cell for each name."""
+"""Bytes of text that are parsed at once. Python objects take up to 30 times the memory of the text, and every record
+needs memory for every column."""
 
 
 def read(source: TableFile) -> Reading:
-    """Take the sample of a file with JSON objects. Raises Refused."""
+    """Return the sample of a file with JSON objects. Raises Refused for other and for invalid files."""
     records = json_records.found(source)
     input_rows = 0
     for part in records.parts():
@@ -91,14 +91,14 @@ def _chosen(records: Records, blocks: Sequence[sampling.Block], input_rows: int)
 
 @dataclass(frozen=True)
 class _Gathered:
-    """The columns of the sample by name, and how many records each of their parts has."""
+    """The columns of the sample by name, and the number of records in each part."""
 
     columns: dict[str, Column]
     lengths: list[int]
 
 
 def _gathered(source: TableFile, chosen: Sequence[Line], input_rows: int) -> Generator[int, None, _Gathered]:
-    """Return the columns of the sample. Paths with values of several kinds are text."""
+    """Return the columns of the sample. Values of a path become text if they are of several kinds."""
     named = source.options.columns
     as_text: frozenset[Path] = frozenset((name,) for name in named)
     while True:
@@ -120,7 +120,10 @@ def _gathered(source: TableFile, chosen: Sequence[Line], input_rows: int) -> Gen
 
 
 def _parts(chosen: Sequence[Line], columns: Mapping[str, Column]) -> Iterator[tuple[int, Sequence[Line]]]:
-    """Yield the records in parts of limited size for the `columns` found so far, each with the place of its first."""
+    """Yield (index of the first record, records) for parts of the sample. The size of parts is limited.
+
+    The limit depends on the number of `columns` that were found so far.
+    """
     start = 0
     while start < len(chosen):
         most = min(_MOST_AT_ONCE, max(100, _CELLS_AT_ONCE // len(columns))) if columns else _FIRST_AT_ONCE

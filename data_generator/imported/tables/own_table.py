@@ -38,8 +38,9 @@ def build(
     options: ReadOptions = AS_FOUND,
     on_rows: Callable[[int], None] | None = None,
 ) -> Dataset:
-    """Return a sample of at most `rows` rows of the table at `source`, read with `options`. Of each block of the
-    sample, only the first `share` is returned.
+    """Return a sample of at most `rows` rows of the table at `source`, read with `options`.
+
+    The sample consists of blocks of rows. `share` is the share of each block that is returned, from its beginning.
 
     The table is read unless its sample is in the cache. `on_rows` is called with the number of rows read so far. Raises
     DataError if the table is missing or refused.
@@ -74,14 +75,14 @@ def build(
 
 @dataclass(frozen=True)
 class _Sample:
-    """Location of the table, and the number of rows wanted."""
+    """A sample of the user's table: the path of the table, the options for reading it, and the maximum of rows."""
 
     path: Path
     rows: int
     options: ReadOptions
 
     def whole(self, on_rows: Callable[[int], None] | None) -> Dataset:
-        """Return the sample as a data set. It is in the cache when this returns, unless it was lost."""
+        """Return the sample as a data set. If the table was not read before, it is read into the cache first."""
         about = self.about()
         folder = cache.default_folder()
         facts = _known(cache.read_facts(NAME, VERSION, about, folder))
@@ -131,14 +132,14 @@ class _Sample:
         )
 
     def _again(self, about: Mapping[str, str], facts: TableFacts, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of another process."""
+        """Read the table again, in another process, and yield the batches of the sample."""
         with table_worker.started(table_input.find(self.path), self.rows, self.options) as answers:
             if (answers.facts, answers.schema) != (facts, schema):
                 raise _changed(about)
             yield from self._checked(answers, about)
 
     def _checked(self, answers: table_worker.Import, about: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-        """Yield the batches. At the end, raise DataError if the input has changed."""
+        """Yield the batches of the sample. Raises DataError at the end if the table has changed meanwhile."""
         yield from answers.batches()
         if self.about() != about:
             raise _changed(about)

@@ -22,13 +22,14 @@ _MISSING = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 Partition = Mapping[str, str | None]
-"""Values in the names of a file's folders, by column; None is missing."""
+"""Name of a partition column -> the value in the names of a file's folders; None for a missing value."""
 
 
 def partition_of(name: str) -> dict[str, str | None]:
-    """Return the values in the folders of a file's name: those of year and month for 'year=2024/month=1/part.parquet'.
+    """Return the values of partition columns in the folder names of a file.
 
-    Raises Refused for a name that is not UTF-8 after decoding, and for a column that two folders give.
+    For 'year=2024/month=1/part.parquet', this is {'year': '2024', 'month': '1'}. Raises Refused for a folder name that
+    is not UTF-8 after decoding, and if two folders have a value for the same column.
     """
     values: dict[str, str | None] = {}
     for folder in os.path.dirname(name).split(os.sep):
@@ -172,7 +173,7 @@ class Union:
 
 
 def _holding(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """Return the type that holds the values of both, which may be one of them; None if there is none."""
+    """Return a type that holds all values of the types `one` and `other`; None if there is no such type."""
     if one == other or pt.is_null(other):
         return one
     if pt.is_null(one):

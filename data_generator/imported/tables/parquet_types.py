@@ -1,4 +1,4 @@
-"""Facts on Parquet columns that pyarrow does not report: INT96, ENUM, and annotations that become plain bytes.
+"""Find properties of Parquet columns that pyarrow does not report: INT96, ENUM, and annotations that it drops.
 
 INT96 holds timestamps of any day in nanoseconds. pyarrow reads INT96 as 64-bit nanoseconds, and values outside the
 years 1677 to 2262 wrap around silently. Therefore, the unit is chosen by the values.

@@ -1,6 +1,6 @@
-"""Choose the rows of a sample. They are contiguous blocks, so that runs of equal values and sortedness are preserved.
+"""Choose the rows of a sample. A sample consists of blocks of contiguous rows, which preserve order and repetitions.
 
-This module handles only numbers; it does not depend on files or tables.
+This module handles only row numbers. It does not depend on files or tables.
 """
 
 from __future__ import annotations
@@ -9,27 +9,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 BLOCKS = 16
-"""Number of blocks in the sample of a table that is larger than its sample."""
+"""Number of blocks in a sample, if the sample is smaller than the table."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Contiguous rows: `rows` of them from `start`, counted from 0."""
+    """Contiguous rows. `start` is the index of the first row, counted from 0, and `rows` is the number of rows."""
 
     start: int
     rows: int
 
     @property
     def end(self) -> int:
-        """Return the first row after it."""
+        """Return the index of the first row after the block."""
         return self.start + self.rows
 
 
 def blocks(input_rows: int, wanted_rows: int) -> tuple[Block, ...]:
-    """Return the blocks of a sample of `wanted_rows` rows (at least 1) in order; the whole table if it has no more.
+    """Return the blocks of a sample of `wanted_rows` rows (at least 1) in ascending order.
 
-    Their lengths differ by at most one row, and they are evenly spread. The first block begins with the table's first
-    row, and the last block ends with the table's last row.
+    If the table has at most `wanted_rows` rows, one block with all rows is returned. The blocks are evenly spread, and
+    their lengths differ by at most one row. The first block begins with the table's first row, and the last block ends
+    with the table's last row.
     """
     if input_rows <= wanted_rows:
         return (Block(0, input_rows),) if input_rows else ()
@@ -46,12 +47,15 @@ def blocks(input_rows: int, wanted_rows: int) -> tuple[Block, ...]:
 
 
 def shortened(whole: Sequence[Block], share: float) -> tuple[Block, ...]:
-    """Return each block cut to its first `share` (over 0, at most 1), with at least one row."""
+    """Return the blocks, shortened at their ends to the given share of their rows (above 0, at most 1).
+
+    Each block keeps at least one row.
+    """
     return tuple(Block(block.start, max(1, round(block.rows * share))) for block in whole)
 
 
 def places(whole: Sequence[Block]) -> tuple[Block, ...]:
-    """Return the positions of the blocks in the sample, one after the other."""
+    """Return the blocks with their positions in the sample, in which they follow each other without gaps."""
     found: list[Block] = []
     start = 0
     for block in whole:
@@ -61,7 +65,10 @@ def places(whole: Sequence[Block]) -> tuple[Block, ...]:
 
 
 def overlaps(whole: Sequence[Block], start: int, rows: int) -> Iterator[Block]:
-    """Yield the parts of the blocks within the `rows` rows from `start`, counted from `start`."""
+    """Yield the parts of the blocks that are within a range of rows: `rows` rows, beginning with row `start`.
+
+    In the results, the first row of the range has the index 0.
+    """
     for block in whole:
         first, end = max(block.start, start), min(block.end, start + rows)
         if first < end:
@@ -69,7 +76,10 @@ def overlaps(whole: Sequence[Block], start: int, rows: int) -> Iterator[Block]:
 
 
 def row_at(whole: Sequence[Block], place: int) -> int:
-    """Return the row of the table at index `place` of the sample. Raises IndexError if the index is out of range."""
+    """Return the row number in the table of the row at index `place` of the sample.
+
+    Raises IndexError if the index is out of range.
+    """
     for block, lies in zip(whole, places(whole), strict=True):
         if place < lies.end:
             return block.start + place - lies.start

@@ -40,7 +40,7 @@ _MAGIC = (
     (b"PK\x03\x04", EXCEL),
     (b"\xd0\xcf\x11\xe0", EXCEL),
 )
-"""First bytes of files that identify themselves; text does not."""
+"""(First bytes, kind) for kinds of files that always begin with the same bytes. Text files have no such bytes."""
 _FEATHER_1 = b"FEA1"
 
 
@@ -52,11 +52,14 @@ _READERS: Mapping[str, str] = {
     EXCEL: "excel_reader:read",
     AVRO: "avro_reader:read",
 }
-"""Kind of file -> module and function, imported when needed."""
+"""Kind of file -> (module, function) of its reader. The module is imported when it is needed."""
 
 
 def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
-    """Yield the letters and contents that answer a task, without the end. Raises Refused."""
+    """Yield (letter, content) for each message of the answer to a task, except the final message.
+
+    Raises Refused for a table that is refused.
+    """
     if task["kind"] == PARQUET:
         yield from _of_parquet(task, progress)
         return
@@ -88,7 +91,7 @@ def _of_parquet(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
 
 
 def _check_beginning(stream: IO[bytes], task: Task) -> None:
-    """Raise Refused for a file that is not what its name says."""
+    """Raise Refused if the first bytes of a file do not match the kind that its suffix indicates."""
     beginning = stream.read(16)
     stream.seek(0)
     kind = task["kind"]
@@ -106,7 +109,7 @@ def _check_beginning(stream: IO[bytes], task: Task) -> None:
 
 
 def _answered(reading: Any) -> Iterator[tuple[bytes, Any]]:
-    """Yield the frames of a reader's work: its progress, the facts, and the sample."""
+    """Yield the messages with a reader's results: its progress, the facts, the schema, and the sample."""
     while True:
         try:
             rows = next(reading)

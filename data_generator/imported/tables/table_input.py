@@ -1,4 +1,4 @@
-"""Find the user's table by names, sizes and times alone; no file is opened here.
+"""Find the user's table by the names, sizes and times of files. This module opens no file.
 
 A table is one file, whose suffix determines its kind, or a folder of Parquet files.
 data_generator.imported.tables.table_import looks at the content, in a separate process.
@@ -43,16 +43,18 @@ SUFFIXES: Mapping[str, str] = {
     ".ods": EXCEL,
     ".avro": AVRO,
 }
-"""Suffix of a file -> its kind. Text may have a suffix of byte_stream.PACKED in addition."""
+"""Suffix of a file -> the kind of the file. CSV and JSON files may have an additional suffix of compression, which are
+listed in byte_stream.PACKED."""
 PACKED_KINDS = (CSV, JSON)
-"""Kinds that may be compressed as a whole; the others compress internally."""
+"""Kinds whose files may be compressed as a whole. Files of other kinds compress their content internally."""
 
 TAKEN_OPTIONS: Mapping[str, tuple[str, ...]] = {
     CSV: ("columns", "delimiter", "decimal", "encoding", "header", "day_first"),
     JSON: ("columns", "encoding"),
     EXCEL: ("columns", "sheet", "header"),
 }
-"""Kind of file -> the options of ReadOptions that its reader supports; the other kinds are self-describing."""
+"""Kind of file -> the options of ReadOptions that its reader supports. Files of other kinds describe themselves, so
+their readers need no options."""
 
 TAKEN = (
     "A table is read from CSV (.csv, .tsv), JSON (.json, .jsonl, .ndjson), both also compressed (.csv.gz and similar), "
@@ -64,8 +66,8 @@ _IMAGES = "For images, use the suite image."
 def find(given: Path) -> UserInput:
     """Return the table at the user's path.
 
-    Links are followed; within a folder only to files below it. Raises DataError for a path that is missing, empty, not
-    a supported kind, or ambiguous.
+    Symbolic links are followed; links within a folder are followed only if their target is below this folder. Raises
+    DataError for a path that is missing, empty, not of a supported kind, or ambiguous.
     """
     path, about = located(given, TAKEN)
     if stat.S_ISDIR(about.st_mode):
@@ -98,14 +100,15 @@ def check_options(found: UserInput, options: ReadOptions) -> None:
 
 
 def kind_of(name: str) -> str | None:
-    """Return the kind of a file, by its suffix; None if that does not determine it."""
+    """Return the kind of a file, judging by its suffix; None if the suffix is unknown, or for a compressed file that
+    must be unpacked first."""
     packing = packing_of(name)
     kind = _kind_inside(name)
     return kind if not packing or kind in PACKED_KINDS else None
 
 
 def _kind_inside(name: str) -> str | None:
-    """Return the kind of a file after unpacking."""
+    """Return the kind that a compressed file has after unpacking; for other files, their kind. None if unknown."""
     lowered = name.lower().removesuffix(packing_of(name))
     return next((kind for suffix, kind in SUFFIXES.items() if lowered.endswith(suffix)), None)
 
@@ -118,10 +121,10 @@ def _check_packing(path: Path, kind: str | None) -> None:
     unpack = f"{PACKED[packing]} {shlex.quote(printable(path.name))}"
     inside = _kind_inside(path.name)
     if inside is not None:
-        raise DataError(f"{printable(path)} is compressed {inside}, which is read uncompressed only.", f"Run: {unpack}")
+        raise DataError(f"{printable(path)} is compressed. {inside} files must be unpacked first.", f"Run: {unpack}")
     raise DataError(
         f"{printable(path)} is compressed, and its name does not show its kind.",
-        f"Name it .csv{packing} or .jsonl{packing} if it is that, or unpack it: {unpack}",
+        f"Rename it to end with .csv{packing} or .jsonl{packing} if it is CSV or JSON, or unpack it: {unpack}",
     )
 
 
@@ -148,24 +151,25 @@ def _parquet_files(path: Path) -> list[InputFile]:
 
 
 def _without_values(name: str) -> str:
-    """Return the folders of a file, without the values of partition columns: 'year=..' for 'year=2024'."""
+    """Return the folder part of a file's name, with '..' for values of partition columns: 'year=..' for 'year=2024'."""
     folders = os.path.dirname(name).split(os.sep)
     return os.sep.join(_PARTITION.sub("=..", folder) for folder in folders) or "."
 
 
 _PARTITION = re.compile("(?<=.)=.*", re.DOTALL)
-"""A value in the name of a folder; the name of a column precedes it."""
+"""Finds the value of a partition column in the name of a folder: '=2024' in 'year=2024'."""
 
 
 def _walk(root: Path, folder: Path, depth: int, others: list[str]) -> Iterator[InputFile]:
-    """Yield the Parquet files below the folder, ordered by name; names of other tables are appended to `others`.
+    """Yield the Parquet files below the folder, ordered by name. The names of other tables are appended to `others`.
 
-    Names that begin with '_' are skipped because engines use them for metadata, and JSON because it describes tables.
+    Names that begin with '_' are skipped, because query engines use such names for metadata. JSON files are skipped,
+    because they often describe the table.
     """
     _refuse_more_than_files(folder)
     for entry in entries(folder):
         if entry.is_dir(follow_symlinks=False):
-            # Folders with values in their names are as many as their columns: they do not count.
+            # Folders of partitions, such as year=2024, do not count towards the limit of folder levels.
             deeper = depth + (_PARTITION.search(entry.name) is None)
             if deeper <= DEPTH and not entry.name.startswith("_"):
                 yield from _walk(root, Path(entry.path), deeper, others)
@@ -193,11 +197,12 @@ _TABLES_WITH_A_LOG = (
         "duckdb -c \"COPY (FROM iceberg_scan('FOLDER')) TO 'new.parquet'\"",
     ),
 )
-"""What such a table has in its folder, its name, and the command that writes it to Parquet files."""
+"""Kinds of tables that are more than Parquet files: (pattern of a file or folder by which the kind is recognized, its
+name, command that writes such a table to Parquet files)."""
 
 
 def _refuse_more_than_files(folder: Path) -> None:
-    """Raise DataError if a log decides which files belong to the table."""
+    """Raise DataError for a table with a log that decides which files belong to it, such as a Delta table."""
     for mark, what, call in _TABLES_WITH_A_LOG:
         if next(folder.glob(mark), None) is not None:
             raise DataError(

@@ -23,7 +23,7 @@ from data_generator.imported.tables.sampling import Block
 
 @dataclass(frozen=True)
 class TableFile:
-    """One open file: `path` is for messages, `rows` the most rows wanted of it."""
+    """An open file. `path` is its name for messages, and `rows` is the maximum number of rows of the sample."""
 
     path: str
     stream: IO[bytes]
@@ -39,7 +39,7 @@ class TableFile:
 
 @dataclass(frozen=True)
 class Found:
-    """The sample of a table: rows of the whole, blocks of the sample, and its batches, all with `schema`.
+    """The sample of a table: the number of rows of the table, the blocks of the sample, its batches and their schema.
 
     `remarks` are warnings of two lines: what was changed or is ambiguous, and what to do. `understood` describes how
     the file was read, as text by subject: {'delimiter': 'semicolon', 'encoding': 'utf-8'}.
@@ -53,7 +53,7 @@ class Found:
     understood: Mapping[str, str] = field(default_factory=dict)
 
     def facts(self) -> TableFacts:
-        """Return what is known of the sample before its batches are made."""
+        """Return the facts about the sample that are known before its batches are made."""
         rows = sum(block.rows for block in self.blocks)
         return TableFacts(self.input_rows, rows, len(self.blocks), dict(self.understood), tuple(self.remarks))
 
@@ -69,7 +69,7 @@ class TableFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 Reading = Generator[int, None, Found]
-"""A reader at work."""
+"""The generator that a reader function returns. It yields row counts, and its return value is the sample."""
 
 
 def chosen_blocks(input_rows: int, rows: int) -> tuple[Block, ...]:

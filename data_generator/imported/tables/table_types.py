@@ -17,14 +17,14 @@ import pyarrow.types as pt
 from data_generator.imported.refusal import Refused
 
 BATCH_BYTES = 32 << 20
-"""Larger batches are divided."""
+"""Approximate maximum size of a batch in bytes. Larger batches are divided."""
 
 MOST_COLUMNS = 1 << 14
 """The limit of an Excel sheet. Readers, formats and reports take time and memory for each column even with few rows: a
 hundred thousand columns take minutes and gigabytes."""
 
 _CODES = (pa.int8(), pa.int16(), pa.int32())
-"""Types of codes that pandas or pyarrow give categories."""
+"""Types that pandas or pyarrow use for the codes of categories."""
 DECIMAL_DIGITS = 38
 """Maximum number of digits of a decimal. Most formats do not support wider decimals."""
 
@@ -34,10 +34,10 @@ _AS_THEY_ARE = (pt.is_boolean, pt.is_integer, pt.is_float32, pt.is_float64, pt.i
 
 
 def column_type(kind: pa.DataType) -> pa.DataType | None:
-    """Return the type in which a column of this type is stored, unchanged if possible; None if there is none.
+    """Return the type in which a column of type `kind` is stored; None if it cannot be stored.
 
-    Categories stay categories if they are text or numbers; others become plain values, because few libraries support
-    them.
+    This is `kind` itself if possible. Categorical columns keep their type if the categories are text or numbers. Other
+    categories become plain values, because few libraries support them.
     """
     if pt.is_float16(kind):
         return kind
@@ -55,8 +55,10 @@ def column_type(kind: pa.DataType) -> pa.DataType | None:
 
 
 def kept_type(kind: pa.DataType) -> pa.DataType | None:
-    """Return the type in which values of this type are stored within a column, unchanged if possible; None if there is
-    none."""
+    """Return the type in which values of type `kind` are stored within a column; None if they cannot be stored.
+
+    This is `kind` itself if possible.
+    """
     if any(is_so(kind) for is_so in _AS_THEY_ARE) or pt.is_timestamp(kind):
         return kind
     if pt.is_null(kind):
@@ -135,7 +137,7 @@ def _is_known_zone(zone: str) -> bool:
 
 
 def _columns_in(kind: pa.DataType) -> int:
-    """Return how many columns a column has: one for each field of a struct."""
+    """Return the number of columns as which a column counts: a struct counts as one column for each of its fields."""
     if pt.is_struct(kind):
         return sum(_columns_in(kind.field(place).type) for place in range(kind.num_fields))
     if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
@@ -144,8 +146,10 @@ def _columns_in(kind: pa.DataType) -> int:
 
 
 def check_number(columns: int) -> None:
-    """Raise Refused for too many columns; fields of structs count as columns. Call it as soon as the number is known,
-    because every later step takes time per column."""
+    """Raise Refused if there are too many columns. Each field of a struct counts as a column.
+
+    Call this function as soon as the number is known, because every later step takes time for each column.
+    """
     if columns > MOST_COLUMNS:
         raise Refused(
             f"has {columns:,} columns, more than the limit of {MOST_COLUMNS:,}",
@@ -169,8 +173,10 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def named(names: Sequence[str]) -> list[str]:
-    """Return column names with those that a file leaves empty as in pandas: 'Unnamed: 0'. Raises Refused as check_names
-    does."""
+    """Return the column names. Empty names are replaced as in pandas, by 'Unnamed: 0' and so on.
+
+    Raises Refused as `check_names` does.
+    """
     check_number(len(names))
     filled = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
     check_names(filled)
@@ -178,8 +184,10 @@ def named(names: Sequence[str]) -> list[str]:
 
 
 def name_remarks(names: Sequence[str]) -> list[str]:
-    """Return warnings about column names that are easily confused: names that differ only in upper and lower case, and
-    names with white space at either end. Two lines each."""
+    """Return warnings of two lines about column names that are easily confused.
+
+    Such names differ only in upper and lower case, or have white space at either end.
+    """
     said = []
     alike: dict[str, list[str]] = {}
     for name in names:
@@ -200,14 +208,16 @@ def name_remarks(names: Sequence[str]) -> list[str]:
 
 
 def listed(said: Sequence[str]) -> str:
-    """Return the first three texts, and how many more there are."""
+    """Return the first three texts as one string, which also states how many more texts there are."""
     more = f" and {len(said) - 3:,} more" if len(said) > 3 else ""
     return f"{', '.join(said[:3])}{more}"
 
 
 def remarks(found: pa.Schema, stored_as: Mapping[str, str] | None = None) -> list[str]:
-    """Return remarks on columns that are stored as another type; two lines each. `stored_as` are columns that the file
-    declares as a type that `found` does not have, with that type."""
+    """Return remarks of two lines on columns that are stored as another type.
+
+    `stored_as` maps names of columns to the types that the file declares, if `found` has another type for the column.
+    """
     said = []
     plain = [repr(column.name) for column in found if pt.is_dictionary(column.type) and not _stays(column.type)]
     if plain:
@@ -226,7 +236,10 @@ def remarks(found: pa.Schema, stored_as: Mapping[str, str] | None = None) -> lis
 
 
 def _own_types(found: pa.Schema) -> dict[str, str]:
-    """Return columns with an extension type, known to pyarrow or not, and its name. bool8 becomes booleans."""
+    """Return column name -> name of the extension type, for all columns with an extension type except bool8.
+
+    The extension type may be unknown to pyarrow. bool8 is excluded, because it becomes booleans.
+    """
     named = {column.name: next(_extensions(column), "") for column in found}
     return {name: own for name, own in named.items() if own and own != _BOOL8}
 
@@ -273,7 +286,7 @@ def _check_sound(batch: pa.RecordBatch) -> None:
 
 _NO_SUCH_TIME = re.compile(r"In column (\d+): Invalid: ((?:date|time)(?:32|64).*)")
 _FIRST_DAY, _LAST_DAY = -719162, 2932896
-"""The days of 0001-01-01 and 9999-12-31, counted from 1970."""
+"""The dates 0001-01-01 and 9999-12-31, as numbers of days since 1970-01-01."""
 
 
 def _check_days(array: pa.Array, name: str) -> None:
@@ -292,8 +305,10 @@ def _check_days(array: pa.Array, name: str) -> None:
 
 
 def leaves(array: pa.Array) -> Iterator[pa.Array]:
-    """Yield the arrays of plain values within lists, structs and maps, whose parents may be missing; the array itself
-    if it has plain values."""
+    """Yield the arrays of plain values within an array of lists, structs or maps; for plain values, the array itself.
+
+    The yielded arrays may contain values of lists, structs and maps that are null.
+    """
     kind = array.type
     if pt.is_struct(kind):
         for part in array.flatten():
@@ -331,7 +346,7 @@ def _category(array: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _plain(array: pa.Array) -> pa.Array:
-    """Return the array without types that `cast` does not support."""
+    """Return the array with plain types in place of the types that pyarrow's `cast` does not support."""
     if isinstance(array, pa.ExtensionArray):
         return _plain(array.storage)
     return pc.run_end_decode(array) if pt.is_run_end_encoded(array.type) else array

@@ -31,8 +31,7 @@ COMMAND = (sys.executable, "-P", "-m", "data_generator.imported.tables.table_imp
 """Command that starts the process. -P keeps the user's current folder off Python's import path."""
 
 STALL_S = 60.0
-"""Maximum time without a message from the process; then it is ended. It sends a message for every 8 MB that it
-reads."""
+"""The process is ended after this time, in seconds, without a message. It sends a message for every 8 MB of input."""
 
 MEMORY_BYTES = 4 << 30
 """Memory limit: enough for a sample of text, and for the column whose type is being determined."""
@@ -52,10 +51,10 @@ def started(
 
 
 class Import:
-    """The sample of one process."""
+    """The sample of a table that a process sends."""
 
     def __init__(self, answers: Answers, path: Path, on_rows: Callable[[int], None] | None = None) -> None:
-        """Wait for `facts` and `schema`. Raises DataError if there are none."""
+        """Wait until the process has sent `facts` and `schema`. Raises DataError if it does not."""
         self._answers, self._path = answers, path
         while (frame := answers.frame(ROWS, FACTS))[0] == ROWS:
             seen = bytes(frame[1])
@@ -67,8 +66,10 @@ class Import:
         self.schema = self._checked_schema(answers.frame(SCHEMA)[1])
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows with `schema`. Raises DataError for a refused table, a process that ended early, and invalid
-        answers."""
+        """Yield the rows of the sample as batches.
+
+        Raises DataError if the process refuses the table, ends early, or gives an invalid answer.
+        """
         left = self.facts.rows
         decoder = Decoder(self.schema)
         while (frame := self._answers.frame(CATEGORIES, BATCH, END))[0] != END:

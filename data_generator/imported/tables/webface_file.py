@@ -1,6 +1,6 @@
-"""The user's own WebFace file: HDF5 with one compound data set among its keys.
+"""Read the user's own WebFace file, an HDF5 file with exactly one compound data set.
 
-It is read batch by batch; byte columns become strings.
+The file is read batch by batch. Columns of bytes become strings.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Find cells of an .xlsx or .xlsm sheet that calamine reads incompletely.
+"""Find cells of an .xlsx or .xlsm sheet that the library calamine reads incompletely.
 
-calamine returns errors and formulas without a computed value as empty cells, and it shortens values with many digits.
-Such cells are found in the sheet's XML, which is parsed only if it has formulas, errors or long integers. This module
-does not depend on values and types.
+calamine returns errors, and formulas without a computed value, as empty cells. It also shortens values with many
+digits. Such cells are found in the sheet's XML, which is parsed only if it has formulas, errors or long integers. This
+module does not need the values and types that calamine returns.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _STRICT_RELATION = "{http://purl.oclc.org/ooxml/officeDocument/relationships}id"
 
 @dataclass
 class OddCells:
-    """Cells of one column with the same problem: their number, and the row (from 0) and text of the first cell."""
+    """Cells of one column with the same problem: how many there are, and row (from 0) and text of the first cell."""
 
     count: int
     row: int
@@ -52,7 +52,7 @@ class Moments:
 
 
 Found = dict[tuple[int, str], OddCells]
-"""Number of a column, counted from 0, and the problem -> the cells."""
+"""(Number of a column, counted from 0; kind of problem) -> the cells of this column with this problem."""
 
 
 def letters(column: int) -> str:
@@ -61,8 +61,11 @@ def letters(column: int) -> str:
 
 
 def found(stream: IO[bytes], sheet: str, first_row: int, moments: Moments, rows: int) -> Generator[int, None, Found]:
-    """Return the odd cells of the sheet from `first_row` on, counted from 0; none for a file without the layout of
-    .xlsx. Yields `rows` repeatedly as a sign of life."""
+    """Return the cells of a sheet that are read incompletely. `first_row` is the first row to look at, counted from 0.
+
+    A file without the layout of .xlsx has no such cells. `rows` is yielded repeatedly, because the parent ends a
+    process that sends no messages.
+    """
     odd: Found = {}
     stream.seek(0)
     if not zipfile.is_zipfile(stream):
@@ -93,8 +96,11 @@ def _chunks(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
 
 
 class _Fine:
-    """Finds fractions of a millisecond, dates before 1900, and 29 February 1900, which exists in Excel but in no
-    calendar (day 60 of its count). In the file they are numbers of days."""
+    """Finds times with fractions of a millisecond, dates before 1900, and the date 29 February 1900.
+
+    The file stores dates and times as numbers of days. Day 60 is 29 February 1900, which does not exist in the
+    calendar.
+    """
 
     def __init__(self, first_row: int, moments: Moments, is_1904: bool, odd: Found) -> None:
         self._first_row, self._odd = first_row, odd
@@ -141,7 +147,7 @@ def _has(workbook: ElementTree.Element, tag: str, attribute: str) -> bool:
 
 
 def _part(archive: zipfile.ZipFile, workbook: ElementTree.Element | None, sheet: str) -> str | None:
-    """Return the name of the sheet's part."""
+    """Return the name of the file in the archive that contains the sheet; None if it is not found."""
     try:
         relations = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
     except (KeyError, ElementTree.ParseError):
@@ -160,8 +166,7 @@ def _local(tag: Any) -> str:
 
 
 class _Scan:
-    """Handlers for the events of a sheet's XML. They are called for each cell, so work that only odd cells need is
-    deferred."""
+    """Handlers for the parser of a sheet's XML. They are called for each cell, so they do as little as possible."""
 
     def __init__(self, first_row: int, is_to_compute: bool, odd: Found) -> None:
         self._first_row, self._is_to_compute, self._odd = first_row, is_to_compute, odd
@@ -202,7 +207,7 @@ class _Scan:
         self._text.clear()
 
     def _place(self) -> int:
-        """Return the column of the cell."""
+        """Return the column number of the cell, counted from 0."""
         match = _REFERENCE.fullmatch(self._reference or "")
         if match is None:
             return self._column

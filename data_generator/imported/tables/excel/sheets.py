@@ -1,4 +1,4 @@
-"""Choose the sheet of a workbook, and cut off the empty cells around its content."""
+"""Choose the sheet of a workbook that is read, and leave out the empty cells around its content."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _AT_ONCE_BYTES = 1 << 20
 class Area:
     """The content of a sheet without the empty cells around it.
 
-    They begin at `row` and `column`, counted from 0; `merged` are first and last rows of merged ranges.
+    The content begins at `row` and `column`, counted from 0. `merged` has the first and the last row of each range of
+    merged cells.
     """
 
     cells: Cells
@@ -33,7 +34,7 @@ class Area:
 
 @dataclass(frozen=True)
 class Sheet:
-    """The sheet to read. `others` are further sheets with rows, if the user did not name a sheet."""
+    """The sheet to read. `others` are other sheets with rows; it is empty if the user named a sheet."""
 
     name: str
     number: int
@@ -42,7 +43,7 @@ class Sheet:
     area: Area
 
     def shown(self) -> str:
-        """Return the sheet for the user: "'Data' (2 of 3)"."""
+        """Return a description of the sheet for the user, such as "'Data' (2 of 3)"."""
         return f"{printable(self.name)!r} ({self.number} of {self.of_sheets})"
 
     def remarks(self) -> list[str]:
@@ -80,10 +81,10 @@ def _is_encrypted(source: TableFile) -> bool:
 
 
 def chosen(workbook: CalamineWorkbook, source: TableFile) -> Generator[int, None, Sheet]:
-    """Return the sheet to read; yields 0 for each sheet that is examined. Raises Refused.
+    """Return the sheet to read. 0 is yielded for each sheet that is examined.
 
-    This is the sheet that the user names, or the first visible work sheet with a header and a row, or the first hidden
-    work sheet with a header and a row.
+    This is the sheet that the user names, or else the first visible work sheet with a header and a row, or else the
+    first hidden one. Raises Refused if there is no such sheet.
     """
     sheets = list(workbook.sheets_metadata)
     work = [place for place, sheet in enumerate(sheets) if sheet.typ == SheetTypeEnum.WorkSheet]

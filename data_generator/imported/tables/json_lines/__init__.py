@@ -1,1 +1,1 @@
-"""JSON as a table: the records of a file, shapes that are not records, and columns of their values."""
+"""Read JSON as a table: find the records of a file, refuse JSON that is not a table, convert values to columns."""

@@ -1,8 +1,9 @@
-"""Collect JSON values part by part into columns. Nested objects become structs, and arrays become lists.
+"""Collect JSON values into columns. Nested objects become structs, and arrays become lists.
 
-Scalars are kept as their text in the file until all values of a column are known. Numbers that a type holds exactly as
-written are converted earlier. If values of several kinds occur at a path, these values become text (JSON). If their
-text was not kept, they are collected again. This module does not depend on files.
+Records are added in parts. Numbers, strings and booleans are kept as their text in the file until all values of a
+column are known. Numbers that a type holds exactly as written are converted earlier. If a path, such as `a.b`, has
+values of several kinds in different records, these values become text (JSON). If their text was not kept, the records
+are parsed again. This module does not depend on files.
 """
 
 from __future__ import annotations
@@ -24,28 +25,28 @@ from data_generator.imported.tables.json_lines.values import KINDS, Number, text
 from data_generator.imported.tables.text_types.column_notes import Note, column_option
 
 MOST_LEVELS = 60
-"""Most levels of nested objects and lists; Arrow's files support 64."""
+"""Maximum number of levels of nested objects and lists. Arrow's files support 64 levels."""
 
 Path = tuple[str | None, ...]
-"""Names from the column downwards; None for the items of a list."""
+"""Path of a nested value: the name of the column, then the names of fields, or None for the items of a list."""
 PlaceOf = Callable[[int], int]
-"""Function from the index of a value in a part to the row of the sample."""
+"""Function that converts the index of a value within a part to the row of the sample."""
 
 _NULL = type(None)
 _EMPTY: dict[str, Any] = {}
 
 
 def shown(path: Path) -> str:
-    """Return the path for messages: 'a.b[].c'."""
+    """Return the path as text for messages, such as 'a.b[].c'."""
     first, *below = path
     return str(first) + "".join("[]" if name is None else f".{name}" for name in below)
 
 
 class TooDeep(Exception):
-    """Nesting deeper than MOST_LEVELS, or than Python can follow."""
+    """Raised for values that are nested more than MOST_LEVELS levels deep, or too deep for Python's recursion."""
 
     def __init__(self, place: int) -> None:
-        """`place` is the row of the sample."""
+        """`place` is the row of the sample that has the value."""
         super().__init__()
         self.place = place
 
@@ -58,30 +59,30 @@ class Limit:
         self._columns = 1
 
     def add(self, columns: int) -> None:
-        """Count more columns. Raises Refused for more than a table may have."""
+        """Count more columns. Raises Refused if the table has too many columns now."""
         self._columns += columns
         table_types.check_number(self._columns)
 
 
 @dataclass
 class Column:
-    """The values at one path. `as_text` are the paths whose values are collected as text from the start."""
+    """The values of one path. `as_text` are the paths whose values are kept as text from the start."""
 
     path: Path
     as_text: frozenset[Path]
     limit: Limit
     counts: Counter[type] = field(default_factory=Counter)
     first: dict[str, tuple[int, str]] = field(default_factory=dict)
-    """Kind -> row of the sample and text of the first such value."""
+    """Kind of value -> (row in the sample, text) of the first value of this kind."""
     _parts: dict[int, pa.Array] = field(default_factory=dict)
-    """Number of a part -> the texts of its scalars, or flags that show which of its objects and lists are not null."""
+    """Number of a part -> the texts of its values. For objects and lists: whether each value is not null."""
     fields: dict[str, Column] = field(default_factory=dict)
     _item: Column | None = None
     _offsets: dict[int, Any] = field(default_factory=dict)
 
     @property
     def kinds(self) -> set[str]:
-        """Return the kinds that occur here, other than null."""
+        """Return the kinds of values of this path, other than null."""
         return {KINDS[kind] for kind in self.counts if kind is not _NULL}
 
     @property
@@ -98,9 +99,10 @@ class Column:
         "".join(name or "" for name in self.path).encode()
 
     def add(self, part: int, values: Sequence[Any], place_of: PlaceOf) -> None:
-        """Add the values of the next part, one for each object or item above.
+        """Add the values of this path in the next part, one for each record, parent object or list item.
 
-        Raises Refused for too many columns, TooDeep, and UnicodeEncodeError for text with an unpaired surrogate.
+        Raises Refused for too many columns, TooDeep for too many levels, and UnicodeEncodeError for text with an
+        unpaired surrogate.
         """
         counts = Counter(map(type, values))
         for kind in counts.keys() - self.counts.keys() - {_NULL}:
@@ -132,7 +134,7 @@ class Column:
             self._add_lists(part, values, place_of)
 
     def add_objects(self, part: int, values: Sequence[Any], place_of: PlaceOf) -> None:
-        """Add the fields of objects, as `add` does."""
+        """Add objects: each of their fields is added to the column of this field, as `add` does."""
         columns = by_name([_EMPTY if value is None else value for value in values])
         new = columns.keys() - self.fields.keys()
         # A struct counts as its fields. It was counted as one column before its fields were known.
@@ -151,7 +153,7 @@ class Column:
             self._item.add(part, items, lambda item: place_of(int(np.searchsorted(offsets, item, "right")) - 1))
 
     def mixed(self) -> Iterator[Path]:
-        """Yield the paths from here downwards with values of several kinds whose text is not kept."""
+        """Yield the paths, this one and those nested in it, that have values of several kinds without kept text."""
         if self.is_text:
             return
         if self._is_mixed:
@@ -164,10 +166,10 @@ class Column:
             yield from self._item.mixed()
 
     def typed(self, lengths: Sequence[int], notes: list[Note]) -> list[pa.Array]:
-        """Return the values of each part in the type of all of them, and append warnings to `notes`. `lengths` are the
-        lengths of the parts.
+        """Return an array for each part, all with a type that fits every value of the path. Append warnings to `notes`.
 
-        Call it once, when `mixed` yields nothing: memory is released on the way.
+        `lengths` are the lengths of the parts. Call this method only once, and only if `mixed` yields nothing, because
+        it releases the collected values.
         """
         parts = [self._parts.pop(part, None) for part in range(len(lengths))]
         if self.is_text or self._is_mixed:
@@ -227,11 +229,13 @@ class Column:
 
 
 def by_name(records: Sequence[dict[str, Any]]) -> Mapping[str, Sequence[Any]]:
-    """Return the values of these objects by name, None where an object lacks the name. Raises Refused for more names
-    than a table may have columns."""
+    """Return field name -> the values of this field in each object, with None where an object lacks the field.
+
+    Raises Refused for more names than a table may have columns.
+    """
     first = records[0]
     if len(first) > 1 and set(map(len, records)) == {len(first)}:
-        # In most files all records have the same names. Then this takes a third of the time.
+        # In most files all records have the same fields. For such files, this takes a third of the time.
         with contextlib.suppress(KeyError):
             return dict(zip(first, zip(*map(operator.itemgetter(*first), records), strict=True), strict=True))
     columns: dict[str, list[Any]] = {}
@@ -248,7 +252,7 @@ def by_name(records: Sequence[dict[str, Any]]) -> Mapping[str, Sequence[Any]]:
 
 
 def _filled(parts: Sequence[pa.Array | None], lengths: Sequence[int], kind: pa.DataType) -> list[pa.Array]:
-    """Return the parts, with nulls for missing parts."""
+    """Return the parts. A missing part is replaced by an array of nulls."""
     return [pa.nulls(length, kind) if part is None else part for part, length in zip(parts, lengths, strict=True)]
 
 
@@ -257,7 +261,7 @@ def _is_missing(valid: pa.Array | None, length: int) -> pa.Array:
 
 
 def _cut(values: pa.ChunkedArray, lengths: Sequence[int]) -> list[pa.Array]:
-    """Return the values in parts of these lengths."""
+    """Return the values, divided into parts of the given lengths."""
     found, start = [], 0
     for length in lengths:
         chunks = values.slice(start, length).chunks

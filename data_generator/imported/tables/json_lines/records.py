@@ -28,7 +28,7 @@ _decode = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode
 
 
 class Layout(enum.Enum):
-    """How records follow each other in a file; the value is shown to users."""
+    """The way in which records are arranged in a file. The values are shown to users."""
 
     LINES = "one object per line"
     ARRAY = "one array of objects"
@@ -66,7 +66,7 @@ class Records:
             raise
 
     def _parsed(self) -> Iterator[list[Line]]:
-        """Yield the records of an array, or of consecutive objects."""
+        """Yield the records of a file that is an array of objects, or consecutive objects, by parsing it."""
         scan = _Scan(self, self.source.content())
         while not scan.is_over:
             found = scan.records()
@@ -75,7 +75,7 @@ class Records:
 
 
 class _Expected(enum.Enum):
-    """What comes next in an array."""
+    """What must follow in the text of an array."""
 
     OPENING = enum.auto()
     FIRST = enum.auto()
@@ -85,7 +85,7 @@ class _Expected(enum.Enum):
 
 
 class _Scan:
-    """Finds records in a text of which at most two blocks are in memory."""
+    """Finds records in the content of a file. At most two blocks of it are in memory."""
 
     def __init__(self, records: Records, content: ByteStream) -> None:
         self._records, self._content = records, content
@@ -182,7 +182,10 @@ class _Scan:
 
 
 def found(source: TableFile) -> Records:
-    """Return the records of the file, by its beginning. Raises Refused for an array of anything but objects."""
+    """Return the records of the file. The beginning of the file determines its layout.
+
+    Raises Refused for an array whose items are not objects.
+    """
     content = source.content()
     beginning = first_bytes(content).decode("utf-8", "replace")
     if beginning.lstrip(_WHITE).startswith("["):
@@ -201,7 +204,7 @@ def _has_arrays(beginning: str) -> bool:
 
 
 def is_over_lines(beginning: str) -> bool:
-    """Return whether an object begins in the first line and ends in another, or after the beginning."""
+    """Return whether the object that begins in the first line of `beginning` does not end in this line."""
     text = beginning.lstrip(_WHITE)
     line, newline, _ = text.partition("\n")
     if not newline or not text.startswith("{") or _ends(line):

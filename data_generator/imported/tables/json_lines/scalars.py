@@ -1,7 +1,7 @@
-"""Convert JSON scalars, given as their text in the file, to columns of a common type.
+"""Convert JSON numbers, strings and booleans, which are given as their text in the file, to columns of one type.
 
-Numbers are converted as in CSV. Strings are checked only for dates and timestamps, because strings of digits are text
-in JSON.
+Numbers are converted as in CSV files. Strings can become dates or timestamps, but not numbers, because a string of
+digits is text in JSON.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _MOST_CHARACTERS = 400
 
 
 def typed_scalars(path: str, texts: pa.ChunkedArray, kind: str) -> tuple[pa.ChunkedArray, Sequence[Note]]:
-    """Return values of one kind ('boolean', 'number' or 'text') in the type of all of them, and the warnings.
+    """Return values of one kind ('boolean', 'number' or 'text'), converted to a type that fits them all, and warnings.
 
-    `path` names the values in messages.
+    `path` is the name of the values in messages.
     """
     if kind == "boolean":
         return texts.cast(pa.bool_()), ()
@@ -44,7 +44,7 @@ def _numbers(path: str, texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Sequen
     distinct = DistinctTexts(pc.fill_null(texts, ""), ("", _NAN))
     found = numbers(path, distinct)
     if found is None:
-        # Only NaN and Infinity, which Arrow reads too.
+        # All values are NaN or Infinity, which Arrow parses too.
         return texts.cast(pa.float64()), ()
     if found.values is None:
         return texts, found.notes
@@ -62,8 +62,10 @@ def _numbers(path: str, texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Sequen
 
 
 def compact(texts: pa.Array, has_fractions: bool) -> pa.Array:
-    """Return numbers as int64, or as float64 if some have fractions, if each is exactly the number written; else the
-    texts, so that `typed_scalars` can find what is lost."""
+    """Return numbers as int64, or as float64 if some have fractions.
+
+    If a number would differ from the text, the texts are returned, so that `typed_scalars` can warn about the loss.
+    """
     if not has_fractions:
         try:
             return texts.cast(pa.int64())
@@ -87,7 +89,10 @@ def _is_exact(text: str, value: float) -> bool:
 
 
 def same_type(parts: Sequence[pa.Array | None]) -> list[pa.Array | None] | None:
-    """Return parts of numbers in one type; None if some are text, or have integers that float64 does not hold."""
+    """Return the parts, all converted to the same type of numbers.
+
+    Return None if a part is text, or has integers that float64 does not hold exactly although another part is float64.
+    """
     kinds = {part.type for part in parts if part is not None}
     if pa.string() in kinds:
         return None

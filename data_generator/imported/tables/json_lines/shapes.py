@@ -1,6 +1,6 @@
 """Recognize JSON that is not a table of records, and suggest a command that converts it to records.
 
-Only the beginning of the file is used, which may be cut off anywhere.
+Only the beginning of the file is used. It may end within a value.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _frame(made: str, index: str = ", index=False") -> str:
 
 
 def _document(fields: dict[str, Any], is_lines: bool) -> tuple[str, str] | None:
-    """Return what the object is, and the next step; None for a row."""
+    """Return a description of an object that is not a row of a table, and the next step; None if it may be a row."""
     names = fields.keys()
     if {"columns", "data"} <= names <= {"columns", "index", "data", "index_names", "column_names"}:
         return "pandas.DataFrame.to_json(orient='split')", _frame(

@@ -16,13 +16,13 @@ _REPAIR = "Repair it, or leave it out."
 
 
 class Integer(str):
-    """A number without a point or exponent, as written."""
+    """The text of a number without a decimal point or exponent."""
 
     __slots__ = ()
 
 
 class Number(str):
-    """Another number, as written; also NaN, Infinity and -Infinity, which Python's writer uses."""
+    """The text of any other number; also NaN, Infinity and -Infinity, which Python's json module writes."""
 
     __slots__ = ()
 
@@ -39,7 +39,7 @@ KINDS: Mapping[type, str] = {
 
 
 class _Twice(Exception):
-    """A repeated name in an object."""
+    """Raised for an object that has the same name twice."""
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -55,7 +55,7 @@ _scan = _DECODER.scan_once  # type: ignore[attr-defined]
 
 
 def record_of(line: bytes) -> dict[str, Any] | None:
-    """Parse a line with one JSON object; None for anything else, for which `refuse` finds the reason."""
+    """Return the JSON object in a line; None if the line is not a valid object. `refuse` then finds the reason."""
     try:
         text = line.decode().strip(" \t\r\n")
         record, end = _scan(text, 0)
@@ -81,7 +81,7 @@ def refuse(line: bytes, where: str) -> NoReturn:
         raise Refused(f"is JSON, but not an object with names: {text[:20]!r}", "Write one object per line: {..}", where)
     if not _is_flat(record):
         raise Refused("is nested too deeply", "Leave it out.", where)
-    raise Refused("has half a character (a surrogate without its other half)", _REPAIR, where)
+    raise Refused("has an unpaired surrogate, which is half of a character", _REPAIR, where)
 
 
 def is_sound(record: dict[str, Any]) -> bool:

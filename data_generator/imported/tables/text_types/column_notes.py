@@ -1,6 +1,6 @@
-"""Warnings about the values of a column: what was changed or is ambiguous, an example and the next step.
+"""Warnings about the values of a column. A warning states what was changed or is ambiguous, an example, and what to do.
 
-This module depends on neither files nor types.
+This module depends neither on files nor on types of columns.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from data_generator.imported.refusal import printable
 _LONGEST_VALUE = 60
 
 Wheres = Callable[[Sequence[int]], Mapping[int, str]]
-"""Function from rows of the sample to positions in the file, such as 'line 3'. Unknown positions are left out."""
+"""Function that maps row numbers of the sample to positions in the file, such as {7: 'line 9'}. The result omits rows
+whose position is unknown."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,11 @@ class Note:
 
 
 def remarks(notes: Iterable[Note], wheres: Wheres) -> list[str]:
-    """Return the remarks of the notes. `wheres` maps rows of the sample to positions in the file. If it leaves out a
-    row, the remark names the row of the sample."""
+    """Return the warnings as texts of two lines.
+
+    `wheres` maps rows of the sample to positions in the file. If the position is unknown, the text names the row of the
+    sample.
+    """
     listed = list(notes)
     found = wheres(sorted({note.place for note in listed})) if listed else {}
     return [note.remark(found.get(note.place, f"row {note.place + 1:,} of the sample")) for note in listed]

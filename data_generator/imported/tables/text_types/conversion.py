@@ -41,16 +41,16 @@ _EXACT = Context(prec=2000)
 
 
 class NotOfType(Exception):
-    """A value that the type does not hold: the row of the sample, and its text."""
+    """Raised for a value that does not fit the type. It has the row of the sample (`place`) and the text (`value`)."""
 
     def __init__(self, place: int, value: str) -> None:
-        """`place` is counted from 0."""
+        """`place` is the row in the sample, counted from 0."""
         super().__init__(value)
         self.place, self.value = place, value
 
 
 def check_columns(wanted: Mapping[str, str], names: Sequence[str]) -> None:
-    """Raise Refused for a type of a column that does not exist."""
+    """Raise Refused if the user named the type of a column that the table does not have."""
     for name in wanted:
         if name not in names:
             few = ", ".join(names[:12]) + (", .." if len(names) > 12 else "")
@@ -58,7 +58,7 @@ def check_columns(wanted: Mapping[str, str], names: Sequence[str]) -> None:
 
 
 def not_taken(name: str, kind: str, unfit: NotOfType, where: str) -> Refused:
-    """Return the refusal of a value that the named type does not hold."""
+    """Return the error for a value that does not fit the type that the user named. `where` is its position."""
     return Refused(
         f"column {name!r} holds {printable(unfit.value)[:60]!r}, which does not fit `columns={ {name: kind}!r}`",
         "Name another type, or repair the value.",
@@ -67,7 +67,10 @@ def not_taken(name: str, kind: str, unfit: NotOfType, where: str) -> Refused:
 
 
 def converted(texts: pa.ChunkedArray, kind: str, options: ReadOptions) -> Column:
-    """Return the column as this type, one of data_generator.imported.read_options.TYPES. Raises NotOfType."""
+    """Return the column converted to `kind`, which is one of data_generator.imported.read_options.TYPES.
+
+    Raises NotOfType for a value that does not fit.
+    """
     distinct = DistinctTexts(texts, ("",) if kind == "text" else MISSING)
     return Column(distinct.spread(_values(distinct, kind, options)), (), distinct.missing)
 
@@ -94,7 +97,7 @@ def _values(distinct: DistinctTexts, kind: str, options: ReadOptions) -> pa.Arra
 
 
 def _each(distinct: DistinctTexts, read: Callable[[str], Any], kind: pa.DataType) -> pa.Array:
-    """Convert the distinct values by a function that returns None for one that does not fit."""
+    """Return the distinct values, converted by `read`. This function returns None for a value that does not fit."""
     values = [read(text.strip()) for text in distinct.values.to_pylist()]
     _check(distinct, np.array([value is not None for value in values], bool))
     return pa.array(values, kind)
@@ -106,7 +109,7 @@ def _check(distinct: DistinctTexts, fits: Any) -> None:
 
 
 def _number(text: str, decimal: str) -> Decimal | None:
-    """Return a number with a sign, unit and separators between thousands; None for other text."""
+    """Return the number in a text, which may have a sign, a unit, and separators between thousands; None for others."""
     match = _AMOUNT.fullmatch(text)
     if match is None or (match["before"] == "(") != (match["after"] == ")"):
         return None
@@ -175,7 +178,7 @@ def _moments(distinct: DistinctTexts, kind: str, options: ReadOptions) -> pa.Arr
 
 
 def _first_misfit(values: pa.Array, kind: str) -> int:
-    """Return the index of the first value that does not fit the type, by bisection."""
+    """Return the index of the first value that does not fit the type. It is found by bisection."""
     fitting, failing = 0, len(values)
     while failing - fitting > 1:
         middle = (fitting + failing) // 2

@@ -16,19 +16,19 @@ MISSING = (
     *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"),
     *("NULL", "NaN", "None", "n/a", "nan", "null"),
 )
-"""Text that means a missing value, as in pandas (pandas.read_csv, na_values)."""
+"""Texts that mean a missing value. They are the defaults of the parameter na_values of pandas.read_csv."""
 
 
 @dataclass(frozen=True)
 class Matched:
-    """The values that match a pattern: whether each distinct value does, and how many rows have one that does."""
+    """The values that match a pattern: whether each distinct value matches, and the number of rows that match."""
 
     distinct: NDArray[np.bool_]
     rows: int
 
 
 class DistinctTexts:
-    """The values of a column, without missing ones; `texts` has no nulls."""
+    """The distinct values of a text column, without the texts that mean a missing value. `texts` has no nulls."""
 
     def __init__(self, texts: pa.ChunkedArray, missing: tuple[str, ...] = MISSING) -> None:
         encoded = texts.combine_chunks().dictionary_encode()
@@ -53,12 +53,14 @@ class DistinctTexts:
         return self.chosen(pc.match_substring_regex(self.values, pattern).to_numpy(False))
 
     def chosen(self, distinct: NDArray[np.bool_]) -> Matched:
-        """Return these of the distinct values."""
+        """Return the selected values as a Matched. `distinct` is whether each distinct value is selected."""
         return Matched(distinct, int(self.counts[distinct].sum()))
 
     def where(self, condition: Callable[[str], bool], among: NDArray[np.bool_]) -> Matched:
-        """Return those of the distinct values `among` that fulfil a Python condition; use it for few values or rare
-        cases."""
+        """Return the distinct values, out of those that `among` selects, for which `condition` is true.
+
+        A Python function is called for each value, so this is only fast if `among` selects few values.
+        """
         chosen = np.zeros(len(self.values), bool)
         for at in np.flatnonzero(among):
             chosen[at] = condition(self.values[int(at)].as_py())
@@ -70,7 +72,10 @@ class DistinctTexts:
         return int(np.argmax(self._numbers == at)), self.values[at].as_py()
 
     def spread(self, values: pa.Array) -> pa.Array:
-        """Return the column with its distinct values replaced by `values`, missing where it had none."""
+        """Return the column with each distinct value replaced by the item of `values` at the same index.
+
+        Rows without a value are null.
+        """
         return values.take(pa.array(self._numbers, mask=self._numbers < 0))
 
     def first_missing(self, spelled: str) -> int:
@@ -79,7 +84,7 @@ class DistinctTexts:
 
     @cached_property
     def texts(self) -> pa.Array:
-        """Return the column as text, missing where it has no value."""
+        """Return the column as text. Rows without a value are null."""
         return self.spread(self.values)
 
 

@@ -12,7 +12,7 @@ from data_generator.imported.tables.text_types.distinct_texts import DistinctTex
 from data_generator.imported.tables.text_types.numbers import INTEGER, NUMBER, counted
 
 _MIXED_SHARE = 0.5
-"""Least share of numbers or dates in a text column that is worth a warning."""
+"""If at least this share of the values in a text column are numbers or dates, the user gets a warning."""
 
 _GROUPED = r"^\s*[+-]?[0-9]{1,3}(?:[,'’\x{a0}\x{202f} ][0-9]{3})+(?:\.[0-9]+)?\s*$"
 _AMOUNT = r"[+-]?[0-9][0-9.,'\x{a0}\x{202f} ]*"
@@ -21,7 +21,7 @@ _SIGN = r"(?:\p{Sc}|[A-Z]{3}|[A-Z]?\p{Sc}|Kč|kr\.?|zł|Ft|lei)"
 
 @dataclass(frozen=True)
 class _Hint:
-    """A way of writing values: its pattern, its name, and the next step, with '{column}' for the column."""
+    """A way of writing numbers: a pattern that finds it, its name, and the next step for the user."""
 
     pattern: str
     called: str

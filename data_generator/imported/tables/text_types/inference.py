@@ -29,7 +29,7 @@ _MIXED_SHARE = 0.5
 
 @dataclass(frozen=True)
 class Column:
-    """A column in the detected type, its warnings, and the spellings of missing values."""
+    """The values of a column in the detected type, warnings, and how missing values are written in the file."""
 
     values: pa.Array
     notes: tuple[Note, ...]
@@ -37,9 +37,9 @@ class Column:
 
 
 def inferred(name: str, texts: pa.ChunkedArray, options: ReadOptions) -> Column:
-    """Return the values of a text column in the type of all of them; text if there is none.
+    """Return the values of a text column, converted to a type that all values have; as text if there is no such type.
 
-    `texts` has no nulls. Points in time are in microseconds, or in nanoseconds if digits need them.
+    `texts` has no nulls. Timestamps are in microseconds, or in nanoseconds if their decimals need them.
     """
     distinct = DistinctTexts(texts)
     if not distinct.rows:
@@ -65,7 +65,7 @@ def times(values: pa.Array) -> pa.Array:
 
 
 def _moments(name: str, distinct: DistinctTexts, options: ReadOptions) -> Column | None:
-    """Return dates and points in time; None if not all values are."""
+    """Return the column as dates or timestamps; None if some values are neither."""
     written = iso(distinct.values) if options.day_first else distinct.values
     texts = pa.chunked_array([distinct.spread(written)])
     moments = timestamps.points_in_time(pa.chunked_array([written]))
@@ -79,8 +79,10 @@ def _moments(name: str, distinct: DistinctTexts, options: ReadOptions) -> Column
 
 
 def iso(values: pa.Array, *, year_first: bool = False) -> pa.Array:
-    """Return dates that begin with the day in ISO 8601, 2024-01-31 for 31.1.2024, and other text unchanged. With
-    `year_first` convert 2024/1/31 instead."""
+    """Return the values with dates that begin with the day converted to ISO 8601: 31.1.2024 becomes 2024-01-31.
+
+    Other texts are unchanged. With `year_first`, dates such as 2024/1/31 are converted instead.
+    """
     padded = pc.utf8_trim_whitespace(values)
     if year_first:
         padded = pc.replace_substring_regex(padded, "^([0-9]{4})[/.]([0-9][/.])", r"\1-0\2")
@@ -109,7 +111,7 @@ def _hints(name: str, distinct: DistinctTexts) -> tuple[Note, ...]:
 
 
 def refuse_encoding(where: str, byte: int, around: bytes = b"") -> NoReturn:
-    """Raise Refused for a byte that is not UTF-8, with the encoding suggested by the bytes `around` it."""
+    """Raise Refused for a byte that is not UTF-8. The message suggests an encoding that fits the bytes `around` it."""
     chars = around.decode("utf-8", "surrogateescape")
     wrong = [ord(char) - 0xDC00 for char in chars if "\udc80" <= char <= "\udcff"] or [byte]
     if len(wrong) < sum(ord(char) > 127 for char in chars) / 2:

@@ -1,7 +1,7 @@
-"""Numbers in text: when a text column is numeric, and what is lost or assumed by converting it.
+"""Convert text columns of numbers, and warn about what the conversion loses or assumes.
 
-A number is recognized as in pandas. Losses (leading zeros, plus signs, digits beyond the precision of float64) are
-noted, and numbers that no type holds stay text.
+Numbers are recognized as in pandas. There are warnings for losses (leading zeros, plus signs, digits beyond the
+precision of float64). A column with numbers that no type holds stays text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PLUS = r"^\s*\+"
 _CODE_EXPONENT = r"^\s*[+-]?[0-9]+[eE][0-9]+\s*$"
 """An exponent without point or sign, as in the codes 12E3 and 0012E3."""
 _MANY_DIGITS = r"[0-9](?:\.?[0-9]){15,}"
-"""Digits that float64 may not hold: it holds 15 of any number."""
+"""Finds numbers with 16 or more digits. float64 holds numbers of up to 15 digits exactly, but not all longer ones."""
 _MORE_THAN_DECIMAL = r"[1-9][0-9]{38}"
 _FLOAT_DIGITS = 17
 """Digits sufficient to write every float64 exactly."""
@@ -38,14 +38,14 @@ _EXACT = Context(prec=2000)
 
 @dataclass(frozen=True)
 class Numbers:
-    """A text column as numbers; None if no type holds all of them."""
+    """A text column converted to numbers, with warnings. The numbers are None if no type holds all of them."""
 
     values: pa.Array | None
     notes: tuple[Note, ...] = ()
 
 
 def pattern_of(decimal: str) -> str:
-    """Return the pattern of a number with this decimal point."""
+    """Return the regular expression for numbers with this decimal point, '.' or ','."""
     return NUMBER if decimal == "." else _COMMA_NUMBER
 
 
@@ -94,7 +94,7 @@ def _spelled(name: str, texts: DistinctTexts, kind: pa.DataType, pattern: str, w
 
 
 def counted(number: int, noun: str) -> str:
-    """Return '1 value', '1,200 values'."""
+    """Return a number with a noun in singular or plural, such as '1 value' or '1,200 values'."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -112,7 +112,7 @@ def _integers(name: str, texts: DistinctTexts, plain: pa.Array) -> Numbers:
 
 
 def _beyond(name: str, texts: DistinctTexts, beyond: Matched, what: str, kind: str | None) -> Note:
-    """Return the note for values beyond a type. `kind` is a type that holds all of them, if there is one."""
+    """Return the warning for values beyond a type's range. `kind` is a type that holds all values, or None."""
     said = f"stays text; {counted(beyond.rows, 'number')} beyond {what}"
     step = f"{column_option(name, 'text')} states that text is intended"
     return Note(name, *texts.first(beyond), said, f"{column_option(name, kind)} reads numbers" if kind else step)
@@ -133,10 +133,10 @@ def _floats(name: str, texts: DistinctTexts, plain: pa.Array) -> Numbers:
 
 
 def _lost(plain: pa.Array, values: pa.Array, found: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return where a number differs from the one in the text."""
+    """Return, for each value, whether the converted number differs from the number in the text."""
     lost = (found == 0) & pc.match_substring_regex(plain, "^[^eE]*[1-9]").to_numpy(False)
     long = pc.match_substring_regex(plain, _MANY_DIGITS)
-    # Most numbers are written as Arrow writes them: these are checked without Python.
+    # Most numbers are written as Arrow writes them. These numbers need no slower check in Python.
     unlike = pc.and_(long, pc.not_equal(values.cast(pa.string()), plain)).to_numpy(False)
     for at in np.flatnonzero(unlike & ~lost):
         lost[at] = not _is_kept(plain[int(at)].as_py(), float(found[at]))
@@ -144,7 +144,7 @@ def _lost(plain: pa.Array, values: pa.Array, found: NDArray[np.float64]) -> NDAr
 
 
 def _is_kept(text: str, number: float) -> bool:
-    """Return whether the text is this float64, written with as many digits as it has."""
+    """Return whether `number` equals the number in `text`, or equals it when rounded to as many digits as in `text`."""
     try:
         written = Decimal(text)
     except InvalidOperation:

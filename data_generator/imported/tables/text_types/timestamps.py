@@ -1,9 +1,10 @@
-"""Detect dates and points in time in the values of a text column.
+"""Detect dates and timestamps in the values of a text column.
 
-The forms are those of ISO 8601 that pandas, pyarrow, polars and DuckDB write: `2024-01-31`, `2024-01-31 10:00`, `T`
-instead of the blank, seconds with up to nine decimals, and an offset: `Z`, `+02`, `+02:00` or `+0200`. Years are 1 to
-9999. No value changes: a column becomes a date, or a timestamp in microseconds (nanoseconds if digits need them) with
-the same points in time; offsets become UTC. A column with one value that does not fit stays text.
+The accepted forms are those of ISO 8601 that pandas, pyarrow, polars and DuckDB write: `2024-01-31`,
+`2024-01-31 10:00`, `T` instead of the blank, seconds with up to nine decimals, and an offset from UTC: `Z`, `+02`,
+`+02:00` or `+0200`. Years are 1 to 9999. A column becomes a date column, or a timestamp column in microseconds
+(nanoseconds if decimals need them). Every timestamp still means the same instant; those with an offset become UTC. A
+column with a value in another form stays text.
 """
 
 from __future__ import annotations
@@ -25,13 +26,15 @@ _NEEDLESS_ZEROS = r"(\.\d{6})0+(Z|[+-][\d:]+)?$"
 _YEAR_1_US, _YEAR_9999_US = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 _MIXED_SHARE = 0.5
-"""A text column with at least this share of dates or points in time is mixed, and worth a warning."""
+"""If at least this share of the values in a text column are dates or timestamps, the user gets a warning."""
 
 
 @dataclass(frozen=True)
 class _Forms:
-    """Which values of a column are dates, points in time without an offset, and points in time with one. Missing values
-    are none of them."""
+    """For each value of a column, whether it is a date, a timestamp without an offset, or a timestamp with an offset.
+
+    Missing values are none of these.
+    """
 
     dates: pa.ChunkedArray
     naive: pa.ChunkedArray
@@ -43,15 +46,15 @@ class _Forms:
         return cls(*(_matches(texts, pattern) for pattern in patterns))
 
     def others(self, texts: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Return which values are none of these."""
+        """Return, for each value, whether it is neither a date, nor a timestamp, nor missing."""
         return pc.and_not(pc.is_valid(texts), pc.or_(pc.or_(self.dates, self.naive), self.aware))
 
 
 def points_in_time(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return the values of a text column as dates or points in time.
+    """Return the values of a text column as dates or timestamps; None if they cannot be converted.
 
-    Returns None if there is no value, a value has another form, points in time with and without an offset are mixed, or
-    no type holds all of them.
+    This is the case if all values are missing, if a value has another form, if only some of the timestamps have an
+    offset, or if no type holds all values.
     """
     if not _may_be(texts):
         return None
@@ -100,7 +103,7 @@ def _stays_text(name: str, texts: pa.ChunkedArray, forms: _Forms) -> list[Note]:
 
 
 def _type(texts: pa.ChunkedArray, forms: _Forms) -> pa.DataType | None:
-    """Return the type of values with these forms; None if only some have offsets."""
+    """Return the type for values with these forms; None if only some of the timestamps have offsets."""
     has_dates, has_naive, has_aware = (_count(mask) > 0 for mask in (forms.dates, forms.naive, forms.aware))
     if has_aware and (has_naive or has_dates):
         return None
@@ -111,7 +114,7 @@ def _type(texts: pa.ChunkedArray, forms: _Forms) -> pa.DataType | None:
 
 
 def _cast(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
-    """Return the converted values; None if the type, pandas or Python cannot hold all of them."""
+    """Return the converted values; None if Arrow, pandas or Python cannot represent some of them in this type."""
     try:
         values = _without_zeros(texts).cast(kind)
     except pa.ArrowInvalid:
@@ -126,7 +129,7 @@ def _cast(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
 
 
 def _first_that_fails(texts: pa.ChunkedArray, kind: pa.DataType) -> int:
-    """Return the place of the first value that the type does not hold, by bisection."""
+    """Return the index of the first value that the type does not hold. It is found by bisection."""
     start, end = 0, len(texts)
     while end - start > 1:
         middle = (start + end) // 2

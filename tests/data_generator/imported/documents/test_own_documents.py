@@ -123,7 +123,7 @@ def test_it_is_read_once_and_again_when_the_file_changes(write: Write, monkeypat
         (({"id": 1}, '{"id": 2, "a": 9223372036854775808}'), "line 2: has an integer beyond 64 bits"),
         (({"id": 1}, '{"id": 2, "a": ' + "9" * 5000 + "}"), "line 2: has an integer beyond 64 bits"),
         (({"id": 1}, '{"id": 2, "a": 1e999}'), "line 2: has a number beyond a double"),
-        (({"id": 1}, '{"id": 2, "a": "\\ud800"}'), "line 2: has half a character"),
+        (({"id": 1}, '{"id": 2, "a": "\\ud800"}'), "line 2: has an unpaired surrogate"),
         (({"id": 1}, b'{"id": 2, "a": "\xe9"}'), "line 2: byte 0xe9 in a is not UTF-8"),
         (({"id": 1}, b'{"id": 2, "a": {"b": ["x", {"c": "\xe6\x97"}]}}'), "line 2: byte 0xe6 in a.b[1].c is not UTF-8"),
         (({"id": 1}, b'{"id": 2, "a": {"\xff": 1}}'), "line 2: byte 0xff in the name of a field of a is not UTF-8"),

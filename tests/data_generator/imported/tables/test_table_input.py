@@ -52,18 +52,19 @@ def test_text_may_be_compressed_and_other_files_are_refused_with_what_unpacks_th
     else:
         refused(
             path,
-            rf"is compressed {SUFFIXES[suffix]}, .* uncompressed only\.\s+Run: {PACKED[ending]} 'My Table",
+            rf"is compressed\. {SUFFIXES[suffix]} files must be unpacked first\.\s+Run: {PACKED[ending]} 'My Table",
         )
 
 
 def test_a_compressed_file_of_any_name_and_in_a_folder_is_refused(tmp_path: Path) -> None:
     refused(
-        filled(tmp_path / "a.zip"), r"its name does not show its kind\.\s+Name it .csv.zip or .jsonl.zip .* unzip a"
+        filled(tmp_path / "a.zip"),
+        r"its name does not show its kind\.\s+Rename it to end with .csv.zip or .jsonl.zip .* unzip a",
     )
     refused(filled(tmp_path / "data.txt.gz"), "its name does not show its kind")
     filled(tmp_path / "parts/a.parquet")
     filled(tmp_path / "parts/b.parquet.gz")
-    refused(tmp_path / "parts", "b.parquet.gz is compressed Parquet")
+    refused(tmp_path / "parts", r"b.parquet.gz is compressed\. Parquet files must be unpacked")
 
 
 def test_the_page_names_every_suffix_and_number() -> None:
