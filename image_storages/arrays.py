@@ -44,7 +44,7 @@ class Piece:
 
 
 def common_shape(arrays: Sequence[np.ndarray]) -> tuple[int, ...] | None:
-    """Return the shape of the arrays if all have the same shape, or None if shapes differ or there is no array."""
+    """Return the shape of the arrays if all have the same shape, or None if shapes differ or `arrays` is empty."""
     shapes = {array.shape for array in arrays}
     return shapes.pop() if len(shapes) == 1 else None
 

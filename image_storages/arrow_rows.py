@@ -45,7 +45,7 @@ def batches_of(images: Images) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
     """Return a schema and an iterator of record batches with one row per image.
 
     A row has the pixels, height, width, channels and label. If all images have the same shape, pixels have a type of
-    fixed size. Batches are made while they are consumed, so that there is no second copy of all pixels in memory.
+    fixed size. Batches are made while they are consumed, so that memory never contains a second copy of all pixels.
     """
     import pyarrow as pa
 

@@ -186,8 +186,8 @@ class Png(_ImageFiles):
 
 
 _LEAST_QUALITY = 50
-"""Minimum quality. For a lower quality there is no useful limit of the error, because the result may be more similar to
-another image."""
+"""Minimum quality. A lower quality has no useful limit of the error, because the result may be more similar to another
+image."""
 
 
 def _least_psnr_db(quality: int) -> float:

@@ -26,7 +26,7 @@ table = lance.dataset({{path}}).to_table()
 class LanceImages(ImageStorage):
     """Writes and reads with pylance, in batches of about 16 MiB.
 
-    There is no setting for Lance's codecs, because the writer accepts but ignores them for values of fixed size.
+    This storage has no setting for Lance's codecs, because the writer ignores them for values of fixed size.
     """
 
     format = "image-lance"

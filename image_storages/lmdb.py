@@ -48,8 +48,8 @@ with lmdb.open({path}, subdir=False, readonly=True, lock=False) as store, store.
 
 
 class LmdbImages(ImageStorage):
-    """Writes and reads with py-lmdb. All entries are appended in one transaction. There is no lock file, because no
-    other process opens the file at the same time."""
+    """Writes and reads with py-lmdb. All entries are appended in one transaction. LMDB's
+    lock file is disabled, because only one process opens the file at a time."""
 
     format = "lmdb"
     engine = "lmdb"

@@ -292,7 +292,7 @@ class Calls(Operation):
 
     def refused_by_asv(self) -> str | None:
         """Return a refusal reason if the copy stays open, because asv would time the opening too."""
-        return "asv's clock includes opening" if self.keeps_open else None
+        return "asv would time the opening of the copy too" if self.keeps_open else None
 
     def begin(self, stage: OperationContext, location: Path) -> None:
         """Do nothing, because opening the copy starts the server before timing."""

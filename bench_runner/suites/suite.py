@@ -58,7 +58,7 @@ class Suite:
     """The kind of data."""
     threads: tuple[str, ...] = ("default",)
     networks: tuple[str, ...] = ("",)
-    """Names of networks between the caller and the stored copy, from bench_runner.networks. '' stands for one process
+    """Names of networks between the caller and the stored copy, from bench_runner.networks. '' means one process
     without a network. Only variants that read through services are measured over networks."""
     target: str = "pandas"
     """Default target, which is the kind of object that the user saves and wants back."""

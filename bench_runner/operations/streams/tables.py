@@ -110,7 +110,7 @@ class StreamRead(Operation):
 
     def refused_by_asv(self) -> str:
         """Return a refusal reason, because asv would time the digests too."""
-        return f"our clock pauses in {self.name}, asv's does not"
+        return f"timing pauses in {self.name}, which asv's timer cannot do"
 
     def run(self, stage: OperationContext, held: None, location: Path, laps: Laps) -> str:
         """Open the copy, read each batch, convert it to the target and read one byte in each of its pages. Return the

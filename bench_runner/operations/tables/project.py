@@ -42,7 +42,7 @@ class OnHandle(Calls):
 
     def refused_by_asv(self) -> str | None:
         """Return a refusal reason if the handle stays open, because asv would time the opening too."""
-        return f"asv's clock includes opening; use {self.name}[handle=reopened]" if self.keeps_open else None
+        return f"asv would time the opening too; use {self.name}[handle=reopened]" if self.keeps_open else None
 
 
 @dataclass(frozen=True)
