@@ -1,7 +1,7 @@
 """Storing documents while documents stored earlier are changed and deleted, with indexes kept up to date.
 
 As in Alkowaileet and Carey, section 6.3, timing ends when pending merges are done and the store is closed. The time
-until all documents were accepted is a separate figure. This operation works on a store of its own; the other operations
+until all documents were accepted is a separate figure. This operation works on a separate store; the other operations
 read the copy that `save` made.
 """
 
