@@ -1,1 +1,2 @@
-"""The asv suite: one module for each of our suites, generated from bench_runner.suites."""
+"""Benchmarks for asv (airspeed velocity). There is one module for each suite that asv runs, and its benchmarks are
+generated from bench_runner.suites."""

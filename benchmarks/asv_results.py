@@ -1,7 +1,8 @@
 """Name asv's result files by library versions: `python -m benchmarks.asv_results FOLDER MACHINE`.
 
-asv names a result file by commit and environment, so a run of the same commit with newer libraries would overwrite it.
-A digest of the versions in the name gives each set of versions a file, and a line in asv's graphs.
+asv names a result file by commit and environment, so a run of the same commit with newer libraries would overwrite the
+file. With a digest of the library versions in its name, each set of versions gets its own file and its own line in
+asv's graphs.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from pathlib import Path
 from bench_runner.machine.environment import library_versions
 
 PARAMETER = "libraries"
-"""Name of the digest on asv's pages."""
+"""Name that asv's pages show for the digest."""
 
 
 def name_by_versions(results: Path, versions: Mapping[str, str]) -> None:
-    """Rename the files in `results`, asv's folder of one machine, whose names have no digest yet.
+    """Add the digest of `versions` to the names of the files in `results` that have no digest yet.
 
-    The digest becomes a parameter of the results, and the versions their requirements. A file of the same commit and
-    versions is replaced. Raises OSError, and ValueError or KeyError if a file is not in asv's format.
+    `results` is the folder in which asv stores results of one machine. The digest is also added to the results as a
+    parameter, and the versions as requirements. A file with the same commit and versions is replaced. Raises OSError,
+    and ValueError or KeyError if a file is not in asv's format.
     """
     digest = sha256(json.dumps(versions, sort_keys=True).encode()).hexdigest()[:8]
     for path in sorted(results.glob("*.json")):
@@ -33,7 +35,7 @@ def name_by_versions(results: Path, versions: Mapping[str, str]) -> None:
         content["requirements"] = dict(versions)
         content["env_name"] = f"{content['env_name']}-{digest}"
         named = path.with_name(f"{path.stem}-{digest}.json")
-        # asv, and the next call of this function, would read a half-written file that ends with .json.
+        # Write to another name first: asv and this function read every file that ends with .json, even if incomplete.
         making = path.with_name(f"{named.name}.making")
         making.write_text(json.dumps(content))
         making.replace(named)
@@ -41,7 +43,8 @@ def name_by_versions(results: Path, versions: Mapping[str, str]) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run `python -m benchmarks.asv_results FOLDER MACHINE`, with the FOLDER of `benchmarks.asv_settings`."""
+    """Rename the results of one machine and return the exit status. The arguments are FOLDER, as for
+    `benchmarks.asv_settings`, and MACHINE."""
     if len(arguments) != 2:
         print("usage: python -m benchmarks.asv_results FOLDER MACHINE", file=sys.stderr)
         return 2

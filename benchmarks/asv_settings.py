@@ -1,8 +1,9 @@
-"""Write asv's settings for a separate folder: `python -m benchmarks.asv_settings FOLDER MACHINE`.
+"""Write asv's settings into a folder: `python -m benchmarks.asv_settings FOLDER MACHINE`.
 
-The settings are those of the project's asv.conf.json with absolute paths. asv uses the folder as its home folder too,
-so the user's file of machines stays unchanged. The description of this machine is written once, because every change
-(of the kernel or the memory) would start another graph. This module runs neither asv nor a benchmark.
+The settings are those of the project's asv.conf.json with absolute paths. The folder is also the home folder with which
+asv runs, so the file of machines in the user's home folder stays unchanged. This machine is described only once,
+because asv would start another graph after every change of the description, such as a new kernel. This module does not
+run asv.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ SETTINGS = "asv.conf.json"
 
 
 def write_settings(folder: Path, machine: str) -> Path:
-    """Write the settings and the machine's description into `folder`; return the path of the settings."""
+    """Write asv's settings and a description of the machine into `folder`, and return the path of the settings."""
     import json5  # a dependency of asv, which reads its settings with it
 
     settings = json5.loads((PROJECT_ROOT / SETTINGS).read_text())
@@ -56,7 +57,7 @@ def _describe(path: Path, machine: str) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run `python -m benchmarks.asv_settings FOLDER MACHINE`."""
+    """Write the settings and return the exit status. The arguments are FOLDER and MACHINE."""
     if len(arguments) != 2:
         print("usage: python -m benchmarks.asv_settings FOLDER MACHINE", file=sys.stderr)
         return 2

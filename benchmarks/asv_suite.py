@@ -1,7 +1,8 @@
-"""Make the asv classes of our suites: times by asv's clock, memory and size by our own worker.
+"""Create the asv benchmark classes of the suites in bench_runner.suites.
 
-They follow bench_runner.suites. A benchmark runs `rounds` processes with one call each and no warm-up; each process
-executes a cell with bench_runner.run.in_process_cell. Importing this module makes or downloads no data.
+asv measures times. Memory and size are measured by a worker process of this project. A benchmark runs `rounds`
+processes, with one call in each and no warm-up. Each process executes one operation on one data set with one variant,
+by bench_runner.run.in_process_cell. Importing this module neither generates nor downloads data.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ ROUNDS = 5
 
 
 def suite_class(name: str) -> type:
-    """Return the base class of a suite's asv class; its parameters are the suite's data sets and variants.
+    """Return the base class of the asv benchmark class of a suite. Its parameters are the suite's data sets and
+    variants.
 
-    asv identifies caches by the source position of `setup_cache`. Each class therefore defines its own `setup_cache`,
-    which calls `make_data`.
+    asv identifies caches by the source position of `setup_cache`. Each benchmark class therefore defines its own
+    `setup_cache`, which calls `make_data`.
     """
     trial = Trial(name)
     datasets = list(dict.fromkeys(dataset for dataset, _ in cells(name)))
@@ -33,7 +35,7 @@ def suite_class(name: str) -> type:
         functions[f"time_{word}"] = _timed(trial, operation)
         functions[f"track_{word}_peak_memory"] = _tracked(trial, _peak_memory(trial, operation))
         for function in (functions[f"time_{word}"], functions[f"track_{word}_peak_memory"]):
-            # asv prefers a function's parameters to those of its class.
+            # asv uses the parameters of a function instead of the parameters of its class.
             function.params = (datasets, variants(name, operation))  # type: ignore[attr-defined]
     functions["track_size"] = _tracked(trial, trial.size)
     attributes: dict[str, Any] = {
@@ -41,7 +43,7 @@ def suite_class(name: str) -> type:
         "make_data": staticmethod(trial.make_data),
         "params": (datasets, variants(name)),
         "param_names": ["dataset", "variant"],
-        # With another number of rows, figures are not comparable, so asv starts a new history.
+        # Figures for another number of rows are not comparable. With another version, asv starts a new history.
         "version": f"1, {rows(name)} rows",
         "rounds": ROUNDS,
         "repeat": 1,
@@ -57,7 +59,8 @@ def suite_class(name: str) -> type:
 
 
 def identifier(operation: str) -> str:
-    """Return an operation as part of a Python name: 'project_columns_4' for 'project[columns=4]'."""
+    """Return the name of an operation as part of a Python name, such as 'project_columns_4' for
+    'project[columns=4]'."""
     return re.sub(r"[^a-z0-9]+", "_", operation).strip("_")
 
 

@@ -1,13 +1,13 @@
-"""The suite `compression` for asv: bench_runner.suites defines what is measured, benchmarks.asv_suite how."""
+"""asv benchmarks of the suite `compression`. The suite defines what is measured, benchmarks.asv_suite how."""
 
 from benchmarks.asv_suite import TIMEOUT_S, suite_class
 
 
 class Compression(suite_class("compression")):  # type: ignore[misc]
-    """The suite `compression`."""
+    """The asv benchmarks of the suite `compression`."""
 
     def setup_cache(self) -> None:
-        """Make or find the data, once for all processes of asv."""
+        """Generate the suite's data sets, unless they are cached already. asv calls this once for all processes."""
         self.make_data()
 
     setup_cache.timeout = TIMEOUT_S  # type: ignore[attr-defined]

@@ -1,1 +1,1 @@
-"""Document stores: one module for each. The registry is the only list of them."""
+"""Document stores. There is one module for each, listed in the registry."""

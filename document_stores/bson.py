@@ -15,11 +15,11 @@ from document_stores.shared.json_losses import refused
 from document_stores.shared.streams import StreamStore, in_batches, length_of, whole
 
 MOST_DOCUMENT_BYTES = 1 << 30
-"""A document with a larger length field is treated as damaged. (A MongoDB server accepts documents up to 16 MiB.)"""
+"""Largest length of a document. A larger length field is treated as damage. (MongoDB's own limit is 16 MiB.)"""
 
 
 class Bson(StreamStore):
-    """pymongo's bson.encode and bson.decode, with 64-bit integers as int."""
+    """Writes with pymongo's bson.encode and reads with bson.decode, which is configured to return integers as int."""
 
     format = "bson"
     engine = "pymongo"
@@ -30,7 +30,7 @@ class Bson(StreamStore):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses of BSON, in which a NUL character ends a field name."""
+        """Names with a NUL character, which ends a name in BSON, are refused. References lose a null $db."""
         return (
             refused("a field's name that contains a NUL, which ends names in BSON", Cause.FORMAT, "NUL in a name"),
             DocumentLoss(
@@ -74,7 +74,7 @@ class Bson(StreamStore):
         )
 
     def encoded(self, batches: Iterable[Batch]) -> Iterator[bytes]:
-        """Yield each document as BSON."""
+        """Yield the documents of each batch as consecutive BSON documents."""
         first = 0
         for batch in document_encoding.dicts(batches):
             yield b"".join(self._encode(document, number) for number, document in enumerate(batch, start=first))
@@ -87,7 +87,7 @@ class Bson(StreamStore):
             raise RefusedData(f"document {number}: {error}") from None
 
     def decoded(self, file: BinaryIO, location: Path) -> Iterator[list[Document]]:
-        """Decode document by document."""
+        """Yield the documents in batches, decoded one by one."""
         options = self._options
         try:
             yield from in_batches(self._bson.decode(data, options) for data in _documents(file, location))
@@ -95,7 +95,7 @@ class Bson(StreamStore):
             raise AdapterError(f"{location}: a document is damaged ({error})") from None
 
     def counted(self, file: BinaryIO, location: Path) -> int:
-        """Count the documents by reading only their length fields."""
+        """Return the number of documents, which is found from their length fields without decoding them."""
         return sum(1 for _ in _documents(file, location))
 
 

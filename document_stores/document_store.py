@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from libraries.document_store.tree.manifest import Manifest
 
 KEPT_BYTES = 256 << 20
-"""Size of the read cache, which is large enough for the queries of 1,000,000 events."""
+"""Size of the read cache with pages=kept, which is large enough for queries of 1,000,000 events."""
 SCAN_DOCUMENTS = 1_024
-"""Documents that a scan yields at a time."""
+"""Number of documents that a scan yields at a time."""
 
 
 def _nothing() -> None:
@@ -37,7 +37,7 @@ def _nothing() -> None:
 
 
 class OwnStore(DocumentStoreAdapter):
-    """`DocumentStore`. An ingestion is an upsert for each batch, then a flush and the merges that are due."""
+    """Stores documents in a `DocumentStore`: one upsert for each batch, then a flush and the merges that are due."""
 
     format = "document-store"
     engine = None
@@ -71,7 +71,7 @@ class OwnStore(DocumentStoreAdapter):
 
     @property
     def calls(self) -> Calls:
-        """One upsert of all lines."""
+        """Return code with which users can store all documents by one upsert, and read them."""
         words = {"layout": "layout", "codec": "compression", "sync": "sync", "merges": "merges"}
         given = "".join(f", {words[name]}={self.values[name]!r}" for name in words)
         kept = f", cache_bytes={self._cache_bytes}" if self._cache_bytes else ""
@@ -105,8 +105,8 @@ class OwnStore(DocumentStoreAdapter):
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
-        """Store the documents. `accepted` is called after the last upsert. Documents that are then still in memory are
-        also in the log."""
+        """Store the documents. `accepted` is called after the last upsert. At that time, documents that are still in
+        memory are in the store's log too."""
         with self._open(location, key) as store:
             for batch in batches:
                 with self.refusals():
@@ -142,13 +142,13 @@ class OwnStore(DocumentStoreAdapter):
             raise RefusedData(str(error)) from None
 
     def open(self, location: Path, key: str = "id") -> OwnHandle:
-        """Open the store, which locks out other processes."""
+        """Open the store, and lock it against other processes."""
         if not location.is_dir():
             raise AdapterError(f"{location}: the folder does not exist")
         return OwnHandle(self, self._open(location, key), location)
 
     def stored(self, location: Path) -> Stored:
-        """Return codec and layout from the store's manifest."""
+        """Return codec and layout, which are in the store's manifest."""
         found = self._manifest_of(location)
         return Stored(found.compression, (found.layout,), {"components": str(len(found.components))})
 
@@ -159,7 +159,7 @@ class OwnStore(DocumentStoreAdapter):
         return found
 
     def shows_nothing(self, location: Path) -> str | None:
-        """With merges=late, return a reason if there are too few documents for any merge to be due."""
+        """With merges=late, return why the setting has no effect if there are too few documents for a merge."""
         if self.values["merges"] != "late":
             return None
         with self._open(location, self._manifest_of(location).key) as store:
@@ -168,7 +168,7 @@ class OwnStore(DocumentStoreAdapter):
         return "no merge waits here: merges=soon stores the same files; measure this with more documents"
 
     def key_fault(self, key: Key) -> str | None:
-        """Check the key by the store's own rules."""
+        """Return why the store does not allow the key, or None if it does."""
         return self._store.key_fault(key)
 
 
@@ -188,12 +188,12 @@ class OwnHandle(DocumentHandle):
             raise AdapterError(f"{self._location}: {error}") from None
 
     def count(self) -> int:
-        """Count the keys."""
+        """Return the number of documents."""
         with self._reading():
             return self._store.count()
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """Scan by the store; without any paths, yield one empty dict per document."""
+        """Yield all documents, or their fields at `paths`. If `paths` is empty, yield an empty dict per document."""
         if paths is not None and not paths:
             number = self.count()
             if number:
@@ -204,7 +204,7 @@ class OwnHandle(DocumentHandle):
                 yield batch
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """Look up all keys of one kind at once."""
+        """Look up all integer keys by one call and all text keys by another call."""
         found: dict[tuple[type, Key], Document | None] = {}
         for kind in (int, str):
             some = self._possible(keys, kind)
@@ -219,7 +219,7 @@ class OwnHandle(DocumentHandle):
             self._plans[plan] = self._adapter._plan_of(plan)
 
     def learn_from(self, other: DocumentHandle) -> None:
-        """Copy the other handle's parsed plans."""
+        """Copy the parsed plans of another handle."""
         assert isinstance(other, OwnHandle)
         self._plans = dict(other._plans)
 
@@ -230,18 +230,18 @@ class OwnHandle(DocumentHandle):
             return self._store.query(self._plans[plan], self._adapter.values["way"])  # type: ignore[arg-type]
 
     def upsert(self, batch: Batch) -> None:
-        """Write one frame of the log."""
+        """Store the documents of a batch, as one entry of the store's log."""
         with self._adapter.refusals():
             self._store.upsert(batch)
 
     def delete(self, keys: Sequence[Key]) -> None:
-        """Write one frame of the log."""
+        """Delete the documents with these keys, as one entry of the store's log."""
         kind = self._store.key_type
         if kind is not None:
             self._store.delete(self._possible(keys, kind))
 
     def _possible(self, keys: Sequence[Key], kind: type) -> list[Key]:
-        """Return the distinct keys of this type that a document can have. The store would refuse other keys."""
+        """Return the keys of this type that a document can have, without duplicates. The store would refuse others."""
         no_key = self._adapter.key_fault
         return list(dict.fromkeys(key for key in keys if type(key) is kind and no_key(key) is None))
 
@@ -250,22 +250,22 @@ class OwnHandle(DocumentHandle):
         self._store.index(path)
 
     def has_index(self, path: FieldPath) -> bool:
-        """Check the store's list of indexes."""
+        """Return whether the path is in the store's list of indexes."""
         return str(self._adapter._paths.Path(path)) in self._store.stats().indexes
 
     def uses_index(self, plan: Plan) -> bool:
-        """Ask the store which index it would choose."""
+        """Return whether the store would choose an index for the plan."""
         self.prepare(plan)
         with self._reading():
             return self._store.index_of(self._plans[plan]) is not None
 
     def settle(self) -> None:
-        """Write what is in memory, and finish merges."""
+        """Write the documents that are only in memory and the log, and finish merges."""
         self._store.flush()
         self._store.wait_for_merges()
 
     def close(self) -> None:
-        """Flush and unlock the folder."""
+        """Close the store, which writes documents from memory and unlocks the folder."""
         self._store.close()
 
 

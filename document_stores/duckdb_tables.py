@@ -1,4 +1,5 @@
-"""DuckDB's own tables. Documents are stored as VARIANT values, as JSON text, or in the columns of one schema."""
+"""Tables in DuckDB's own file format. Documents are VARIANT values, JSON texts, or rows of a table with a column for
+each field."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from document_stores.sql.duckdb_values import JsonValue, VariantValue
 from document_stores.sql.values import Quoted
 
 NO_NULLS = "every NULL is a field that is missing"
-"""The table's comment if no document had a null. Without this comment, NULL can mean a null or a missing field."""
+"""Comment of the table if no document has a null. In a table without this comment, NULL can mean a null or a missing
+field."""
 
 
 def _nothing() -> None:
@@ -27,7 +29,7 @@ def _nothing() -> None:
 
 
 class DuckStore(DocumentStoreAdapter):
-    """A DuckDB file with one table."""
+    """Base class of the stores that write a DuckDB file with one table."""
 
     engine = "duckdb"
     distributions: ClassVar[tuple[str, ...]] = ("duckdb", "pyarrow", "msgspec")
@@ -39,7 +41,7 @@ class DuckStore(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses of values that JSON cannot express."""
+        """Losses, because JSON cannot express some values."""
         return JSON_TEXT
 
     def load_library(self) -> None:
@@ -52,7 +54,7 @@ class DuckStore(DocumentStoreAdapter):
         self._msgspec, self._arrow = msgspec, pyarrow
 
     def stored(self, location: Path) -> Stored:
-        """Return no codec: DuckDB chooses one for each column."""
+        """Return no codec, because DuckDB chooses a codec for each column."""
         return Stored()
 
     def _connect(self, location: Path) -> Any:
@@ -61,7 +63,7 @@ class DuckStore(DocumentStoreAdapter):
         return session.connect(self._duckdb, location, self.threads)
 
     def _described(self, connection: Any, location: Path) -> Any:
-        """Return the description of the table's columns: name, type and more."""
+        """Return DuckDB's description of the table's columns: a tuple for each, which begins with name and type."""
         try:
             return connection.execute("SELECT * FROM documents LIMIT 0").description
         except self._duckdb.Error as error:
@@ -70,7 +72,7 @@ class DuckStore(DocumentStoreAdapter):
 
 
 class KeyedTable(DuckStore):
-    """A table with two columns: the key and the document."""
+    """Base class of the stores whose table has two columns: the key and the document."""
 
     column_type: ClassVar[str]
     offers = DocumentOffers(get=True, project=True, upsert=True, delete=True, operators=OPERATORS)
@@ -78,7 +80,7 @@ class KeyedTable(DuckStore):
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
-        """Insert all documents as one stream, then make a checkpoint by closing the file."""
+        """Insert all documents by one statement, then close the file, which makes a checkpoint."""
         source = session.BatchStream(session.lines_of(batches))
         type_ = session.key_type(source.first[0] if source.first is not None else None, key)
         connection = session.connect(self._duckdb, location, self.threads)
@@ -92,7 +94,8 @@ class KeyedTable(DuckStore):
             connection.close()
 
     def arriving(self, key: str, key_type: str, more: str = "") -> str:
-        """Return a SELECT of key, document and the columns `more` from the relation `arriving`."""
+        """Return a SELECT of key and document from the table `arriving`, which has JSON texts in the column `line`.
+        `more` names additional columns to select."""
         strict = session.strict_key(JsonValue("line").step(key), key_type)
         documents = f"(SELECT CAST(line AS JSON) AS line{more} FROM arriving)"
         return f"SELECT {strict}, CAST(line AS {self.column_type}){more} FROM {documents}"
@@ -105,19 +108,20 @@ class KeyedTable(DuckStore):
 
     @abstractmethod
     def documents(self, key_type: str) -> DocumentRelation:
-        """Return the relation `documents`."""
+        """Return the SQL expressions to read documents from the table `documents`."""
 
 
 class KeyedHandle(DuckDocuments):
     """A table of keys and documents, for reading and writing."""
 
     def __init__(self, store: KeyedTable, connection: Any, documents: DocumentRelation, key: str) -> None:
-        """Own the connection from now on."""
+        """Take ownership of the connection, which `close` closes."""
         super().__init__(store._duckdb, connection, documents, key)
         self._store = store
 
     def upsert(self, batch: Batch) -> None:
-        """Run INSERT OR REPLACE. If documents of a batch have the same key, the last document is kept."""
+        """Store documents by INSERT OR REPLACE. If several documents of a batch have the same key, the last one is
+        kept."""
         source = session.BatchStream(session.lines_of([batch]))
         if source.first is None:
             return
@@ -134,7 +138,7 @@ class KeyedHandle(DuckDocuments):
             self._connection.execute(f"INSERT OR REPLACE INTO documents {_last_of_each(arriving)}")
 
     def _take_type(self, type_: str) -> None:
-        # An empty store has no fixed type of keys yet.
+        # The type of keys can still be changed while the store is empty.
         if type_ != self._documents.key_type:
             self._connection.execute(
                 f"CREATE OR REPLACE TABLE documents (key {type_} PRIMARY KEY, document {self._store.column_type})"
@@ -142,7 +146,7 @@ class KeyedHandle(DuckDocuments):
             self._documents = self._store.documents(type_)
 
     def delete(self, keys: Sequence[Key]) -> None:
-        """Delete by key."""
+        """Delete the documents with these keys."""
         wanted = session.fitting(keys, self._documents.key_type)
         if wanted:
             self.forget()
@@ -159,7 +163,7 @@ def _last_of_each(arriving: str) -> str:
 
 
 class DuckVariant(KeyedTable):
-    """A column of type VARIANT, which DuckDB shreds when it stores it."""
+    """Stores documents in a column of type VARIANT, which DuckDB shreds, that is divides into typed columns."""
 
     format = "duckdb-variant"
     title = "DuckDB VARIANT"
@@ -167,14 +171,14 @@ class DuckVariant(KeyedTable):
     maturity = Maturity(Stage.YOUNG, "VARIANT came with DuckDB 1.4 in 2025; one implementation reads its tables")
 
     def documents(self, key_type: str) -> DocumentRelation:
-        """Return documents as VARIANT. DuckDB writes them as JSON faster than as Python objects."""
+        """Return the SQL expressions. Documents are read as JSON text, which is faster than as Python objects."""
         return DocumentRelation(
             "documents", "CAST(to_json(document) AS VARCHAR)", VariantValue("document"), "key", key_type
         )
 
 
 class DuckJson(KeyedTable):
-    """A column of type JSON, with the original text."""
+    """Stores documents in a column of type JSON, with their original text."""
 
     format = "duckdb-json"
     title = "DuckDB JSON"
@@ -182,12 +186,13 @@ class DuckJson(KeyedTable):
     maturity = Maturity(Stage.YOUNG, "DuckDB's file format is stable since 1.0 of 2024; one implementation reads it")
 
     def documents(self, key_type: str) -> DocumentRelation:
-        """Return documents as JSON."""
+        """Return the SQL expressions. Documents are read as JSON text."""
         return DocumentRelation("documents", "CAST(document AS VARCHAR)", JsonValue("document"), "key", key_type)
 
 
 class DuckNested(DuckStore):
-    """A table with a column for each field. Fields whose type differs between documents are stored as JSON.
+    """Stores documents in a table with a column for each field. A field whose type differs between documents is stored
+    as JSON.
 
     Later writes are not supported, because a new type would need a new column.
     """
@@ -199,13 +204,13 @@ class DuckNested(DuckStore):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses that arise because all documents share one schema."""
+        """Losses, because all documents get the same schema."""
         return (*JSON_TEXT, *DUCKDB_LOSSES)
 
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
-        """Find the types of all documents, then write the table."""
+        """Find a type for each field of all documents, then write the table."""
         connection = session.connect(self._duckdb, location, self.threads)
         try:
             with session.refusals(self._duckdb):
@@ -219,7 +224,7 @@ class DuckNested(DuckStore):
             connection.close()
 
     def open(self, location: Path, key: str = "id") -> DuckDocuments:
-        """One connection."""
+        """Open a connection to the file."""
         connection = self._connect(location)
         described = self._described(connection, location)
         comments = connection.execute("SELECT comment FROM duckdb_tables() WHERE table_name = 'documents'").fetchall()

@@ -1,4 +1,4 @@
-"""JSON Lines: one document per line, a common form of events and dumps."""
+"""JSON Lines: a text file with one document per line, a common format for events and dumps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from document_stores.shared.streams import READ_BYTES, ZSTD_LEVEL, StreamStore
 
 
 class JsonLines(StreamStore):
-    """msgspec.json: encode_lines for dicts, decode_lines for reading. Lines of text are stored unchanged."""
+    """Encodes dicts by msgspec's encode_lines and reads by its decode_lines. JSON Lines are stored unchanged."""
 
     format = "json-lines"
     engine = "msgspec"
@@ -26,7 +26,7 @@ class JsonLines(StreamStore):
 
     @property
     def calls(self) -> Calls:
-        """Return code that writes the lines unchanged, compressed with the variant's codec."""
+        """Return code with which users can write the lines, compressed with the variant's codec, and read them."""
         imports: tuple[str, ...] = ("import msgspec", "from pathlib import Path")
         save, read = "{held}", "Path({path}).read_bytes()"
         if self.values["codec"] == "zstd":
@@ -42,11 +42,11 @@ class JsonLines(StreamStore):
         return JSON_TEXT
 
     def encoded(self, batches: Iterable[Batch]) -> Iterator[bytes]:
-        """Yield the lines, or encode dicts."""
+        """Yield each batch as JSON Lines. Batches that are JSON Lines already are not changed."""
         return document_encoding.lines(batches)
 
     def decoded(self, file: BinaryIO, location: Path) -> Iterator[list[Document]]:
-        """Decode lines in pieces of about READ_BYTES."""
+        """Yield the documents in batches, decoded from about READ_BYTES bytes of lines each."""
         first = 0
         for text in _whole_lines(file):
             try:
@@ -58,12 +58,12 @@ class JsonLines(StreamStore):
             first += len(batch)
 
     def counted(self, file: BinaryIO, location: Path) -> int:
-        """Count the lines that are not empty."""
+        """Return the number of lines that are not empty."""
         return sum(1 for text in _whole_lines(file) for line in text.split(b"\n") if line.strip())
 
 
 def _whole_lines(file: BinaryIO) -> Iterator[bytes]:
-    """Yield pieces of about READ_BYTES that end at the end of a line."""
+    """Yield pieces of about READ_BYTES bytes, each of which consists of whole lines."""
     rest = b""
     while piece := file.read(READ_BYTES):
         before, newline, after = piece.rpartition(b"\n")

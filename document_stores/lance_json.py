@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SCAN_DOCUMENTS = 2_048
-"""Documents that a scan yields at a time."""
+"""Number of documents that a scan yields at a time."""
 
 KEYS_AT_A_TIME = 500
-"""Keys in one condition."""
+"""Number of keys in one condition."""
 
 
 def _nothing() -> None:
@@ -41,7 +41,8 @@ def _nothing() -> None:
 
 
 class LanceJson(DocumentStoreAdapter):
-    """lance.write_dataset with a column of pyarrow.json_(). Later writes (merge_insert, delete) make new versions."""
+    """Writes with lance.write_dataset, as a column of the type pyarrow.json_(). Each later merge_insert or delete makes
+    a new version of the data set."""
 
     format = "lance-json"
     engine = "pylance"
@@ -54,7 +55,7 @@ class LanceJson(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses of values that JSON cannot express."""
+        """Losses, because JSON cannot express some values."""
         return JSON_TEXT
 
     def load_library(self) -> None:
@@ -80,7 +81,7 @@ class LanceJson(DocumentStoreAdapter):
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
-        """Write all documents as one stream."""
+        """Write all documents by one call, which receives them batch by batch."""
         tables = self._tables(batches, key)
         first = next(tables, None)
         if first is None:
@@ -104,7 +105,7 @@ class LanceJson(DocumentStoreAdapter):
             first += len(rows)
 
     def open(self, location: Path, key: str = "id") -> LanceHandle:
-        """Open the newest version."""
+        """Open the newest version of the data set."""
         if not location.is_dir():
             raise AdapterError(f"{location}: the folder does not exist")
         try:
@@ -113,7 +114,7 @@ class LanceJson(DocumentStoreAdapter):
             raise AdapterError(f"{location}: Lance cannot open it ({error})") from None
 
     def stored(self, location: Path) -> Stored:
-        """Return no codec: Lance chooses one for each page."""
+        """Return no codec, because Lance chooses a codec for each page."""
         return Stored()
 
 
@@ -127,21 +128,21 @@ def _pieces(tables: Iterator[pa.Table], broken: list[RefusedData]) -> Iterator[p
 
 
 class LanceHandle(DocumentHandle):
-    """A dataset in its current version."""
+    """An open version of a Lance data set."""
 
     def __init__(self, store: LanceJson, dataset: Any, key: str) -> None:
-        """Take ownership of the dataset."""
+        """Read from and write to `dataset`, an open Lance data set."""
         self._store, self._dataset, self._key = store, dataset, key
 
     def _key_type(self) -> Any:
         return self._dataset.schema.field("key").type
 
     def count(self) -> int:
-        """Return the number of rows from the manifest."""
+        """Return the number of documents, which is in the manifest."""
         return int(self._dataset.count_rows())
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """Read whole texts; parts are extracted from whole documents."""
+        """Yield all documents, or their fields at `paths`, which are taken from whole documents."""
         try:
             for batch in self._dataset.to_batches(columns=["document"], batch_size=SCAN_DOCUMENTS):
                 documents = _documents(batch.column(0))
@@ -151,7 +152,7 @@ class LanceHandle(DocumentHandle):
             raise AdapterError(f"{self._dataset.uri}: Lance cannot read the documents ({error})") from None
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """Select by conditions on the keys."""
+        """Return the documents with these keys, which are found by conditions on the column of keys."""
         wanted = self._fitting(keys)
         found: dict[Key, Document] = {}
         for first in range(0, len(wanted), KEYS_AT_A_TIME):
@@ -166,7 +167,8 @@ class LanceHandle(DocumentHandle):
         return arrow_texts.fitting(keys, "BIGINT" if integers else "VARCHAR")
 
     def upsert(self, batch: Batch) -> None:
-        """Run merge_insert on the key. If documents of a batch have the same key, the last document is kept."""
+        """Store documents by merge_insert on the key. If several documents of a batch have the same key, the last one
+        is kept."""
         rows = list(dict(document_encoding.keyed_texts(batch, self._key)).items())
         if not rows:
             return
@@ -179,7 +181,7 @@ class LanceHandle(DocumentHandle):
         merging.execute(table)
 
     def delete(self, keys: Sequence[Key]) -> None:
-        """Delete by conditions on the keys. The rows are marked but stay in their files."""
+        """Delete the documents with these keys. Lance marks the rows as deleted, but keeps them in their files."""
         wanted = self._fitting(keys)
         for first in range(0, len(wanted), KEYS_AT_A_TIME):
             self._dataset.delete(_among(wanted[first : first + KEYS_AT_A_TIME]))

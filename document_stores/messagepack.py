@@ -13,11 +13,11 @@ from document_stores.shared import document_encoding
 from document_stores.shared.streams import StreamStore, in_batches, length_of, whole
 
 MOST_DOCUMENT_BYTES = 1 << 30
-"""A message with a larger length field is treated as damaged."""
+"""Largest length of a message. A larger length field is treated as damage."""
 
 
 class MessagePack(StreamStore):
-    """msgspec.msgpack; each message is preceded by its length in four bytes, little-endian."""
+    """Writes and reads with msgspec.msgpack. Each message is preceded by its length in four bytes, little-endian."""
 
     format = "messagepack"
     engine = "msgspec"
@@ -26,7 +26,7 @@ class MessagePack(StreamStore):
     maturity = Maturity(Stage.ESTABLISHED, "a published specification, stable since 2013; fifty languages read it")
 
     def encoded(self, batches: Iterable[Batch]) -> Iterator[bytes]:
-        """Yield a message for each document."""
+        """Yield the documents of each batch as consecutive messages with their lengths."""
         encoder = self._msgspec.msgpack.Encoder()
         first = 0
         for batch in document_encoding.dicts(batches):
@@ -38,7 +38,7 @@ class MessagePack(StreamStore):
             first += len(batch)
 
     def decoded(self, file: BinaryIO, location: Path) -> Iterator[list[Document]]:
-        """Decode message by message."""
+        """Yield the documents in batches, decoded one by one."""
         decoder = self._msgspec.msgpack.Decoder(dict)
         try:
             yield from in_batches(decoder.decode(message) for message in _messages(file, location))
@@ -46,7 +46,7 @@ class MessagePack(StreamStore):
             raise AdapterError(f"{location}: a document is damaged ({error})") from None
 
     def counted(self, file: BinaryIO, location: Path) -> int:
-        """Count the documents by reading only their length fields."""
+        """Return the number of documents, which is found from their length fields without decoding them."""
         return sum(1 for _ in _messages(file, location))
 
 

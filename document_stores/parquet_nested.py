@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 NULLS = "documents_hold_nulls"
-"""Key of a footer entry. If its value is true, a NULL can mean a null or a missing field."""
+"""Key of an entry in the file's footer. If the entry's value is not 'false', a NULL can mean a null or a missing
+field."""
 
 SCAN_DOCUMENTS = 4_096
-"""Documents that pyarrow returns at a time."""
+"""Number of documents that pyarrow returns at a time."""
 
 
 def _nothing() -> None:
@@ -46,7 +47,8 @@ def _nothing() -> None:
 
 
 class NestedParquet(DocumentStoreAdapter):
-    """One file. Later writes are not supported, because Parquet files cannot be changed."""
+    """Base class of the stores that write one Parquet file. Later writes are not supported, because Parquet files
+    cannot be changed."""
 
     format = "parquet-nested"
     suffix = ".parquet"
@@ -71,14 +73,14 @@ class NestedParquet(DocumentStoreAdapter):
         pyarrow.array([0])
 
     def stored(self, location: Path) -> Stored:
-        """Return the codec, from the file's footer."""
+        """Return the codec, which is in the file's footer."""
         return Stored(codec_of(self._arrow.parquet, location))
 
 
 class PyarrowNested(NestedParquet):
-    """pyarrow.json.read_json of all lines, then pyarrow.parquet.write_table.
+    """Reads all lines by pyarrow.json.read_json, then writes the table by pyarrow.parquet.write_table.
 
-    If read_json converts text that looks like a time to a timestamp, all lines are read again with an explicit type.
+    If read_json converts texts that look like times to timestamps, all lines are read again with an explicit type.
     """
 
     engine = "pyarrow"
@@ -88,13 +90,13 @@ class PyarrowNested(NestedParquet):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses from one schema for all documents, and documents that pyarrow refuses."""
+        """Losses, because all documents get the same schema, and documents that pyarrow refuses."""
         return (*JSON_TEXT, *PYARROW_LOSSES)
 
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
-        """Write all documents, after holding them in memory as one table."""
+        """Convert all documents to one table in memory, and write the table to a file."""
         text = b"".join(document_encoding.lines(batches))
         table = arrow_documents.table_of(text, key, threads=self.threads != 1)
         try:
@@ -115,19 +117,19 @@ class PyarrowNested(NestedParquet):
 
 
 class PyarrowHandle(DocumentHandle):
-    """An open file, whose documents are read by Table.to_pylist."""
+    """An open Parquet file, whose documents are read by pyarrow."""
 
     def __init__(self, arrow: Any, file: Any, location: Path, key: str, threads: bool) -> None:
-        """Own the file from now on."""
+        """Take ownership of the open file, which `close` closes."""
         self._arrow, self._file, self._location, self._key, self._threads = arrow, file, location, key, threads
 
     def count(self) -> int:
-        """Count by the footer."""
+        """Return the number of documents, which is in the file's footer."""
         found: int = self._file.metadata.num_rows
         return found
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """Read batch by batch. With `paths`, read only the columns at and below these paths."""
+        """Yield all documents batch by batch. With `paths`, read only the columns at and below these paths."""
         for batch in self._batches(paths):
             documents: list[Document] = batch.to_pylist()
             yield documents if paths is None else [parts(document, paths) for document in documents]
@@ -141,7 +143,8 @@ class PyarrowHandle(DocumentHandle):
             raise AdapterError(f"{self._location}: is damaged ({error})") from None
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """Read the column of keys, then all columns of the batches that contain one of the keys."""
+        """Return the documents with these keys. The whole file is read, but only the documents found are converted to
+        Python objects."""
         wanted = set(keys)
         found: dict[Key, Document] = {}
         for batch in self._batches(None):
@@ -157,7 +160,7 @@ class PyarrowHandle(DocumentHandle):
 
 
 class DuckdbNested(NestedParquet):
-    """DuckDB determines the types of all fields, converts the documents to columns, and copies these into a file."""
+    """Writes and reads with DuckDB, which determines the types of all fields and converts documents to columns."""
 
     engine = "duckdb"
     title = "Parquet columns"
@@ -166,11 +169,11 @@ class DuckdbNested(NestedParquet):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses from one schema for all documents."""
+        """Losses, because all documents get the same schema."""
         return (*JSON_TEXT, *DUCKDB_LOSSES, *DUCKDB_PARQUET_LOSSES)
 
     def load_library(self) -> None:
-        """Also import duckdb."""
+        """Import duckdb, pyarrow and msgspec."""
         super().load_library()
         import duckdb
 
@@ -179,7 +182,7 @@ class DuckdbNested(NestedParquet):
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
-        """Find the types of all documents, then write the file."""
+        """Find a type for each field of all documents, then write the file."""
         connection = session.connect(self._duckdb, None, self.threads)
         try:
             with session.refusals(self._duckdb):

@@ -29,8 +29,8 @@ def _nothing() -> None:
 
 
 class ParquetVariant(DocumentStoreAdapter):
-    """A file with two columns: the key and the document. Later writes are not supported, because Parquet files cannot
-    be changed."""
+    """Stores documents in a Parquet file with two columns, the key and the document. Later writes are not supported,
+    because Parquet files cannot be changed."""
 
     format = "parquet-variant"
     engine = "duckdb"
@@ -47,7 +47,7 @@ class ParquetVariant(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses of values that JSON cannot express, and documents that DuckDB's writer and reader do not support."""
+        """Losses, because JSON cannot express some values, and documents that DuckDB cannot write or read."""
         return (
             *JSON_TEXT,
             refused("a field without a name: DuckDB cannot write it", Cause.CALL, "empty name"),
@@ -65,7 +65,7 @@ class ParquetVariant(DocumentStoreAdapter):
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
-        """Copy all documents as one stream."""
+        """Write all documents by one COPY."""
         source = session.BatchStream(_checked(session.lines_of(batches)))
         type_ = session.key_type(source.first[0] if source.first is not None else None, key)
         connection = session.connect(self._duckdb, None, self.threads)
@@ -95,12 +95,13 @@ class ParquetVariant(DocumentStoreAdapter):
         return DuckDocuments(self._duckdb, connection, documents, key)
 
     def stored(self, location: Path) -> Stored:
-        """Return the codec, from the file's footer."""
+        """Return the codec, which is in the file's footer."""
         return Stored(codec_of(self._arrow.parquet, location))
 
 
 def _checked(arrays: Iterator[pa.Array]) -> Iterator[pa.Array]:
-    """Yield the lines. Raises RefusedData for a document that DuckDB would write but could not read."""
+    """Yield the arrays of JSON texts unchanged. Raises RefusedData for a document that DuckDB would write, but could
+    not read."""
     import pyarrow.compute as pc
 
     for array in arrays:

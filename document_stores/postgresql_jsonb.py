@@ -1,5 +1,5 @@
-"""PostgreSQL: a table with columns for key and document (JSONB). The stored copy is a private server's data
-directory."""
+"""PostgreSQL: a table with a column for the key and a JSONB column for the document. The stored copy is the data
+directory of a server that is started only for it."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from document_stores.sql.translation import Known, Translation
 from libraries.document_queries import plan as plans
 
 SCAN_DOCUMENTS = 1_024
-"""Documents that a scan yields at a time."""
+"""Number of documents that a scan yields at a time."""
 
 _LIMITS = "54"
-"""First digits of the error codes that concern the size of a statement or document, not stored data."""
+"""First digits of PostgreSQL's error codes for statements or documents that are too large."""
 
 _SPACE = "documents"
-"""Name of the table's tablespace. Its folder contains only the documents and their index."""
+"""Name of the tablespace of the table. The folder of the tablespace contains only the documents and their indexes."""
 
 
 def _nothing() -> None:
@@ -50,9 +50,9 @@ def _nothing() -> None:
 
 
 class PostgresqlJsonb(DocumentStoreAdapter):
-    """psycopg, and a server that is started only for the stored copy, with PostgreSQL's default settings.
+    """Writes and reads with psycopg. A server with PostgreSQL's default settings is started only for the stored copy.
 
-    Every commit is synced. Autovacuum is off; VACUUM runs at the end of an ingestion and in `settle`.
+    Every commit is synced. Autovacuum is off; VACUUM runs after documents were stored and in `settle`.
     """
 
     format = "postgresql-jsonb"
@@ -79,7 +79,7 @@ class PostgresqlJsonb(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses of values that JSON, decimal numbers or PostgreSQL's texts cannot express."""
+        """Losses, because JSON, decimal numbers or PostgreSQL's texts cannot express some values."""
         return (*JSON_TEXT, MINUS_ZERO_AS_ZERO, LARGE_WHOLE_AS_INTEGER, NUL_REFUSED)
 
     @property
@@ -95,7 +95,7 @@ class PostgresqlJsonb(DocumentStoreAdapter):
         self._begun: dict[Path, servers.Server] = {}
 
     def begin(self, location: Path) -> None:
-        """Start a server for this location, with an empty data directory if there is none."""
+        """Start a server for this location. If there is no data directory, create an empty one."""
         if location not in self._begun:
             self._begun[location] = self._started(location)
 
@@ -120,7 +120,7 @@ class PostgresqlJsonb(DocumentStoreAdapter):
 
     @contextmanager
     def _served(self, location: Path) -> Iterator[servers.Server]:
-        """Yield the running server of this location, or a temporary one."""
+        """Yield the running server of this location, or start a server that stops at the end of the `with` block."""
         if location in self._begun:
             yield self._begun[location]
             return
@@ -133,7 +133,8 @@ class PostgresqlJsonb(DocumentStoreAdapter):
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
-        """Run one COPY and build the index of keys in one transaction; then update statistics and make a checkpoint."""
+        """Store all documents by one COPY and create the index of keys, in one transaction. Then update statistics and
+        make a checkpoint."""
         with self._served(location) as server, server.connect(self._psycopg) as connection:
             with self.refusals(), connection.transaction():
                 self._copy(connection, batches, key)
@@ -149,7 +150,7 @@ class PostgresqlJsonb(DocumentStoreAdapter):
         connection.execute(
             f"CREATE TABLE documents (key {type_} NOT NULL, document jsonb NOT NULL) TABLESPACE {_SPACE}"
         )
-        # FREEZE marks the rows as visible to all transactions now, so that no later VACUUM has to mark them.
+        # With FREEZE, COPY marks the rows as visible to all transactions, so that VACUUM need not do this later.
         with connection.cursor().copy("COPY documents FROM STDIN (FREEZE)") as copy:
             while rows:
                 _check_keys(rows, type_)
@@ -159,7 +160,7 @@ class PostgresqlJsonb(DocumentStoreAdapter):
 
     @contextmanager
     def refusals(self) -> Iterator[None]:
-        """Turn the server's errors about documents into RefusedData, and all others into AdapterError."""
+        """Convert the server's errors about documents to RefusedData, and all other errors to AdapterError."""
         try:
             yield
         except UnicodeEncodeError as error:
@@ -171,7 +172,8 @@ class PostgresqlJsonb(DocumentStoreAdapter):
             raise AdapterError(f"PostgreSQL cannot do it ({message})") from None
 
     def open(self, location: Path, key: str = "id") -> PostgresqlHandle:
-        """Open a connection to the running server, or to one started for it."""
+        """Open a connection to the running server. If none is running, start a server, which stops when the handle is
+        closed."""
         if not (location / "PG_VERSION").is_file():
             raise AdapterError(f"{location}: the data directory of PostgreSQL does not exist")
         begun = self._begun.get(location)
@@ -184,26 +186,27 @@ class PostgresqlJsonb(DocumentStoreAdapter):
             raise
 
     def data_of(self, location: Path) -> Path:
-        """Return the folder of the table and its index, without the 40 MB of an empty server."""
+        """Return the folder of the table and its indexes, which excludes the 40 MB of an empty data directory."""
         spaces = location / "pg_tblspc"
         return next(spaces.iterdir(), location) if spaces.is_dir() else location
 
     def sized_at(self, location: Path) -> Path:
-        """Return the same folder."""
+        """Return the folder of the table and its indexes."""
         return self.data_of(location)
 
     def stored(self, location: Path) -> Stored:
-        """Return no codec, and the server's version. (PostgreSQL itself compresses values of more than 2 kB.)"""
+        """Return the server's version and no codec. (PostgreSQL compresses values of more than 2 kB on its own.)"""
         return Stored(details={"PostgreSQL": servers.version() or ""})
 
 
 class PostgresqlHandle(StatementHandle):
-    """Open connections, and the server behind them if it was started for them."""
+    """Open connections to a server, which the handle also stops if the server was started for it."""
 
     def __init__(
         self, store: PostgresqlJsonb, server: servers.Server, location: Path, key: str, *, stops: bool
     ) -> None:
-        """With `stops`, closing stops the server. Raises AdapterError if the table of documents is missing."""
+        """If `stops` is true, closing the handle stops the server. Raises AdapterError if the table of documents is
+        missing."""
         super().__init__()
         self._store, self._server, self._location, self._key, self._stops = store, server, location, key, stops
         self._psycopg = store._psycopg
@@ -222,8 +225,8 @@ class PostgresqlHandle(StatementHandle):
 
     @contextmanager
     def _connection(self) -> Iterator[Any]:
-        """Yield an unused connection. An unfinished scan keeps its connection, because writes must not join the scan's
-        transaction."""
+        """Yield a connection that is not in use. An unfinished scan keeps its connection, because a write must not be
+        part of the scan's transaction."""
         if not self._idle:
             self._connections.append(self._server.connect(self._psycopg))
             self._idle.append(self._connections[-1])
@@ -256,13 +259,12 @@ class PostgresqlHandle(StatementHandle):
         return found
 
     def count(self) -> int:
-        """Count by SQL."""
+        """Return the number of documents."""
         ((found,),) = self._rows("SELECT count(*) FROM documents")
         return int(found)
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """Read whole documents as JSON text, or with `paths` each part as a JSON text. JSONB has no names with a
-        NUL."""
+        """Yield all documents, or their fields at `paths`. PostgreSQL returns each document or field as JSON text."""
         if paths is None or not paths or any("\0" in name for path in paths for name in path):
             for rows in self._some_at_a_time("SELECT CAST(document AS TEXT) FROM documents"):
                 documents = document_decoding.whole(rows)
@@ -273,7 +275,7 @@ class PostgresqlHandle(StatementHandle):
             yield document_decoding.assembled(rows, paths)
 
     def _some_at_a_time(self, text: str) -> Iterator[list[Any]]:
-        """Use a cursor on the server."""
+        """Yield the rows of a SELECT, SCAN_DOCUMENTS at a time, by a cursor on the server."""
         with (
             self._reading(),
             self._connection() as connection,
@@ -285,7 +287,7 @@ class PostgresqlHandle(StatementHandle):
                 yield rows
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """Select by the index of keys."""
+        """Return the documents with these keys, which are found by the index of keys."""
         wanted = self._fitting(keys)
         found: dict[Key, Document] = {}
         if wanted:
@@ -304,21 +306,23 @@ class PostgresqlHandle(StatementHandle):
         return list(dict.fromkeys(filter(self._fits, keys)))
 
     def selected(self, text: str) -> list[tuple[Any, ...]]:
-        """Use an unused connection."""
+        """Return the rows of a SELECT."""
         return self._rows(text)
 
     def translation(self, plan: plans.Plan, known: Known) -> Translation:
-        """Translate for JSONB, with the existing indexes."""
+        """Return the translation of a plan to SQL for JSONB, which uses existing indexes."""
         document = JsonbValue("documents.document", self._indexed)
         return Translation(plan, PostgresqlDialect(), "documents", document, "documents.key", known)
 
     def query(self, plan: Plan) -> list[dict[str, Any]]:
-        """Answer by SQL. Raises RefusedQuery if PostgreSQL's answer would differ from the plan's meaning."""
+        """Return the rows of a plan, computed by SQL. Raises RefusedQuery if SQL would give another result than the
+        plan defines."""
         selection = self.statement(plan)
         return answer(selection, self._rows(as_psycopg_takes_it(selection.text), selection.parameters))
 
     def upsert(self, batch: Batch) -> None:
-        """Run one synced INSERT ... ON CONFLICT. If documents of a batch have the same key, keep the last document."""
+        """Store the documents by one synced INSERT ... ON CONFLICT. If several documents of a batch have the same key,
+        the last one is kept."""
         rows = document_encoding.keyed_texts(batch, self._key)
         if not rows:
             return
@@ -335,14 +339,14 @@ class PostgresqlHandle(StatementHandle):
         )
 
     def _take_type(self, type_: str) -> None:
-        # An empty store has no fixed type of keys yet.
+        # The type of keys can still be changed while the store is empty.
         if self.count():
             raise RefusedData(f"a key is {_KEYS[type_]}; the existing ones are {_KEYS[self._key_type]}")
         self._write(f"ALTER TABLE documents ALTER COLUMN key TYPE {type_} USING CAST(key AS {type_})")
         self._key_type = type_
 
     def delete(self, keys: Sequence[Key]) -> None:
-        """Run one DELETE."""
+        """Delete the documents with these keys by one DELETE."""
         if wanted := self._fitting(keys):
             self._write(f"DELETE FROM documents WHERE key = ANY(CAST(%s AS {self._key_type}[]))", (wanted,))
 
@@ -353,7 +357,8 @@ class PostgresqlHandle(StatementHandle):
             connection.execute(text, parameters)
 
     def index(self, path: FieldPath) -> None:
-        """Make a B-tree of the field as JSONB, which orders values of all types. The index's comment is the path."""
+        """Create a B-tree index of the field as JSONB, which orders values of all types. The path is stored as the
+        index's comment."""
         if path in self._indexed or any("\0" in name for name in path):
             return
         text = json.dumps(path)
@@ -367,11 +372,12 @@ class PostgresqlHandle(StatementHandle):
         self.write_anew()
 
     def has_index(self, path: FieldPath) -> bool:
-        """Check PostgreSQL's catalogue."""
+        """Return whether PostgreSQL's catalogue contains an index of the path."""
         return path in self._paths_with_an_index()
 
     def uses_index(self, plan: Plan) -> bool:
-        """Check by EXPLAIN. Small tables are scanned, because that is faster."""
+        """Return whether PostgreSQL uses an index for the plan, according to EXPLAIN. Small tables are scanned, because
+        a scan is faster."""
         selection = self.statement(plan)
         lines = self._rows(f"EXPLAIN {as_psycopg_takes_it(selection.text)}", selection.parameters)
         return any(_TAKES_INDEX.search(line) for (line,) in lines)
@@ -384,7 +390,7 @@ class PostgresqlHandle(StatementHandle):
             self._unsettled = False
 
     def close(self) -> None:
-        """Close the connections, and stop the server if it was started for them."""
+        """Close the connections, and stop the server if it was started for this handle."""
         for connection in self._connections:
             connection.close()
         if self._stops:
@@ -395,19 +401,19 @@ _INDEX = "by_"
 """Prefix of the names of indexes."""
 
 _TAKES_INDEX = re.compile(rf"Index (?:Only )?Scan (?:Backward )?(?:using|on) {_INDEX}")
-"""Pattern for lines of EXPLAIN, including those of bitmap scans."""
+"""Pattern for lines of EXPLAIN that report the use of an index, including bitmap scans."""
 
 _KEYS = {"bigint": "a number", "text": "a text"}
-"""PostgreSQL's type of keys -> its name in errors."""
+"""PostgreSQL's types of keys, with their names in error messages."""
 
 
 def key_type(rows: Sequence[tuple[Key, str]]) -> str:
-    """Return PostgreSQL's type for the keys, given by the first key; bigint if there are no keys."""
+    """Return PostgreSQL's type for the keys, which the first key determines, or 'bigint' if there are no keys."""
     return "text" if rows and isinstance(rows[0][0], str) else "bigint"
 
 
 def settled(connection: Any) -> None:
-    """Do the maintenance that PostgreSQL's background processes would otherwise do later."""
+    """Do now the maintenance that PostgreSQL's background processes would do later: VACUUM and a checkpoint."""
     connection.execute("VACUUM (ANALYZE) documents")
     connection.execute("CHECKPOINT")
 

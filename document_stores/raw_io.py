@@ -1,7 +1,7 @@
-"""Raw I/O: the speed of the machine without any store, as a baseline for all figures.
+"""Raw I/O: writing and reading documents as text, without any store, as a baseline for all figures.
 
-JSON Lines are written by plain writes and read by one read, without parsing. Documents are decoded only if a caller
-asks for them. This is not a store to use.
+JSON Lines are written to a file and read by one read, without parsing. Documents are decoded only if a caller requests
+them. Users should not store documents in this way.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from document_stores.shared.json_losses import JSON_TEXT
 
 
 class RawIO(DocumentStoreAdapter):
-    """The original text, by plain write and read."""
+    """Writes and reads the original text by plain write and read."""
 
     format = "documents-raw-io"
     engine = "read"
@@ -39,7 +39,7 @@ class RawIO(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses of values that JSON cannot express."""
+        """Losses, because JSON cannot express some values."""
         return JSON_TEXT
 
     def load_library(self) -> None:
@@ -51,7 +51,7 @@ class RawIO(DocumentStoreAdapter):
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = lambda: None
     ) -> None:
-        """Write the lines."""
+        """Write the documents as JSON Lines. The key has no effect."""
         with location.open("wb", buffering=0) as file:
             for piece in document_encoding.lines(batches):
                 rest = memoryview(piece)
@@ -64,33 +64,33 @@ class RawIO(DocumentStoreAdapter):
         return location.read_bytes()
 
     def open(self, location: Path, key: str = "id") -> RawHandle:
-        """Read the text; nothing stays open."""
+        """Read the whole text. The file does not stay open."""
         return RawHandle(self.text(location), key)
 
     def stored(self, location: Path) -> Stored:
-        """Return no codec and no facts: the file has no header."""
+        """Return the size of the file and no codec."""
         return Stored(details={"bytes": str(location.stat().st_size)})
 
 
 class RawHandle(DocumentHandle):
-    """The whole text; documents are decoded on request."""
+    """The whole text in memory. Documents are decoded when they are requested."""
 
     def __init__(self, text: bytes, key: str) -> None:
         """`text` is JSON Lines."""
         self._text, self._key = text, key
 
     def count(self) -> int:
-        """Count the lines that are not empty."""
+        """Return the number of lines that are not empty."""
         return sum(1 for line in self._text.split(b"\n") if line.strip())
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """Yield all documents at once."""
+        """Yield all documents, or their fields at `paths`, as one list."""
         found = document_encoding.parsed(self._text)
         if found:
             yield found if paths is None else [parts(document, paths) for document in found]
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """Decode all documents to find them."""
+        """Return the documents with these keys. All documents are decoded to find them."""
         by_key = {document[self._key]: document for batch in self.scan() for document in batch}
         return [by_key.get(key) for key in keys]
 

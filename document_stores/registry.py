@@ -1,6 +1,6 @@
-"""The only list of document stores: name, module of its engines, and the extra that installs them.
+"""The list of document stores: name, module, and the extra of this project that installs the required libraries.
 
-Names differ from those of table formats and image storages, because one run may measure all of them.
+The names differ from the names of table formats and image storages, because one run may measure all three kinds.
 """
 
 from adapters.document_store import DocumentStoreAdapter

@@ -34,17 +34,17 @@ if TYPE_CHECKING:
     import sqlite3
 
 SCAN_DOCUMENTS = 1_024
-"""Documents that a scan yields at a time."""
+"""Number of documents that a scan yields at a time."""
 
 KEYS_AT_A_TIME = 500
-"""Keys in one query; SQLite accepts at least 999 parameters."""
+"""Number of keys in one query. SQLite accepts at least 999 parameters."""
 
-# The key column has no type, so ints stay ints and texts stay texts.
+# The key column has no type, so that SQLite stores integers as integers and texts as texts.
 _CREATE = "CREATE TABLE documents (key PRIMARY KEY NOT NULL, document TEXT NOT NULL)"
 _PUT = "INSERT INTO documents VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET document = excluded.document"
 _ADD = "INSERT INTO documents VALUES (?, ?)"
 _OF_DOCUMENTS = " ON documents ("
-"""Part of an index's SQL between its name and its expression."""
+"""Part of the SQL of an index, between the name of the index and its expression."""
 _INDEX = "field_"
 """Prefix of the names of indexes."""
 
@@ -55,7 +55,7 @@ _TOO_MUCH = (
     "too many",
     "at most",
 )
-"""Parts of error messages that concern a query, not stored data."""
+"""Parts of SQLite's error messages that mean that a query is too large, not that stored data are damaged."""
 
 
 def _nothing() -> None:
@@ -63,9 +63,10 @@ def _nothing() -> None:
 
 
 class SqliteJson(DocumentStoreAdapter):
-    """Python's sqlite3 with SQLite's default settings: each document is a row, every commit is synced.
+    """Writes and reads with Python's sqlite3. Each document is a row. SQLite has its default settings, with which every
+    commit is synced.
 
-    All documents are stored in one transaction, and each upsert in another.
+    `ingest` stores all documents in one transaction. Each later upsert is a transaction.
     """
 
     format = "sqlite-json"
@@ -91,7 +92,7 @@ class SqliteJson(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses of values that JSON cannot express."""
+        """Losses, because JSON cannot express some values."""
         return JSON_TEXT
 
     def load_library(self) -> None:
@@ -124,7 +125,7 @@ class SqliteJson(DocumentStoreAdapter):
             connection.execute("PRAGMA user_version = 1")
 
     def open(self, location: Path, key: str = "id") -> SqliteHandle:
-        """Open one connection."""
+        """Open a connection to the file."""
         if not location.is_file():
             raise AdapterError(f"{location}: the file does not exist")
         connection = self._sqlite3.connect(location, isolation_level=None)
@@ -138,15 +139,15 @@ class SqliteJson(DocumentStoreAdapter):
         return SqliteHandle(self, connection, location, key)
 
     def stored(self, location: Path) -> Stored:
-        """Return no codec, and SQLite's version."""
+        """Return SQLite's version and no codec."""
         return Stored(details={"SQLite": self._sqlite3.sqlite_version})
 
 
 class SqliteHandle(StatementHandle):
-    """An open connection."""
+    """An open connection to the file."""
 
     def __init__(self, store: SqliteJson, connection: sqlite3.Connection, location: Path, key: str) -> None:
-        """Take ownership of the connection."""
+        """Take ownership of the connection, which `close` closes."""
         super().__init__()
         self._store, self._connection, self._location, self._key = store, connection, location, key
         self._errors = store._sqlite3.Error
@@ -168,12 +169,13 @@ class SqliteHandle(StatementHandle):
             cursor.close()
 
     def count(self) -> int:
-        """Count by SQL."""
+        """Return the number of documents."""
         ((found,),) = self._rows("SELECT count(*) FROM documents")
         return int(found)
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """Read whole texts, or with `paths` the texts of parts if SQLite can express all paths."""
+        """Yield all documents, or their fields at `paths`. SQLite extracts the fields if it can express all paths;
+        otherwise they are taken from whole documents."""
         if paths is None or not paths or not all(can_name(name) for path in paths for name in path):
             for rows in _grouped(self._rows("SELECT document FROM documents")):
                 documents = document_decoding.whole(rows)
@@ -184,7 +186,7 @@ class SqliteHandle(StatementHandle):
             yield document_decoding.assembled(rows, paths)
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """Select by the primary key."""
+        """Return the documents with these keys, which are found by the primary key."""
         wanted = document_encoding.possible(keys)
         found: dict[tuple[type, Key], Document] = {}
         for first in range(0, len(wanted), KEYS_AT_A_TIME):
@@ -195,28 +197,30 @@ class SqliteHandle(StatementHandle):
         return [found.get((type(key), key)) for key in keys]
 
     def selected(self, text: str) -> Iterator[tuple[Any, ...]]:
-        """Use a cursor."""
+        """Yield the rows of a SELECT."""
         return self._rows(text)
 
     def check(self, selection: Selection) -> None:
-        """Refuse texts with a NUL, at which SQL's texts end."""
+        """Raise RefusedQuery if a document has a text with a NUL and the SELECT reads texts, because SQLite would end
+        the text at the NUL."""
         ((flags,),) = self._rows("PRAGMA user_version")
         # Items are read by `value`, which also ends at a NUL.
         if flags and ("json_extract" in selection.text or ".value" in selection.text):
             raise RefusedQuery("a text contains a NUL, at which SQLite ends it")
 
     def translation(self, plan: plans.Plan, known: Known) -> Translation:
-        """Translate for JSON texts, with the existing indexes."""
+        """Return the translation of a plan to SQL for JSON texts, which uses existing indexes."""
         document = SqliteValue("document", indexed=self._indexed)
         return Translation(plan, SqliteDialect(), "documents", document, "key", known)
 
     def query(self, plan: Plan) -> list[dict[str, Any]]:
-        """Answer by SQL. Raises RefusedQuery if SQLite's answer would differ from the plan's meaning."""
+        """Return the rows of a plan, computed by SQL. Raises RefusedQuery if SQL would give another result than the
+        plan defines."""
         selection = self.statement(plan)
         return answer(selection, self._rows(selection.text, selection.parameters))
 
     def upsert(self, batch: Batch) -> None:
-        """Write in one synced transaction."""
+        """Store the documents of a batch in one synced transaction."""
         rows = document_encoding.keyed_texts(batch, self._key)
         if not rows:
             return
@@ -224,36 +228,36 @@ class SqliteHandle(StatementHandle):
             self._store._put(self._connection, _PUT, rows)
 
     def delete(self, keys: Sequence[Key]) -> None:
-        """Delete in one transaction."""
+        """Delete the documents with these keys in one transaction."""
         wanted = document_encoding.possible(keys)
         if wanted:
             with self._transaction():
                 self._connection.executemany("DELETE FROM documents WHERE key = ?", [(key,) for key in wanted])
 
     def _transaction(self) -> sqlite3.Connection:
-        # As a context manager it commits, or rolls back after an error.
+        # As a context manager, the connection commits, or rolls back after an error.
         self.forget()
         self._connection.execute("BEGIN")
         return self._connection
 
     def index(self, path: FieldPath) -> None:
-        """Make an index of the expression that queries use for this field. Do nothing if SQLite's paths cannot express
-        the field's name."""
+        """Create an index of the expression that queries use for this field. Do nothing if a path in SQLite cannot
+        express the field's name."""
         if not all(map(can_name, path)):
             return
         expression = _at(path).indexed()
         if expression not in self._indexed:
-            # Numbered, not named after the field: SQLite ignores case in the names of indexes.
+            # Name the index by a number, not after the field, because SQLite ignores case in the names of indexes.
             self._connection.execute(f"CREATE INDEX {_INDEX}{len(self._indexed)}{_OF_DOCUMENTS}{expression})")
             self._indexed = self._expressions_with_an_index()
             self.write_anew()
 
     def has_index(self, path: FieldPath) -> bool:
-        """Check SQLite's catalogue."""
+        """Return whether SQLite's catalogue contains an index of the path."""
         return all(map(can_name, path)) and _at(path).indexed() in self._expressions_with_an_index()
 
     def uses_index(self, plan: Plan) -> bool:
-        """Check by EXPLAIN QUERY PLAN. SQLite's own index of keys has another name."""
+        """Return whether SQLite uses an index of a field for the plan, according to EXPLAIN QUERY PLAN."""
         selection = self.statement(plan)
         steps = self._rows(f"EXPLAIN QUERY PLAN {selection.text}", selection.parameters)
         return any(f" USING INDEX {_INDEX}" in step[-1] for step in steps)

@@ -1,1 +1,1 @@
-"""Image storages: one module for each. The registry lists them."""
+"""Image storages, which are ways of storing images. There is one module for each, listed in the registry."""

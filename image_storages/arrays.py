@@ -1,7 +1,7 @@
-"""Pack images into contiguous memory, and return arrays from it, for several storages.
+"""Copying images into one contiguous array, and making images from such an array. Several storages use this module.
 
-Images are uint8 arrays of shape (height, width) for grey or (height, width, channels). In shape tables, grey images
-have 0 channels.
+Images are uint8 arrays of shape (height, width) if grey, or (height, width, channels). A shape table is an int32 array
+with a row (height, width, channels) for each image; grey images have 0 channels.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ ARRAYS = Setting(
 )
 
 GROUP_BYTES = 1 << 20
-"""Approximate bytes packed or unpacked at a time, in a reused buffer. The buffer is small enough to stay in the
+"""Approximate number of bytes that are copied at a time, through a buffer that is used again. The buffer fits into the
 processor's cache, and no second copy of the data set is needed."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Images that are stored together: shape table, labels, and contiguous pixels. The pixels are a 1-D array, or a 2-D
-    array with a row per image."""
+    """Several images that are stored together, as shape table, labels, and contiguous pixels. The pixels are a 1-D
+    array, or a 2-D array with a row for each image."""
 
     shapes: np.ndarray
     labels: list[int]
@@ -44,19 +44,19 @@ class Piece:
 
 
 def common_shape(arrays: Sequence[np.ndarray]) -> tuple[int, ...] | None:
-    """Return the shape of all arrays, or None if they differ or there are none."""
+    """Return the shape of the arrays if all have the same shape, or None if shapes differ or `arrays` is empty."""
     shapes = {array.shape for array in arrays}
     return shapes.pop() if len(shapes) == 1 else None
 
 
 def numbers_of(shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """Return height, width and channels of an array of this shape."""
+    """Return height, width and channels of an image of this shape. A grey image has 0 channels."""
     height, width, *channels = shape
     return height, width, channels[0] if channels else 0
 
 
 def shape_table(arrays: Sequence[np.ndarray], shape: tuple[int, ...] | None) -> np.ndarray:
-    """Return height, width and channels of each array, (n, 3) of int32. `shape` is the result of `common_shape`."""
+    """Return the shape table of the arrays. `shape` is the result of `common_shape` for them."""
     import numpy as np
 
     if shape is not None:
@@ -65,14 +65,14 @@ def shape_table(arrays: Sequence[np.ndarray], shape: tuple[int, ...] | None) -> 
 
 
 def repeated(shape: tuple[int, ...], count: int) -> np.ndarray:
-    """Return the shape table of `count` images of one shape."""
+    """Return the shape table of `count` images of the same shape."""
     import numpy as np
 
     return np.full((count, 3), numbers_of(shape), np.int32)
 
 
 def sizes_bytes(shapes: np.ndarray) -> np.ndarray:
-    """Return the bytes of each image of a shape table, (n,) of int64."""
+    """Return an int64 array with the size in bytes of each image of a shape table."""
     import numpy as np
 
     height, width, channels = shapes.astype(np.int64).T
@@ -81,7 +81,7 @@ def sizes_bytes(shapes: np.ndarray) -> np.ndarray:
 
 
 def groups(sizes_bytes: np.ndarray, group_bytes: int) -> Iterator[slice]:
-    """Yield slices of consecutive images with about `group_bytes` each, and at least one image."""
+    """Yield slices that divide the images into groups of about `group_bytes` bytes. A group has at least one image."""
     start = filled = 0
     for place, size_bytes in enumerate(sizes_bytes.tolist()):
         if filled and filled + size_bytes > group_bytes:
@@ -93,14 +93,14 @@ def groups(sizes_bytes: np.ndarray, group_bytes: int) -> Iterator[slice]:
 
 
 def packed(arrays: Sequence[np.ndarray], shape: tuple[int, ...] | None, out: np.ndarray) -> None:
-    """Write all pixels contiguously into `out`, a one-dimensional array. `shape` is the result of `common_shape`; there
-    must be at least one array."""
+    """Copy all pixels contiguously into `out`, a one-dimensional array. `shape` is the result of `common_shape` for
+    `arrays`, which must not be empty."""
     import numpy as np
 
     if shape is None:
         np.concatenate(arrays, axis=None, out=out)
     else:
-        # Equal shapes need no flattening first.
+        # Arrays of equal shape need not be flattened, which is faster.
         np.concatenate(arrays, out=out.reshape(-1, *shape[1:]))
 
 
@@ -117,8 +117,8 @@ def checked(numbers: np.ndarray, count: int) -> list[int]:
 
 
 def in_batches(pieces: Iterable[Piece], count: int, location: Path) -> Iterator[Images]:
-    """Yield the images of the pieces, each in separate memory, `count` at a time; the last batch may be smaller. Raises
-    the errors of `split`."""
+    """Yield the images of the pieces, `count` at a time; the last batch may be smaller. Each image has separate memory.
+    Raises AdapterError, naming `location`, if shapes do not fit the pixels."""
     arrays: list[np.ndarray] = []
     labels: list[int] = []
     for piece in pieces:
@@ -132,14 +132,14 @@ def in_batches(pieces: Iterable[Piece], count: int, location: Path) -> Iterator[
 
 
 def in_turn(found: Iterable[tuple[np.ndarray, int]], count: int) -> Iterator[Images]:
-    """Yield images that arrive one by one, `count` at a time; the last batch may be smaller."""
+    """Yield batches of `count` images from an iterable of single images; the last batch may be smaller."""
     some = iter(found)
     while part := list(itertools.islice(some, count)):
         yield joined(part)
 
 
 def joined(found: Iterable[tuple[np.ndarray, int]]) -> Images:
-    """Return arrays and labels as images."""
+    """Return pairs of an array and a label as images."""
     images = Images([], [])
     for array, label in found:
         images.arrays.append(array)
@@ -148,7 +148,8 @@ def joined(found: Iterable[tuple[np.ndarray, int]]) -> Images:
 
 
 def copied(pieces: Iterable[Piece], location: Path) -> Images:
-    """Return the images of the pieces, each in separate memory. Raises the errors of `split`."""
+    """Return the images of the pieces. Each image has separate memory. Raises AdapterError, naming `location`, if
+    shapes do not fit the pixels."""
     arrays: list[np.ndarray] = []
     labels: list[int] = []
     for piece in pieces:
@@ -158,7 +159,8 @@ def copied(pieces: Iterable[Piece], location: Path) -> Images:
 
 
 def sliced(pieces: Iterable[Piece], location: Path) -> Images:
-    """Return the images of the pieces as views of their pixels. Raises the errors of `split`."""
+    """Return the images of the pieces, as views of the pieces' pixels. Raises AdapterError, naming `location`, if
+    shapes do not fit the pixels."""
     arrays: list[np.ndarray] = []
     labels: list[int] = []
     for piece in pieces:
@@ -168,10 +170,11 @@ def sliced(pieces: Iterable[Piece], location: Path) -> Images:
 
 
 def gathered(pieces: Iterable[Piece], most_bytes: int, location: Path) -> Images:
-    """Return the images as views of one block into which their pixels are copied, for pieces whose memory is reused.
+    """Return the images of the pieces as views of one new block, into which all pixels are copied. Use this function if
+    the memory of a piece is not valid after the next piece.
 
-    The block has `most_bytes`; the system never provides memory for the unused part. Raises the errors of `split`, and
-    ValueError for more pixels.
+    The block has `most_bytes` bytes; the system does not provide memory for the unused part. Raises ValueError if there
+    are more pixels, and AdapterError, naming `location`, if shapes do not fit the pixels.
     """
     import numpy as np
 
@@ -189,9 +192,9 @@ def gathered(pieces: Iterable[Piece], most_bytes: int, location: Path) -> Images
 
 
 def split(pixels: np.ndarray, shapes: np.ndarray, location: Path) -> list[np.ndarray]:
-    """Return the images of a shape table as views of all pixels (see `Piece`).
+    """Return the images of a shape table as views of `pixels`, which has all pixels (see `Piece`).
 
-    Raises AdapterError, naming `location`, if the shapes need another number of pixels.
+    Raises AdapterError, naming `location`, if the number of pixels does not fit the shapes.
     """
     import numpy as np
 
@@ -209,7 +212,7 @@ def split(pixels: np.ndarray, shapes: np.ndarray, location: Path) -> list[np.nda
 
 
 def shape_of(numbers: np.ndarray) -> tuple[int, ...]:
-    """Return the shape in a row of a shape table."""
+    """Return the shape of an image, given its row of a shape table."""
     return _shape(*numbers.tolist())
 
 
@@ -229,5 +232,5 @@ def _shape(height: int, width: int, channels: int) -> tuple[int, ...]:
 
 
 def copy_of(storage: ImageStorage) -> str:
-    """Return the code that a user appends to an array whose memory belongs to the library."""
+    """Return the code that makes a copy of an array in code for users, or '' if the variant returns views."""
     return ".copy()" if storage.values["arrays"] == "owned" else ""

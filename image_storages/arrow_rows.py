@@ -1,6 +1,7 @@
 """Convert images to rows of an Arrow table and back, for Parquet and Lance.
 
-The pixels of a batch are one buffer in both directions, so there is no work per image until arrays are created.
+The pixels of a batch are one buffer, both when writing and when reading, so that the only work per image is to create
+its array.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
 
 PIXELS = "pixels"
 NUMBERS = ("height", "width", "channels", "label")
-"""The columns other than the pixels, with a few bytes per image."""
+"""The columns other than the pixels. They have a few bytes per image."""
 
 BATCH_BYTES = 16 << 20
-"""Approximate bytes of pixels per batch."""
+"""Approximate number of bytes of pixels per batch."""
 
 
 TABLE_LINES = """\
@@ -31,19 +32,20 @@ alike = len({array.shape for array in arrays}) == 1
 pixels = pa.array([array.tobytes() for array in arrays], pa.binary(arrays[0].nbytes) if alike else pa.large_binary())
 shapes = np.array([(*array.shape, 0)[:3] for array in arrays], np.int32)  # 0 channels: grey
 table = pa.table([pixels, *shapes.T, np.array(labels, np.int64)], names)"""
-"""The same rows in user code, from `arrays` and `labels`."""
+"""Code for users that makes the same table from `arrays` and `labels`."""
 
 ARRAYS_LINES = """\
 labels, shapes = table["label"].to_pylist(), zip(*(table[name].to_pylist() for name in ("height", "width", "channels")))
 arrays = [np.frombuffer(pixels.as_buffer(), np.uint8) for pixels in table["pixels"]]
 arrays = [array.reshape(shape if shape[2] else shape[:2]){copy} for array, shape in zip(arrays, shapes)]"""
-"""The arrays and labels from the table in user code."""
+"""Code for users that makes arrays and labels from the table."""
 
 
 def batches_of(images: Images) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """Return one row per image: its pixels, of fixed size if all images have the same shape, and its numbers.
+    """Return a schema and an iterator of record batches with one row per image.
 
-    The batches are made while they are consumed: no second copy of all pixels is in memory.
+    A row has the pixels, height, width, channels and label. If all images have the same shape, pixels have a type of
+    fixed size. Batches are made while they are consumed, so that memory never contains a second copy of all pixels.
     """
     import pyarrow as pa
 
@@ -93,23 +95,24 @@ def _column(kind: pa.DataType, numbers: np.ndarray) -> pa.Array:
 
 
 def images_of(batches: Iterable[pa.RecordBatch], owned: bool, location: Path) -> Images:
-    """Return all images of the batches, copied or as views of their buffers, with their labels.
+    """Return all images of the batches with their labels. If `owned` is true, arrays are copies, otherwise views of the
+    batches' buffers.
 
-    Raises AdapterError if shapes and pixels do not agree.
+    Raises AdapterError if the shapes do not fit the number of pixels.
     """
     pieces = map(_piece, batches)
     return arrays.copied(pieces, location) if owned else arrays.sliced(pieces, location)
 
 
 def rows_of(table: pa.Table, numbers: np.ndarray) -> list[pa.RecordBatch]:
-    """Return these rows of a table, in this order."""
+    """Return batches with the rows of a table that have these numbers, in this order."""
     import pyarrow as pa
 
     return table.take(_column(pa.int64(), numbers)).combine_chunks().to_batches()
 
 
 def batches_of_images(batches: Iterable[pa.RecordBatch], count: int, location: Path) -> Iterator[Images]:
-    """Yield the images of the batches, each in separate memory, `count` at a time."""
+    """Yield the images of the batches, `count` at a time. Each image has separate memory."""
     return arrays.in_batches(map(_piece, batches), count, location)
 
 
@@ -122,7 +125,7 @@ def _piece(batch: pa.RecordBatch) -> arrays.Piece:
 
 
 def _block(pixels: pa.Array) -> np.ndarray:
-    """Return the pixels of all rows, over the memory of the Arrow buffer."""
+    """Return the pixels of all rows as one array, which is a view of the Arrow buffer."""
     import numpy as np
     import pyarrow as pa
 

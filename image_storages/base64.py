@@ -1,4 +1,4 @@
-"""Base64: a CSV file with the shape, label and pixels of one image per line."""
+"""Base64: a CSV file with one line per image, which has the shape, the label and the pixels in Base64."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ with open({path}, encoding="ascii", newline="") as file:
 
 
 class Base64Csv(ImageStorage):
-    """Python's own csv and binascii (which its base64 module calls)."""
+    """Writes and reads with Python's modules csv and binascii (which Python's base64 calls)."""
 
     format = "base64"
     engine = "csv"
@@ -50,7 +50,7 @@ class Base64Csv(ImageStorage):
 
     @property
     def calls(self) -> Calls:
-        """Return code that writes and reads the same lines."""
+        """Return code with which users can write and read the same lines."""
         return Calls(("import base64", "import csv", "import numpy as np"), _SAVE, _READ)
 
     def load_library(self) -> None:
@@ -77,11 +77,11 @@ class Base64Csv(ImageStorage):
             )
 
     def read(self, location: Path) -> Images:
-        """Read line by line. Raises AdapterError, with the line number, for a line that is not an image."""
+        """Read all images, line by line. Raises AdapterError, with the line number, for a line that is not an image."""
         return arrays.joined(self._images(location))
 
     def open(self, location: Path) -> ImageHandle:
-        """Store only the location. To find an image, the file has to be read from the beginning."""
+        """Open nothing yet: images can only be found by reading the file from its beginning."""
         return ImageHandle(batches=lambda count: arrays.in_turn(self._images(location), count))
 
     def _images(self, location: Path) -> Iterator[tuple[np.ndarray, int]]:
@@ -102,7 +102,8 @@ class Base64Csv(ImageStorage):
 
     @contextmanager
     def _fields_of_any_size(self) -> Iterator[None]:
-        """Raise the csv module's limit of 128 KiB per field, which is a setting of the whole process."""
+        """Remove the csv module's limit of 128 KiB per field within a `with` block. The limit applies to the whole
+        process."""
         before = self._csv.field_size_limit(sys.maxsize)
         try:
             yield

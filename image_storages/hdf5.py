@@ -1,4 +1,5 @@
-"""HDF5 through h5py. Images of one shape are one data set; other images are a flat data set with a table of shapes."""
+"""HDF5 files through h5py. If all images have the same shape, their pixels are one HDF5 data set with a row per image.
+Otherwise their pixels are a flat data set, and another data set has their shapes."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 _PIXELS, _SHAPES, _LABELS = "pixels", "shapes", "labels"
 
 _GROUP_BYTES = 4 << 20
-"""Larger than arrays.GROUP_BYTES, because each selection in h5py takes about 0.1 ms."""
+"""Approximate number of bytes that are written or read at a time. It is larger than arrays.GROUP_BYTES, because each
+selection in h5py takes about 0.1 ms."""
 
 
 _SAVE = """\
@@ -38,7 +40,7 @@ arrays = [part.reshape(shape){copy} for part, shape in zip(parts, shapes)]"""
 
 
 class HdfImages(ImageStorage):
-    """h5py: contiguous data sets without filters, written and read in pieces of about 4 MiB."""
+    """Writes and reads with h5py: contiguous data sets without filters, in pieces of about 4 MiB."""
 
     format = "image-hdf5"
     engine = "h5py"
@@ -56,7 +58,7 @@ class HdfImages(ImageStorage):
 
     @property
     def calls(self) -> Calls:
-        """Return code for the same data sets, with one call for each."""
+        """Return code with which users can write and read the same data sets, with one call for each data set."""
         return Calls(("import h5py", "import numpy as np"), _SAVE, _READ.replace("{copy}", arrays.copy_of(self)))
 
     def load_library(self) -> None:
@@ -68,7 +70,9 @@ class HdfImages(ImageStorage):
         self._numpy = numpy
 
     def save(self, images: Images, location: Path) -> None:
-        """Write one file: `pixels` (n, height, width[, channels]) or flat with `shapes` (n, 3), and `labels`."""
+        """Write one file with the data sets `pixels` and `labels`. If all images have the same shape, `pixels` has the
+        shape (n, height, width) or (n, height, width, channels). Otherwise `pixels` is flat, and the data set `shapes`
+        of shape (n, 3) is added."""
         shape = arrays.common_shape(images.arrays)
         shapes = arrays.shape_table(images.arrays, shape)
         sizes_bytes = arrays.sizes_bytes(shapes)
@@ -83,10 +87,9 @@ class HdfImages(ImageStorage):
                 pixels.write_direct(block, dest_sel=part)
 
     def read(self, location: Path) -> Images:
-        """Read the labels, then the pixels. For views, the pixels are read as one block, else in pieces that are
-        copied.
+        """Read all images. With arrays=views the pixels are read as one block, otherwise in pieces that are copied.
 
-        Raises AdapterError for a file that `save` did not write or finish.
+        Raises AdapterError for a file that was not written by `save`, or not completely.
         """
         with self._h5py.File(location, "r") as file:
             pixels, shapes, labels = _index(file, location)
@@ -98,8 +101,8 @@ class HdfImages(ImageStorage):
             return arrays.sliced([arrays.Piece(shapes, labels, block.reshape(-1))], location)
 
     def open(self, location: Path) -> ImageHandle:
-        """Open the file, and read shapes and labels. Several images of one shape are selected by one call, others are
-        read one by one. Raises the errors of `read`."""
+        """Open the file, and read shapes and labels. If all images have the same shape, requested images are read by
+        one call, otherwise one by one. Raises the same errors as `read`."""
         file = self._h5py.File(location, "r")
         try:
             pixels, shapes, labels = _index(file, location)
@@ -132,7 +135,8 @@ class HdfImages(ImageStorage):
             yield arrays.Piece(shapes[group], labels[group], block.reshape(-1))
 
     def _parts(self, pixels: h5py.Dataset, sizes_bytes: np.ndarray) -> Iterator[tuple[slice, slice, np.ndarray]]:
-        """Yield for each group of images their numbers, their position in the data set, and a reused buffer."""
+        """Yield a tuple for each group of images: the slice of their numbers, the slice of the data set that contains
+        their pixels, and a buffer for the pixels, which is used again for the next group."""
         flat = pixels.ndim == 1
         buffer = self._numpy.empty(max(_GROUP_BYTES, sizes_bytes.max(initial=0)), self._numpy.uint8)
         start = 0
@@ -143,7 +147,7 @@ class HdfImages(ImageStorage):
             start = end
 
     def stored(self, location: Path) -> Stored:
-        """The filter and layout of the pixels."""
+        """Return the compression filter and the layout of the pixels."""
         with self._h5py.File(location, "r") as file:
             _check(file, location)
             pixels = file[_PIXELS]
@@ -151,7 +155,7 @@ class HdfImages(ImageStorage):
 
 
 def _index(file: h5py.File, location: Path) -> tuple[h5py.Dataset, np.ndarray, list[int]]:
-    """Return the data set of pixels, which is not read yet, the shapes and the labels."""
+    """Return the data set of pixels (which is not read here), the shape table and the labels."""
     _check(file, location)
     pixels, labels = file[_PIXELS], file[_LABELS][()].tolist()
     shapes = file[_SHAPES][()] if _SHAPES in file else arrays.repeated(pixels.shape[1:], len(pixels))

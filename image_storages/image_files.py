@@ -1,4 +1,4 @@
-"""Folders of image files: PNG, JPEG and WebP, one image per file, and a labels.csv that keeps their order."""
+"""Folders of PNG, JPEG or WebP files, with one image per file. The file labels.csv lists the images in order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ labels = [int(line["label"]) for line in listed]"""
 
 
 class _ImageFiles(ImageStorage):
-    """Pillow: Image.save and Image.open."""
+    """Base class of the storages that write files by Pillow's Image.save and read them by Image.open."""
 
     engine = "pillow"
     distributions = ("pillow",)
@@ -46,17 +46,18 @@ class _ImageFiles(ImageStorage):
     capabilities = frozenset({Can.APPEND, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     offers = Offers(take=Reach.ROWS, batches=True)
     kind: ClassVar[str]
-    """Pillow's name of the file format."""
+    """Pillow's name for the file format."""
     ending: ClassVar[str]
 
     @property
     @abstractmethod
     def options(self) -> Mapping[str, Any]:
-        """Return options of the writer other than the format."""
+        """Return the options for Image.save, other than the format."""
 
     @property
     def calls(self) -> Calls:
-        """Return code for the same files. In this code, Pillow refuses images of more than 179 million pixels."""
+        """Return code with which users can write and read the same files. In this code, Pillow refuses images of more
+        than 179 million pixels."""
         options = "".join(f", {name}={value!r}" for name, value in self.options.items())
         save = _SAVE.replace("{ending}", self.ending).replace("{kind}", self.kind).replace("{options}", options)
         return Calls(("import csv", "import os", "import numpy as np", "from PIL import Image"), save, _READ)
@@ -75,7 +76,7 @@ class _ImageFiles(ImageStorage):
         self._image = PIL.Image
 
     def save(self, images: Images, location: Path) -> None:
-        """Create the folder, and write a file for each image and their list."""
+        """Create the folder, and write a file for each image and the list labels.csv."""
         location.mkdir()
         options = self.options
         with (location / _LABELS).open("w", encoding="utf-8", newline="") as file:
@@ -98,7 +99,7 @@ class _ImageFiles(ImageStorage):
         return Images(found, labels)
 
     def open(self, location: Path) -> ImageHandle:
-        """Read the list of files; they are opened when requested."""
+        """Read the list of files. An image file is opened when the image is requested."""
         listed = list(self._listed(location))
 
         def take(numbers: np.ndarray) -> Images:
@@ -135,7 +136,8 @@ class _ImageFiles(ImageStorage):
 
     @contextmanager
     def _images_of_any_size(self) -> Iterator[None]:
-        """Disable Pillow's limit of 179 million pixels. It protects from attacks, but these files are our own."""
+        """Disable Pillow's limit of 179 million pixels. The limit protects from attacks by unknown files, but these
+        files were written here."""
         before = self._image.MAX_IMAGE_PIXELS
         self._image.MAX_IMAGE_PIXELS = None
         try:
@@ -144,7 +146,7 @@ class _ImageFiles(ImageStorage):
             self._image.MAX_IMAGE_PIXELS = before
 
     def stored(self, location: Path) -> Stored:
-        """Return the file format's own codec, found by the beginning of the first file."""
+        """Return the encoding of the pixels, which is found from the first bytes of the first file."""
         first = next(self._listed(location), None)
         if first is None:
             return Stored()
@@ -154,7 +156,8 @@ class _ImageFiles(ImageStorage):
 
     @abstractmethod
     def _encoding(self, signature: bytes, path: Path) -> str:
-        """Return the encoding, given the first 16 bytes of a file. Raises AdapterError for another file format."""
+        """Return the encoding of a file that begins with these 16 bytes. Raises AdapterError for another file
+        format."""
 
 
 def _demand(sound: bool, path: Path, signature: bytes, kind: str) -> None:
@@ -163,7 +166,7 @@ def _demand(sound: bool, path: Path, signature: bytes, kind: str) -> None:
 
 
 class Png(_ImageFiles):
-    """Lossless: rows filtered, then Deflate."""
+    """PNG files. PNG is lossless: rows are filtered, then compressed by Deflate."""
 
     format = "png"
     title = "PNG files"
@@ -183,7 +186,8 @@ class Png(_ImageFiles):
 
 
 _LEAST_QUALITY = 50
-"""Minimum quality. Below this quality no useful bound exists, because a result may be more like another image."""
+"""Minimum quality. A lower quality has no useful limit of the error, because the result may be more similar to another
+image."""
 
 
 def _least_psnr_db(quality: int) -> float:
@@ -194,7 +198,8 @@ def _least_psnr_db(quality: int) -> float:
 
 
 class Jpeg(_ImageFiles):
-    """Lossy: quantised cosine transform, colours at half the resolution (4:2:0), as Pillow writes it by default."""
+    """JPEG files, as Pillow writes them by default. JPEG is lossy: it quantises a cosine transform, and stores colours
+    at half the resolution (4:2:0)."""
 
     format = "jpeg"
     title = "JPEG files"
@@ -208,7 +213,7 @@ class Jpeg(_ImageFiles):
 
     @property
     def least_psnr_db(self) -> float:
-        """Depends on the quality."""
+        """The declared minimum of the signal-to-noise ratio, which depends on the quality."""
         return _least_psnr_db(int(self.values["quality"] or 0))
 
     @property
@@ -222,7 +227,7 @@ class Jpeg(_ImageFiles):
 
 
 class Webp(_ImageFiles):
-    """Lossy (VP8, colours at half the resolution) unless lossless=true (VP8L)."""
+    """WebP files. They are lossy (VP8, with colours at half the resolution), unless lossless=true (VP8L)."""
 
     format = "webp"
     title = "WebP files"
@@ -238,7 +243,7 @@ class Webp(_ImageFiles):
 
     @property
     def least_psnr_db(self) -> float | None:
-        """Depends on the quality; None if lossless."""
+        """The declared minimum of the signal-to-noise ratio, which depends on the quality, or None if lossless."""
         return None if self._lossless else _least_psnr_db(int(self.values["quality"] or 0))
 
     @property

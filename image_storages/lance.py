@@ -1,4 +1,4 @@
-"""Lance: a folder of data files, a manifest and a transaction; one row per image."""
+"""Lance: a folder with data files, a manifest and a transaction file. The table has one row per image."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ table = lance.dataset({{path}}).to_table()
 
 
 class LanceImages(ImageStorage):
-    """pylance, written directly from the arrays, in batches of about 16 MiB.
+    """Writes and reads with pylance, in batches of about 16 MiB.
 
-    Its codecs are not offered, because the writer accepts and ignores them for values of fixed size.
+    This storage has no setting for Lance's codecs, because the writer ignores them for values of fixed size.
     """
 
     format = "image-lance"
@@ -46,7 +46,7 @@ class LanceImages(ImageStorage):
 
     @property
     def calls(self) -> Calls:
-        """Return code for the same columns, of a table with all images."""
+        """Return code with which users can write and read the same columns. It makes one table of all images."""
         imports = ("import lance", "import numpy as np", "import pyarrow as pa")
         return Calls(imports, _SAVE, _READ.replace("{copy}", arrays.copy_of(self)))
 
@@ -61,18 +61,18 @@ class LanceImages(ImageStorage):
         self._arrow = pyarrow
 
     def save(self, images: Images, location: Path) -> None:
-        """Write a data set of one version."""
+        """Write the images as a Lance data set, which has one version."""
         rows = self._arrow.RecordBatchReader.from_batches(*arrow_rows.batches_of(images))
         self._lance.write_dataset(rows, str(location))
 
     def read(self, location: Path) -> Images:
-        """Read all rows of the last version, in their order."""
+        """Read all images of the last version, in stored order."""
         # Limit batches by bytes, because the default of 8,192 rows may take gigabytes for large images.
         batches = self._lance.dataset(str(location)).to_batches(batch_size_bytes=arrow_rows.BATCH_BYTES)
         return arrow_rows.images_of(batches, self.values["arrays"] == "owned", location)
 
     def open(self, location: Path) -> ImageHandle:
-        """Open the last version. A Lance data set keeps no file open, so there is nothing to close."""
+        """Open the last version of the data set. Lance keeps no file open, so there is nothing to close."""
         dataset = self._lance.dataset(str(location))
         rows = dataset.count_rows()
 

@@ -1,4 +1,4 @@
-"""LMDB: one file with one entry per image: shape, label and pixels. The key is the image's number."""
+"""LMDB: one file with an entry for each image. Its key is the image's number, its value has shape, label and pixels."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     import numpy as np
 
 _KEY = struct.Struct(">Q")
-"""Keys are big-endian, because LMDB sorts keys as bytes."""
+"""Format of keys: big-endian, because LMDB sorts keys as bytes."""
 
 _HEADER = struct.Struct("<iiiq")
-"""Fields of an entry: height, width, channels, label."""
+"""Format of the header of an entry: height, width, channels and label."""
 
 _HEADER_FIELDS = [("shape", "<i4", 3), ("label", "<i8")]
 """The same header as a numpy record type."""
 
 _PAGE_BYTES = 4096
 _SLACK_BYTES = 1 << 20
-"""Additional bytes for the inner pages of LMDB's tree. There is about one inner page per two hundred leaf pages."""
+"""Number of bytes added for the inner pages of LMDB's tree, which has about one inner page per 200 leaf pages."""
 
 
 _SAVE = """\
@@ -48,7 +48,8 @@ with lmdb.open({path}, subdir=False, readonly=True, lock=False) as store, store.
 
 
 class LmdbImages(ImageStorage):
-    """py-lmdb: one transaction, appended in order; no lock file, because no other process opens it at the same time."""
+    """Writes and reads with py-lmdb. All entries are appended in one transaction. LMDB's
+    lock file is disabled, because only one process opens the file at a time."""
 
     format = "lmdb"
     engine = "lmdb"
@@ -70,7 +71,7 @@ class LmdbImages(ImageStorage):
 
     @property
     def calls(self) -> Calls:
-        """Return code for the same entries, one by one."""
+        """Return code with which users can write and read the same entries, one by one."""
         return Calls(
             ("import struct", "import lmdb", "import numpy as np"), _SAVE, _READ.replace("{copy}", arrays.copy_of(self))
         )
@@ -88,7 +89,8 @@ class LmdbImages(ImageStorage):
     # --- save --------------------------------------------------------------------------------------------------------
 
     def save(self, images: Images, location: Path) -> None:
-        """Write one file. The file grows only as pages are written, so a large map size takes no space."""
+        """Write all images to one file. The file grows only as pages are written, so a large map size needs no disk
+        space."""
         with (
             self._lmdb.open(str(location), map_size=_map_bytes(images), subdir=False, lock=False) as environment,
             environment.begin(write=True) as transaction,
@@ -98,7 +100,7 @@ class LmdbImages(ImageStorage):
     # --- read --------------------------------------------------------------------------------------------------------
 
     def read(self, location: Path) -> Images:
-        """Read all entries in the order of their keys, and copy their pixels out of the map.
+        """Read all images in the order of their keys. Pixels are copied, so that no array uses the memory-mapped file.
 
         Raises AdapterError for a file that is missing, damaged or truncated.
         """
@@ -113,7 +115,7 @@ class LmdbImages(ImageStorage):
             return arrays.gathered(pieces, location.stat().st_size, location)
 
     def open(self, location: Path) -> ImageHandle:
-        """Open the map, and begin a transaction on its current state. The key of an image is its number."""
+        """Map the file into memory, and begin a read transaction. Images are found by their numbers, which are keys."""
         environment = self._open(location)
         count = environment.stat()["entries"]
         transaction = environment.begin(buffers=True)
@@ -147,7 +149,8 @@ class LmdbImages(ImageStorage):
         return self._numpy.frombuffer(headers, _HEADER_FIELDS), self._numpy.frombuffer(pixels, self._numpy.uint8)
 
     def _apart_as_rows(self, group: list[memoryview]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the same for entries of one size, without slicing each."""
+        """Return headers and pixels as `_apart` does, but for entries of the same size, which need not be sliced one by
+        one."""
         rows = self._numpy.frombuffer(b"".join(group), self._numpy.uint8).reshape(len(group), -1)
         headers = rows[:, : _HEADER.size].tobytes()
         return self._numpy.frombuffer(headers, _HEADER_FIELDS), rows[:, _HEADER.size :]
@@ -182,7 +185,7 @@ def _entries(images: Images) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _grouped(entries: Iterator[memoryview]) -> Iterator[list[memoryview]]:
-    """Yield consecutive entries in groups of about GROUP_BYTES, with at least one entry each."""
+    """Yield consecutive entries in groups of about GROUP_BYTES bytes. A group has at least one entry."""
     group: list[memoryview] = []
     filled = 0
     for entry in entries:
@@ -196,7 +199,7 @@ def _grouped(entries: Iterator[memoryview]) -> Iterator[list[memoryview]]:
 
 
 def _map_bytes(images: Images) -> int:
-    """Return an upper bound of the file's size: separate pages for each entry, and one page for its tree node."""
+    """Return an upper limit for the size of the file. An entry needs its own pages and at most one page of the tree."""
     entry_bytes = _KEY.size + _HEADER.size
     pages = sum((entry_bytes + array.nbytes) // _PAGE_BYTES + 2 for array in images.arrays)
     return pages * _PAGE_BYTES + _SLACK_BYTES

@@ -1,4 +1,4 @@
-"""Parquet: one file, one row per image, without dictionary and statistics for the pixels."""
+"""Parquet: one file with one row per image. The column of pixels has no dictionary and no statistics."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 _PAGE_BYTES = 1 << 20
-"""Parquet's default page size. The writer checks the size only after a number of rows, so we derive this number from
-the size of the images."""
+"""Parquet's default page size. The writer checks the size of a page only after a number of rows, so this number is
+computed from the size of the images."""
 
 
 _SAVE = f"""\
@@ -32,7 +32,7 @@ table = pq.read_table({{path}})
 
 
 class ParquetImages(ImageStorage):
-    """pyarrow.parquet with row groups of about 16 MiB."""
+    """Writes and reads with pyarrow.parquet, in row groups of about 16 MiB."""
 
     format = "image-parquet"
     engine = "pyarrow"
@@ -58,12 +58,13 @@ class ParquetImages(ImageStorage):
 
     @property
     def reads_unseen(self) -> bool:
-        """The file is memory-mapped (see `read`)."""
+        """True, because the file is memory-mapped (see `read`)."""
         return True
 
     @property
     def calls(self) -> Calls:
-        """Return code for the same columns, pages and row groups, of a table with all images."""
+        """Return code with which users can write and read the same columns, pages and row groups. It makes one table of
+        all images."""
         save = _SAVE.replace("{codec}", repr(self.values["codec"])).replace("{level}", str(self.values["level"]))
         imports = ("import numpy as np", "import pyarrow as pa", "import pyarrow.parquet as pq")
         return Calls(imports, save, _READ.replace("{copy}", arrays.copy_of(self)))
@@ -77,10 +78,10 @@ class ParquetImages(ImageStorage):
         self._parquet = pyarrow.parquet
 
     def save(self, images: Images, location: Path) -> None:
-        """Write one file.
+        """Write all images to one file.
 
-        Pixels have no dictionary, because the writer would abandon it after the first MiB of each row group. They have
-        no statistics, because these would put whole images into the footer.
+        The column of pixels has no dictionary, because the writer would abandon the dictionary after the first MiB of
+        each row group. It has no statistics, because minimum and maximum would be whole images in the footer.
         """
         schema, batches = arrow_rows.batches_of(images)
         largest_bytes = max((array.nbytes for array in images.arrays), default=1)
@@ -97,15 +98,15 @@ class ParquetImages(ImageStorage):
                 writer.write_batch(batch)
 
     def read(self, location: Path) -> Images:
-        """Read row group by row group, so that little is in memory in addition to the result.
+        """Read all images, one row group after the other, so that little memory is used in addition to the result.
 
-        The file is memory-mapped, which saves a copy; pages are always decoded into new memory.
+        The file is memory-mapped, which saves a copy of the encoded pages. Decoded pages are always in new memory.
         """
         with self._parquet.ParquetFile(location, memory_map=True, pre_buffer=False) as file:
             return arrow_rows.images_of(self._batches(file), self.values["arrays"] == "owned", location)
 
     def open(self, location: Path) -> ImageHandle:
-        """Open the file, and read its footer. Images are selected from their row groups."""
+        """Open the file, and read its footer. To read single images, the row groups that contain them are read."""
         import numpy as np
 
         file = self._parquet.ParquetFile(location, memory_map=True, pre_buffer=False)

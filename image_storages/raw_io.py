@@ -1,7 +1,7 @@
-"""Raw I/O: the speed of the machine without any storage format, as a baseline for all figures.
+"""Raw I/O: writing and reading images without any storage format, as a baseline for all figures.
 
-A header, the labels, the shapes and the contiguous pixels are written to a file by plain writes. They are read by
-readinto into separate arrays, or into one block of which the arrays are views. This is not a storage to use.
+A header, the labels, the shapes and the contiguous pixels are written to a file. Pixels are read by readinto into
+separate arrays, or into one block, and the arrays are views of this block. Users should not store images in this way.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     import numpy as np
 
 _HEADER = struct.Struct("<8sQQ8x")
-"""Magic, number of images, bytes of pixels; 32 bytes keep the following data aligned."""
+"""Format of the header: magic bytes, number of images, number of bytes of pixels. It is padded to 32 bytes, so that the
+following data are aligned."""
 
 _MAGIC = b"FB-IMAGE"
 
 _INDEX_BYTES = 8 + 3 * 4
-"""Per image: its label as int64, its height, width and channels as int32."""
+"""Number of bytes per image before the pixels: the label as int64, and height, width and channels as int32."""
 
 
 _SAVE = """\
@@ -48,7 +49,7 @@ with open({path}, "rb") as file:
 
 
 class RawIO(ImageStorage):
-    """Labels, shapes and pixels, by plain write and readinto."""
+    """Stores labels, shapes and pixels by write, and reads them by readinto."""
 
     format = "image-raw-io"
     engine = "readinto"
@@ -64,7 +65,7 @@ class RawIO(ImageStorage):
 
     @property
     def calls(self) -> Calls:
-        """Return code for the same file, one image at a time."""
+        """Return code with which users can write and read the same file, one image at a time."""
         return Calls(("import struct", "import numpy as np"), _SAVE, _READ)
 
     def load_library(self) -> None:
@@ -74,7 +75,7 @@ class RawIO(ImageStorage):
         self._numpy = numpy
 
     def save(self, images: Images, location: Path) -> None:
-        """Write the header, labels and shapes, then the pixels, gathered about 1 MiB at a time."""
+        """Write the header, labels and shapes, then the pixels, about 1 MiB at a time."""
         shape = arrays.common_shape(images.arrays)
         shapes = arrays.shape_table(images.arrays, shape)
         sizes_bytes = arrays.sizes_bytes(shapes)
@@ -87,9 +88,9 @@ class RawIO(ImageStorage):
                 file.write(block.data)
 
     def read(self, location: Path) -> Images:
-        """Read the index, then the pixels. For views, the pixels are read as one block, else in groups that are copied.
+        """Read all images. With arrays=views the pixels are read as one block, otherwise in groups that are copied.
 
-        Raises AdapterError for a file that `save` did not finish.
+        Raises AdapterError for a file that `save` did not write completely.
         """
         with location.open("rb", buffering=0) as file:
             shapes, labels = self._index(file, location)
@@ -99,7 +100,7 @@ class RawIO(ImageStorage):
             return arrays.copied(self._pieces(file, shapes, labels), location)
 
     def open(self, location: Path) -> ImageHandle:
-        """Open the file and read the index. Each image is then read by one call into a separate array."""
+        """Open the file, and read shapes and labels. A requested image is then read by one call into a new array."""
         file = location.open("rb", buffering=0)
         try:
             shapes, labels = self._index(file, location)
@@ -123,7 +124,7 @@ class RawIO(ImageStorage):
         return ImageHandle(take=take, batches=batches, close=file.close)
 
     def _index(self, file: FileIO, location: Path) -> tuple[np.ndarray, list[int]]:
-        """Return shapes and labels, which precede the pixels."""
+        """Read and return the shape table and the labels, which precede the pixels in the file."""
         count, pixels_bytes = _header(file, location)
         labels = _filled(file, self._numpy.empty(count, self._numpy.int64)).tolist()
         shapes = _filled(file, self._numpy.empty((count, 3), self._numpy.int32))
@@ -135,7 +136,8 @@ class RawIO(ImageStorage):
             yield arrays.Piece(shapes[group], labels[group], _filled(file, block))
 
     def _groups(self, sizes_bytes: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield for each group of images their numbers, and a reused buffer for their pixels."""
+        """Yield a pair for each group of images: the slice of their numbers, and a buffer for their pixels, which is
+        used again for the next group."""
         buffer = self._numpy.empty(max(arrays.GROUP_BYTES, sizes_bytes.max(initial=0)), self._numpy.uint8)
         for group in arrays.groups(sizes_bytes, arrays.GROUP_BYTES):
             yield group, buffer[: sizes_bytes[group].sum()]
@@ -148,7 +150,8 @@ class RawIO(ImageStorage):
 
 
 def _header(file: FileIO, location: Path) -> tuple[int, int]:
-    """Return number of images and bytes of pixels, after comparing them with the size of the file."""
+    """Return the number of images and the number of bytes of pixels from the header. Raises AdapterError if they do not
+    fit the size of the file."""
     header = file.read(_HEADER.size)
     if len(header) < _HEADER.size or not header.startswith(_MAGIC):
         raise AdapterError(

@@ -1,6 +1,6 @@
-"""The list of image storages: name, module of the engines, and the extra that installs them.
+"""The list of image storages: name, module, and the extra of this project that installs the required libraries.
 
-Names differ from those of table formats, because one run may measure both.
+The names differ from the names of table formats, because one run may measure both.
 """
 
 from adapters.contract import ImageStorage

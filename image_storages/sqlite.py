@@ -1,4 +1,4 @@
-"""SQLite: one table, one row per image, with the pixels as a BLOB."""
+"""SQLite: one table with one row per image. The pixels are a BLOB."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ with closing(sqlite3.connect({path})) as database:
 
 
 class SqliteImages(ImageStorage):
-    """Python's own sqlite3, with SQLite's default settings: pages of 4 KiB, every commit synced."""
+    """Writes and reads with Python's sqlite3 and SQLite's default settings: pages of 4 KiB, every commit synced."""
 
     format = "sqlite"
     engine = "sqlite3"
@@ -64,7 +64,7 @@ class SqliteImages(ImageStorage):
 
     @property
     def calls(self) -> Calls:
-        """Return code for the same table, row by row."""
+        """Return code with which users can write and read the same table, row by row."""
         imports = ("import sqlite3", "from contextlib import closing", "import numpy as np")
         return Calls(imports, _SAVE, _READ.replace("{copy}", arrays.copy_of(self)))
 
@@ -78,7 +78,7 @@ class SqliteImages(ImageStorage):
         self._numpy = numpy
 
     def save(self, images: Images, location: Path) -> None:
-        """Write one file in one transaction. Until the commit, a journal file is next to it."""
+        """Write all images to one file in one transaction. Until the commit, a journal file is next to the file."""
         rows = (
             (*arrays.numbers_of(array.shape), label, array.tobytes())
             for array, label in zip(images.arrays, images.labels, strict=True)
@@ -90,9 +90,9 @@ class SqliteImages(ImageStorage):
             connection.execute("COMMIT")
 
     def read(self, location: Path) -> Images:
-        """Read all rows, and copy the pixels out of their bytes objects.
+        """Read all images. Pixels are copied from the bytes objects that sqlite3 returns.
 
-        Raises AdapterError for a file that is missing, damaged, or has no such table.
+        Raises AdapterError for a file that is missing, damaged, or has no table of images.
         """
         with closing(self._open(location)) as connection:
             try:
@@ -104,7 +104,7 @@ class SqliteImages(ImageStorage):
                 raise AdapterError(f"{location} cannot be read as a table of images ({error}).") from error
 
     def open(self, location: Path) -> ImageHandle:
-        """Connect to the file. Each image is read by one query. (SQLite's row ids start at 1.)"""
+        """Connect to the file. A requested image is read by one query. (SQLite's row ids start at 1.)"""
         connection = self._open(location)
         try:
             count = connection.execute("SELECT max(rowid) FROM images").fetchone()[0] or 0
@@ -142,7 +142,7 @@ class SqliteImages(ImageStorage):
 
 
 def _grouped(rows: Iterator[tuple[int, int, int, int, bytes]]) -> Iterator[list[tuple[int, int, int, int, bytes]]]:
-    """Yield consecutive rows in groups of about GROUP_BYTES of pixels, with at least one row each."""
+    """Yield consecutive rows in groups with about GROUP_BYTES bytes of pixels. A group has at least one row."""
     group: list[tuple[int, int, int, int, bytes]] = []
     filled = 0
     for row in rows:

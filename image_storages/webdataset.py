@@ -1,4 +1,4 @@
-"""WebDataset: a tar archive with two members per image, <number>.npy for its array and <number>.cls for its label."""
+"""WebDataset: a tar archive with two members per image. <number>.npy contains the array, <number>.cls the label."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _PIXELS, _LABEL = "npy", "cls"
 
 _END = bytes(1024)
-"""The end mark of an archive. It is checked here, because tarfile accepts archives that are truncated after a
+"""The last bytes of a complete archive. They are checked, because tarfile accepts an archive that is truncated after a
 member."""
 
 
@@ -33,9 +33,9 @@ labels = [sample["cls"] for sample in samples]"""
 
 
 class WebDatasetTar(ImageStorage):
-    """The webdataset package's TarWriter with its encoders, and the stages of its WebDataset class for reading.
+    """Writes with TarWriter of the package webdataset, and reads with the functions that its class WebDataset uses.
 
-    The stages are called directly, because the class would first look for URLs and for torch.
+    The functions are called directly, because the class would first look for URLs and for torch.
     """
 
     format = "webdataset"
@@ -52,7 +52,7 @@ class WebDatasetTar(ImageStorage):
 
     @property
     def calls(self) -> Calls:
-        """Return code with the class that users of the package read with, which finds members by their suffixes."""
+        """Return code for users, which reads with the class WebDataset."""
         return Calls(("import webdataset as wds",), _SAVE, _READ)
 
     def load_library(self) -> None:
@@ -69,17 +69,17 @@ class WebDatasetTar(ImageStorage):
         self._writer = webdataset.writer
 
     def save(self, images: Images, location: Path) -> None:
-        """Write one archive; its members are dated 1970, so that equal images make equal files."""
+        """Write one archive. All members have the modification time 0, so that equal images result in equal files."""
         with location.open("wb") as file, self._writer.TarWriter(file, mtime=0) as writer:
             for number, (array, label) in enumerate(zip(images.arrays, images.labels, strict=True)):
                 writer.write({"__key__": f"{number:08d}", _PIXELS: array, _LABEL: label})
 
     def read(self, location: Path) -> Images:
-        """Read member by member. Raises AdapterError if the archive is damaged or has other content."""
+        """Read all images, member by member. Raises AdapterError if the archive is damaged or has other content."""
         return arrays.joined(self._images(location))
 
     def open(self, location: Path) -> ImageHandle:
-        """Store only the location, because a tar archive has no list of its members."""
+        """Open nothing yet: a tar archive has no list of its members, so each pass reads the file from its start."""
         return ImageHandle(batches=lambda count: arrays.in_turn(self._images(location), count))
 
     def _images(self, location: Path) -> Iterator[tuple[np.ndarray, int]]:
@@ -98,7 +98,7 @@ class WebDatasetTar(ImageStorage):
         return self._tariterators.group_by_keys(self._tariterators.tar_file_expander(opened))
 
     def _decoded(self, member: bytes) -> np.ndarray:
-        # numpy returns a view of what it has read.
+        # numpy returns a view of the bytes read, so copy the array into separate memory.
         return self._format.read_array(io.BytesIO(member), allow_pickle=False).copy()
 
     def stored(self, location: Path) -> Stored:

@@ -1,4 +1,5 @@
-"""The operations that are timed. Each operation is one class with its parameters, its fallback and its right answer.
+"""The operations that are timed. Each operation is one class, which defines its parameters, its fallback and its right
+answer.
 
 To add an operation, write one module here and add one row to OPERATIONS. adapters.contract defines the calls that
 adapters offer.
@@ -66,13 +67,16 @@ OPERATIONS: Mapping[str, type[Operation]] = {
 }
 SAVE = Save().spelled
 VERIFYING = Read().spelled
-"""The read that verifies a stored copy, without being counted, if no other operation of the chain reads all of the
-saved data."""
+"""The name of the operation that verifies a stored copy if none of the requested operations reads all of the saved
+data. Its time is not counted."""
 
 
 def operation_of(spelled: str, parameter: str = "operations") -> Operation:
-    """Return the operation that a text such as 'read' or 'project[columns=10]' names. Omitted parameters have their
-    defaults. Raises PlanError for an unknown name, parameter or value."""
+    """Return the operation with a name such as 'read' or 'project[columns=10]'. Omitted parameters get their defaults.
+
+    `parameter` is the option that gave the name, for error messages. Raises PlanError for an unknown operation,
+    parameter or value.
+    """
     try:
         name, given = parse(spelled)
     except SpellingError as error:

@@ -2,7 +2,7 @@
 
 Operations that read in one call are subclasses of `Operation`, operations that read in several calls are subclasses of
 `Calls`, and operations that store are subclasses of `Writes`. docs/operations.md describes each operation. The worker
-adds processes and probes around `run`.
+process calls `run` and measures its time, memory and I/O.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ from data_generator.cache import read_table
 REPETITIONS = 30
 """Calls in a block (rule 19)."""
 CALLS_AROUND = 3
-"""Single calls before a block of concurrent calls, and again after it. Bytes read during these calls show whether the
-library keeps data in memory. In a block of overlapping calls there is no first and second half to compare (rule 19)."""
+"""Number of single calls before a block of concurrent calls, and again after the block. The bytes read during the
+single calls show whether the library keeps data in memory. A block of single calls shows this by its first and second
+half, but concurrent calls overlap (rule 19)."""
 READ_ALL = "read-all"
-"""Fallback for an engine that lacks the call: read everything, then select."""
+"""Name of the fallback for an engine that cannot read only some rows or columns: read everything, then select."""
 
 
 @dataclass(frozen=True)
 class OperationContext:
-    """What an operation may use in its worker process: the adapter, the target, and the cached data set with its
-    digest."""
+    """What an operation may use in its worker process: the adapter, the target (the kind of object that the user
+    wants), and the cached data set with its digest."""
 
     adapter: TabularFormat | ImageStorage
     target: targets.Target
@@ -63,8 +64,9 @@ class OperationContext:
         return self.table(0).schema
 
     def answer(self, call: Callable[[], Any], laps: Laps) -> Any:
-        """Call the engine, convert its result to the target and touch one byte in each page. Timed. The argument is a
-        function, so that no other frame holds the engine's result and it can be freed once converted."""
+        """Call the engine, convert its result to the target, read one byte in each page of it, and return it. Timed.
+        `call` is a function, not a result, so that no caller keeps the engine's result alive. The result can then be
+        freed as soon as it is converted."""
         native = call()
         laps.lap("engine_ns")
         result = targets.from_native(native, self.target, self.adapter.native_read)
@@ -76,12 +78,12 @@ class OperationContext:
 
 
 class OtherAnswer(Exception):
-    """The answer to verify differs from the data that were read in the timed part."""
+    """Raised if an operation, read again for verification, returns other data than in the timed part."""
 
 
 Sampling = Literal["once", "calls", "epochs", "write"]
-"""How a sample is taken: one call that reads, a block of short calls, passes through all rows, or one call that
-stores."""
+"""How a sample is taken: one call that reads ("once"), a block of short calls ("calls"), passes through all rows
+("epochs"), or one call that stores ("write")."""
 
 
 @dataclass(frozen=True)
@@ -96,13 +98,13 @@ class Operation(ABC):
     meaning: ClassVar[str]
     """One phrase for readers of a report."""
     use: ClassVar[str] = ""
-    """The words that name this operation in `--use` (format_bench.uses describes the syntax). `recommend` can weight
-    operations that have such words."""
+    """Pattern of the phrases that name this operation in the option `--use` of `recommend` (format_bench.uses describes
+    the syntax). `recommend` cannot weight an operation with an empty pattern."""
 
     @property
     def spelled(self) -> str:
-        """The name with its parameters, such as 'read' or 'project[columns=10]'. Parameters at their default are
-        omitted, except those that are always spelled."""
+        """The full name, which includes the parameters, such as 'read' or 'project[columns=10]'. A parameter at its
+        default is omitted, unless it was declared with `always_spelled`."""
         given = {item.name: (getattr(self, item.name), item.default, parameters.of(item)) for item in fields(self)}
         return spell(
             self.name,
@@ -116,20 +118,20 @@ class Operation(ABC):
 
     @property
     def use_title(self) -> str:
-        """The name in a list of uses, such as 'read all' or 'take 100 rows'."""
+        """The name in a list of what the user does with the data, such as 'read all' or 'take 100 rows'."""
         return self.title
 
     # --- what the operation can be used with
 
     @property
     def target_kinds(self) -> tuple[str, ...] | None:
-        """Kinds of target that the operation takes or returns; None for all kinds. The default is Arrow tables only,
-        because making a DataFrame of few rows takes longer than reading these rows."""
+        """Names of the kinds of target that the operation takes or returns, or None for all kinds. The default is Arrow
+        tables only, because making a DataFrame of a few rows takes longer than reading these rows."""
         return ("arrow",)
 
     @property
     def kinds(self) -> tuple[DataKind, ...] | None:
-        """Kinds of data that the operation applies to; None for all kinds."""
+        """Kinds of data that the operation applies to, or None for all kinds."""
         kinds = self.target_kinds
         return None if kinds is None else tuple(dict.fromkeys(map(kind_of_target, kinds)))
 
@@ -140,8 +142,8 @@ class Operation(ABC):
 
     @property
     def leaves_traces(self) -> bool:
-        """Whether the operation leaves something in the stored copy, such as an index, that later operations of the
-        chain could use. Such operations run last."""
+        """Whether the operation leaves something in the stored copy, such as an index, that a later operation on the
+        same copy could use. Operations that do so run last."""
         return False
 
     def concerns(self, dataset: str, network: str = "") -> bool:
@@ -172,7 +174,7 @@ class Operation(ABC):
         return ""
 
     def fallback_in(self, stage: OperationContext) -> str:
-        """Return the same as `fallback`, if the answer also depends on the data."""
+        """Return what `fallback` returns. Override this method if the fallback also depends on the data."""
         return self.fallback(stage.adapter)
 
     # --- before, during and after timing
@@ -188,7 +190,7 @@ class Operation(ABC):
         return None
 
     def held(self, stage: OperationContext) -> Any:
-        """Return the input of one sample. Not timed."""
+        """Return the input that the worker keeps in memory for one sample. Not timed."""
         return self.take_input(stage, stage.rows)
 
     def works_at(self, location: Path) -> Path:
@@ -209,11 +211,14 @@ class Operation(ABC):
 
     @abstractmethod
     def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Any:
-        """Execute the operation. Timed. Return the answer to verify or, for a write, the path of the stored data."""
+        """Execute the operation. Timed. Return the data to verify or, for a write, the path of the stored data."""
 
     def answer(self, stage: OperationContext, result: Any, location: Path) -> Any:
-        """Return the data to compare with the right answer, if `run` returns less than that; None for nothing. Not
-        timed. Raises OtherAnswer if these data differ from the data that were read in the timed part."""
+        """Return the data to compare with the right answer, or None to compare nothing. Not timed.
+
+        The default is the result of `run`. Override this method if that result is not enough for a comparison. Raises
+        OtherAnswer if the data differ from the data that were read in the timed part.
+        """
         return result
 
     # --- the right answer
@@ -223,11 +228,12 @@ class Operation(ABC):
         return list(stage.schema.names)
 
     def expected(self, stage: OperationContext, columns: Sequence[str]) -> pa.Table:
-        """Return columns of the right answer, or of the table from which `expected_rows` selects it. Not timed."""
+        """Return these columns of the right answer or, if `expected_rows` returns row numbers, of the table from which
+        they select the right answer. Not timed."""
         return stage.table(stage.rows, columns)
 
     def expected_rows(self, stage: OperationContext, held: Any) -> np.ndarray | None:
-        """Return which rows of `expected` are the right answer, in order, or None for all rows."""
+        """Return the numbers of the rows of `expected` that are the right answer, in order, or None for all rows."""
         return None
 
 
@@ -236,7 +242,7 @@ class Writes(Operation):
 
     @property
     def sampling(self) -> Sampling:
-        """One call whose result is on the storage device."""
+        """Always "write": one call, timed until its result is on the storage device."""
         return "write"
 
     def adds_to(self, location: Path) -> Path | None:
@@ -244,7 +250,7 @@ class Writes(Operation):
         return None
 
     def files_of(self, stage: OperationContext, place: Path) -> Sequence[tuple[Any, Path]]:
-        """Return the stored data as (adapter, path), with a part for each path whose codec can be checked."""
+        """Return pairs (adapter, path), one for each stored file or folder whose codec can be checked."""
         return [(stage.adapter, place)]
 
 
@@ -253,7 +259,7 @@ class Calls(Operation):
 
     @property
     def sampling(self) -> Sampling:
-        """A block of calls."""
+        """Always "calls": a block of calls."""
         return "calls"
 
     @property
@@ -263,8 +269,8 @@ class Calls(Operation):
 
     @property
     def most_calls(self) -> int:
-        """Largest number of inputs that a sample needs: the first call and the block of each thread, plus the single
-        calls around a block of several threads."""
+        """Largest number of inputs that a sample needs. Each thread needs inputs for its first call and its block. A
+        block of several threads also needs inputs for the single calls before and after it."""
         around = 2 * CALLS_AROUND if self.threads_at_once > 1 else 0
         return self.threads_at_once * (1 + REPETITIONS) + around
 
@@ -275,18 +281,18 @@ class Calls(Operation):
 
     @property
     def shorter(self) -> str:
-        """Advice for the user if calls on an open handle are so long that too few fit into a block. '' if a single call
-        is a valid figure too (rule 19)."""
+        """Advice for the user if calls on an open handle take so long that too few fit into a block. Return '' if the
+        time of a single call is a valid figure too (rule 19)."""
         return ""
 
     def needs_values(self, held: Any) -> bool:
-        """Return whether the answer needs stored values. If not, metadata is enough, and an open copy may hold
-        metadata."""
+        """Return whether the operation must read stored values for this input. If not, metadata is enough, which an
+        open copy may have in memory."""
         return True
 
     def refused_by_asv(self) -> str | None:
         """Return a refusal reason if the copy stays open, because asv would time the opening too."""
-        return "asv's clock includes opening" if self.keeps_open else None
+        return "asv would time the opening of the copy too" if self.keeps_open else None
 
     def begin(self, stage: OperationContext, location: Path) -> None:
         """Do nothing, because opening the copy starts the server before timing."""
@@ -295,21 +301,20 @@ class Calls(Operation):
         """Do nothing, because closing the copy stops the server."""
 
     def handles(self, adapter: Any) -> int:
-        """Return how many handles are opened before timing and stay open. Return 0 if each call opens the copy. Also
-        return 0 if the fallback reads everything, because opening would then read all data outside the measured
-        time."""
+        """Return how many handles are opened before timing and stay open. Return 0 if each call opens the copy, and
+        also if the fallback reads everything, because opening would then read all data before timing starts."""
         return int(self.keeps_open and not self.fallback(adapter))
 
     @abstractmethod
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[Any]:
-        """Return the input of each repetition, taken from the first `rows` rows."""
+        """Return a list with the input of each repetition, taken from the first `rows` rows of the data."""
 
     def take_input(self, stage: OperationContext, rows: int) -> Any:
         """Return the input of the first repetition."""
         return self.inputs(stage, rows, 1)[0]
 
     def held(self, stage: OperationContext) -> list[Any]:
-        """Return the input of each call of a sample."""
+        """Return a list with the input of each call of a sample."""
         return self.inputs(stage, stage.rows, self.most_calls)
 
     @abstractmethod
@@ -321,21 +326,21 @@ class Calls(Operation):
         return
 
     def confirm(self, stage: OperationContext, handle: Handle, inputs: Sequence[Any]) -> None:
-        """Raise RefusedData if the store would answer these inputs in another way than the operation's name states.
-        Called after `make_ready`, but not for the few rows of the primer. Not timed."""
+        """Raise RefusedData if the store would not do for these inputs what the operation's name states, for example
+        not use an index. Called after `make_ready`, except for the untimed first call on a few rows. Not timed."""
         return
 
     def open_again(self, stage: OperationContext, handle: Handle, location: Path) -> Handle:
-        """Return a fresh handle if `make_ready` has read stored values, which the library may keep in memory. Otherwise
-        return `handle`. Called before a cold call."""
+        """Return a new handle if `make_ready` has read stored values, which the library may keep in memory. Otherwise
+        return `handle`. Called before a call that must find nothing in memory."""
         return handle
 
     @abstractmethod
     def call(self, stage: OperationContext, handle: Handle | None, held: Any, location: Path, laps: Laps) -> Any:
-        """Make one repetition on the open copy. Timed."""
+        """Make one call on the open copy and return its result. Timed."""
 
     def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Any:
-        """Open the copy, call once, and close it."""
+        """Open the copy, call once, close the copy, and return the result of the call."""
         handle = self.open(stage, location)
         result = self.call(stage, handle, held, location, laps)
         if handle is not None:

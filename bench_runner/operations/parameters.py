@@ -1,4 +1,4 @@
-"""The parameters of operations: how they are written, which values are allowed, and their defaults.
+"""Declaration of the parameters of operations, with their allowed values and their defaults.
 
 A parameter is a field of the operation's dataclass.
 """
@@ -20,17 +20,17 @@ class Parameter:
     allowed: str
     example: str
     always_spelled: bool
-    """Whether the spelled name of the operation includes the parameter even at its default."""
+    """Whether the full name of the operation includes the parameter even at its default."""
     words: tuple[str, ...] = ()
     least: int | None = None
-    """The smallest whole number allowed; None if whole numbers are not allowed."""
+    """The smallest whole number allowed, or None if whole numbers are not allowed."""
     share: bool = False
     """Whether a share greater than 0 and at most 1 is allowed."""
     none: bool = False
     """Whether a share of 0 is allowed too."""
 
     def parse(self, text: str) -> int | float | str:
-        """Return the value that a text spells. Raises ValueError if the value is not allowed."""
+        """Return the value for this text. Raises ValueError if the value is not allowed."""
         if text in self.words:
             return text
         if self.least is not None and text.isdecimal() and int(text) >= self.least:
@@ -41,25 +41,28 @@ class Parameter:
 
 
 def count(default: int | str, *words: str, spelled: bool = False) -> Any:
-    """Declare a parameter that is a whole number of at least 1 or one of `words`."""
+    """Declare a parameter that is a whole number of at least 1 or one of `words`. If `spelled` is true, the full name
+    of the operation always includes the parameter."""
     allowed = " or ".join(["a number from 1 on", *words])
     return _field(default, Parameter(allowed, "10", spelled, words, least=1))
 
 
 def share(default: float, *, none: bool = False) -> Any:
-    """Declare a parameter that is a share, which is always spelled. With `none` the share may be 0."""
+    """Declare a parameter that is a share between 0 and 1. The full name of the operation always includes it. If `none`
+    is true, the share may be 0."""
     allowed = "a share from 0 to 1" if none else "a share over 0 and at most 1"
     return _field(default, Parameter(allowed, "0.01", True, share=True, none=none))
 
 
 def word(default: str, *others: str, spelled: bool = False) -> Any:
-    """Declare a parameter that is one of some words."""
+    """Declare a parameter that is either `default` or one of `others`. If `spelled` is true, the full name of the
+    operation always includes the parameter."""
     words = (default, *others)
     return _field(default, Parameter(" or ".join(words), default, spelled, words))
 
 
 def of(item: Field[Any]) -> Parameter:
-    """Return the parameter that a field declares."""
+    """Return the parameter that a field of an operation declares."""
     parameter = item.metadata[_KEY]
     assert isinstance(parameter, Parameter)
     return parameter

@@ -1,4 +1,5 @@
-"""The target is the object that the user holds before a save and wants back from a read. This module converts it.
+"""Conversion of targets. A target is the object that the user has before a save and wants back from a read, such as a
+DataFrame.
 
 docs/data.md lists the pandas dtype for each Arrow type. Conversions depend on the types and null counts of the given
 object. They must not depend on the data set, and must not read the dtypes that pandas stores in a schema's metadata.
@@ -16,7 +17,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
-import numpy.ctypeslib  # loaded on first use otherwise, which would be inside the clock
+import numpy.ctypeslib  # otherwise loaded on first use, which would be within the measured time
 import pandas as pd
 import pyarrow as pa
 
@@ -29,9 +30,10 @@ from data_generator.documents import lines_of
 PAGE_BYTES = 4096
 """Page size. One byte in each page of a result is read within the measured time (rule 7)."""
 PIECE_BYTES = 1_000_000
-"""Approximate bytes of JSON text in each piece that a store receives, as in a program that receives documents."""
+"""Approximate size of each piece of JSON text that a store receives. A program that receives documents over a network
+also gets them in pieces."""
 RECORDS_PER_BATCH = 65_536
-"""Number of rows that are Python objects at one time while a table is converted to records, or back."""
+"""Number of rows that are converted at a time between a table and records (Python dicts)."""
 
 MASKED_DTYPES: Mapping[pa.DataType, Any] = {
     pa.int8(): pd.Int8Dtype(),
@@ -51,7 +53,7 @@ _LIST_ARRAYS = (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray, pa.ListV
 
 @dataclass(frozen=True)
 class Target:
-    """The kind of object that the user holds.
+    """The kind of object that the user saves and wants back.
 
     kind: 'pandas' (a DataFrame) | 'arrow' (a pyarrow Table) | 'images' (a list of arrays) | 'documents' (JSON Lines to
     store, a list of dicts when read).
@@ -65,13 +67,13 @@ class Target:
 
     @property
     def data_kind(self) -> DataKind:
-        """The kind of data held: tables, images or documents."""
+        """The kind of data: tables, images or documents."""
         return kind_of_target(self.kind)
 
 
 @dataclass(frozen=True)
 class Documents:
-    """Documents, or rows of an answer, that were read. They are separate Python objects in private memory."""
+    """Documents, or rows of a query result, that were read. Each row is a Python object in private memory."""
 
     rows: list[Any]
 
@@ -97,7 +99,8 @@ def apply_strings(target: Target) -> None:
 
 
 def make(table: pa.Table, target: Target) -> Any:
-    """Return the DataFrame or Table that a user would hold: one block for each dtype, a RangeIndex, no metadata.
+    """Return the object that a user would save. A DataFrame has one block of memory for each dtype and a RangeIndex; a
+    pyarrow Table has no metadata.
 
     Not timed. The result may share memory with `table`, which must be in private memory. Raises pyarrow's exceptions
     for values that pandas cannot hold.
@@ -130,7 +133,8 @@ def arrays_of(batch: pa.RecordBatch) -> Iterator[np.ndarray]:
 
 
 def _pixels(batch: pa.RecordBatch) -> tuple[np.ndarray, list[int]]:
-    """Return the pixel buffer of a batch and the offsets of the images: the start of each and the end of the last."""
+    """Return the pixel buffer of a batch and the offsets of the images in it. Image i begins at offsets[i] and ends at
+    offsets[i + 1]."""
     column = batch.column("pixels")
     _, offsets, data = column.buffers()
     places = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
@@ -138,7 +142,7 @@ def _pixels(batch: pa.RecordBatch) -> tuple[np.ndarray, list[int]]:
 
 
 def pieces(lines: list[bytes], piece_bytes: int) -> Iterator[bytes]:
-    """Yield the lines, joined to pieces of about `piece_bytes` bytes."""
+    """Yield pieces of about `piece_bytes` bytes, each of which consists of whole lines."""
     held: list[bytes] = []
     held_bytes = 0
     for line in lines:
@@ -156,11 +160,11 @@ MAKERS: dict[str, Callable[[pa.Table, Target], Any]] = {
     data_kinds.IMAGES.name: lambda table, target: images_of(table),
     data_kinds.DOCUMENTS.name: lambda table, target: list(pieces(lines_of(table), PIECE_BYTES)),
 }
-"""Functions that make the user's object from a cached table. The keys are kinds of target."""
+"""Functions that make the user's object from a cached table. The keys are names of kinds of data."""
 
 
 def to_native(held: Any, target: Target, native: Native) -> Any:
-    """Convert the object that the user holds to the engine's input. Timed, before a save."""
+    """Return the user's object converted to the engine's input. Timed, before a save."""
     if not target.data_kind.has_columns:
         return held
     if native is Native.PANDAS:
@@ -172,7 +176,7 @@ def to_native(held: Any, target: Target, native: Native) -> Any:
 
 
 def from_native(result: Any, target: Target, native: Native) -> Any:
-    """Convert the engine's result to the object that the user wants. Timed, after a read."""
+    """Return the engine's result converted to the object that the user wants. Timed, after a read."""
     if not target.data_kind.has_columns:
         return result
     if native is Native.PANDAS:
@@ -184,7 +188,7 @@ def from_native(result: Any, target: Target, native: Native) -> Any:
 
 
 def select(result: Any, native: Native, columns: list[str]) -> Any:
-    """Return columns of a result, in this order. Timed, for an engine that cannot read single columns."""
+    """Return these columns of a result, in this order. Timed. Used for an engine that cannot read single columns."""
     if native is Native.RECORDS:
         schema = None if result.schema is None else pa.schema([result.schema.field(name) for name in columns])
         return Records(schema, ({name: row[name] for name in columns} for row in result.rows))
@@ -236,8 +240,8 @@ def _masked_dtype(column: pa.ChunkedArray, target: Target) -> Any:
 
 
 def _to_records(table: pa.Table) -> Records:
-    """Return the rows as records, made batch by batch as they are consumed. A field is nullable only if its column has
-    nulls, as in a schema that a user writes for the data."""
+    """Return the rows as records. The records are made batch by batch while they are consumed. A field is nullable only
+    if its column has nulls, as in a schema that a user writes for the data."""
     has_nulls = [column.null_count > 0 for column in table.columns]
     fields = [field.with_nullable(nulls) for field, nulls in zip(table.schema, has_nulls, strict=True)]
     return Records(pa.schema(fields), _rows(table))
@@ -252,7 +256,7 @@ def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
 
 def _from_records(records: Records) -> pa.Table:
     if records.schema is None:
-        # Convert all rows at once, because the type of a column depends on all of its values.
+        # Convert all rows together, because the type of a column depends on all of its values.
         values = list(records.rows)
         return pa.Table.from_struct_array(pa.array(values)) if values else pa.table({})
     rows = iter(records.rows)
@@ -264,8 +268,8 @@ def _from_records(records: Records) -> pa.Table:
 
 
 def buffers(held: Any) -> Iterator[tuple[int, int]]:
-    """Yield (address, bytes) of every buffer of a DataFrame, a Table or images, each buffer once. For columns of Python
-    objects, only the array of pointers is a buffer. The objects themselves were created in private memory."""
+    """Yield the address and size in bytes of every buffer of a DataFrame, a Table or images, without duplicates. For
+    columns of Python objects, only the array of pointers is a buffer. Python created the objects in private memory."""
     if isinstance(held, Images):
         yield from ((array.__array_interface__["data"][0], array.nbytes) for array in held.arrays)
         return
@@ -333,7 +337,8 @@ def _series_buffers(values: Any) -> Iterator[tuple[int, int]]:
 
 
 def _whole_array(array: np.ndarray) -> tuple[int, int]:
-    """Return address and size of an array's memory. For a column of a block, return those of the whole block."""
+    """Return the address and size of an array's memory. If the array is a view, such as a column of a pandas block,
+    return the address and size of the whole block."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     low, high = np.lib.array_utils.byte_bounds(array)
@@ -341,8 +346,8 @@ def _whole_array(array: np.ndarray) -> tuple[int, int]:
 
 
 def touch(held: Any) -> int:
-    """Read one byte in each 4 KiB page of every buffer (method rule 7) and return the sum of those bytes. In an Arrow
-    table, read only the pages that its rows occupy."""
+    """Read one byte in each 4 KiB page of every buffer (method rule 7) and return the sum of the bytes read. In an
+    Arrow table, read only the pages that its rows occupy."""
     if isinstance(held, Images):
         return _touch_images(held)
     if isinstance(held, pa.Table) and (touched := touch_table(held)) is not None:
@@ -351,10 +356,10 @@ def touch(held: Any) -> int:
 
 
 def _touch_images(held: Images) -> int:
-    """Read at least one byte in each 4 KiB page of every array (method rule 7) and return the sum of those bytes."""
+    """Read at least one byte in each 4 KiB page of every array (method rule 7) and return the sum of the bytes read."""
     total = 0
     for array in held.arrays:
-        # An array no larger than a page spans at most two pages: those of its first and its last byte.
+        # An array no larger than a page spans at most two pages: the pages of its first and of its last byte.
         total += array.item(0) + array.item(-1) if array.nbytes <= PAGE_BYTES else _touch_array(array.reshape(-1))
     return total
 
@@ -364,7 +369,7 @@ def _touch_array(array: np.ndarray) -> int:
 
 
 def touch_pages(address: int, size_bytes: int) -> int:
-    """Read one byte in each 4 KiB page of a piece of memory and return the sum of those bytes."""
+    """Read one byte in each 4 KiB page of a piece of memory and return the sum of the bytes read."""
     if size_bytes <= PAGE_BYTES:
         # The memory spans at most two pages. Creating a numpy view would take longer than a short call.
         ends = address, address + size_bytes - 1

@@ -1,4 +1,4 @@
-"""Saving all data, which makes the stored copy that a chain reads, and reading all data."""
+"""Saving all data, which makes the stored copy that the other operations read, and reading all data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Whole(Operation):
 
     @property
     def target_kinds(self) -> None:
-        """All kinds."""
+        """None, because the operation applies to all kinds of target."""
         return None
 
     @property
@@ -68,13 +68,13 @@ class Save(_Whole, Writes):
         return location
 
     def answer(self, stage: OperationContext, result: Path, location: Path) -> None:
-        """Return None, because the read of the chain verifies the copy."""
+        """Return None, because a later read of the same copy verifies it."""
         return None
 
 
 def _ingest(stage: OperationContext, held: Sequence[bytes], location: Path, laps: Laps) -> None:
-    """Store documents. Timing ends when pending merges are done. `accepted_ns` is the time when all documents were
-    accepted."""
+    """Store documents. Timing ends when the store has finished its pending merges. The lap `accepted_ns` is the time
+    until the store had accepted all documents."""
     store = cast(DocumentStoreAdapter, stage.adapter)
     store.ingest(held, location, key_of(stage.schema), lambda: laps.lap("accepted_ns"))
     laps.lap("settled_ns")
@@ -100,7 +100,8 @@ class Read(_Whole):
     def difference(
         self, stage: OperationContext, held: None, result: Documents, losses: Sequence[DocumentLoss]
     ) -> str | None:
-        """Return how the documents read differ from those stored, ignoring these losses."""
+        """Return a description of the first difference between the documents read and the documents stored, or None if
+        there is none. Differences that `losses` declares are ignored."""
         return first_difference(documents(stage, stage.rows), result.rows, losses, key_of(stage.schema))
 
 
@@ -123,8 +124,8 @@ def _all_documents(stage: OperationContext, location: Path, laps: Laps) -> Docum
 
 
 class Changes(Writes):
-    """An operation that stores data in a separate folder next to the stored copy, so that the other operations of the
-    chain find the stored copy unchanged."""
+    """An operation that stores data in a separate folder next to the stored copy, so that the other operations find the
+    stored copy unchanged."""
 
     def refused_under(self, conditions: Conditions) -> str | None:
         """Return a refusal reason for a cold cache, because the operation works on a copy that was written just
@@ -139,11 +140,11 @@ class Changes(Writes):
         return f"{self.name} changes its copy, and asv repeats calls"
 
     def works_at(self, location: Path) -> Path:
-        """Return a path in a folder next to that of the stored copy."""
+        """Return a path with the same file name in a folder next to the folder of the stored copy."""
         return location.parent.with_name(f"{location.parent.name}-{self.name}") / location.name
 
     def prepare(self, location: Path) -> None:
-        """Make an empty folder, or a folder with a copy of the data to extend."""
+        """Make the folder in which the operation works. If the operation extends stored data, copy them there."""
         place, before = self.works_at(location), self.adds_to(location)
         shutil.rmtree(place.parent, ignore_errors=True)
         place.parent.mkdir()
@@ -153,5 +154,5 @@ class Changes(Writes):
             shutil.copyfile(before, place)
 
     def answer(self, stage: OperationContext, result: Path, location: Path) -> Any:
-        """Return all data that are stored after the change."""
+        """Return all data that are stored after the operation."""
         return Read().run(stage, None, result, Laps())

@@ -1,4 +1,5 @@
-"""Suites, as data: what is measured and why. To add a suite, write a module for its question and add its name here."""
+"""The suites, each of which declares what is measured to answer one question. To add a suite, write a module for it and
+add the module here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading some columns or rows, filtering, and appending: which format suits which use?"""
+"""The suite `access`, which compares formats in reading some columns or rows, filtering, and appending."""
 
 from bench_runner.suites.rules import ACCESS, Spelled
 from bench_runner.suites.suite import Quick, Suite

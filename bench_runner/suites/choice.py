@@ -1,4 +1,4 @@
-"""A comparison of every format and codec for one table."""
+"""The suite `choice`, which compares every format and codec for one table."""
 
 from bench_runner.suites.rules import CHOICE, Spelled
 from bench_runner.suites.suite import QUICK_TABLE_ROWS, Quick, Suite

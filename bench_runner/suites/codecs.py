@@ -13,7 +13,7 @@ from adapters.registry import Registry
 
 ALL = "all"
 DEFAULT_LEVELS = (1,)
-"""Default levels of codecs that have levels, as in the thesis."""
+"""Levels that are measured by default, for codecs that have levels. The thesis uses the same level."""
 _UNCOMPRESSED = ("none", "auto")
 """Values of the setting `codec` that mean no codec. 'auto' lets the writer choose its encodings."""
 
@@ -30,7 +30,7 @@ def offered(engine: type[TabularFormat]) -> tuple[str, ...]:
 
 
 def known(registry: Registry) -> tuple[str, ...]:
-    """Return every name that a choice of codecs may contain, sorted."""
+    """Return a sorted tuple of the codec names that a user may choose."""
     engines = [registry.engines(name)[0] for name in registry]
     names = {name for engine in engines if has_codecs(engine) for name in (*offered(engine), *engine.codec_names)}
     return tuple(sorted(names))
@@ -41,9 +41,10 @@ def choices(
 ) -> Iterator[Mapping[str, str]]:
     """Yield the settings to measure: first without a codec, then each chosen codec at each level.
 
-    `codecs` has the engine's own names, general names ('zstd' is 'blosc:zstd' in HDF5), or 'all'. With `levels`,
-    settings that the engine refuses are included, to show the refusal. Without `levels`, a codec has level 1, or no
-    level if it supports none. Yields nothing for an engine that has none of the codecs.
+    `codecs` contains names of the engine, general names (such as 'zstd' for HDF5's 'blosc:zstd'), or 'all'. If `levels`
+    is given, each codec is measured at these levels; settings that the engine does not support are included, so that
+    the refusal is reported. Otherwise a codec has level 1, or no level if it supports none. Nothing is yielded for an
+    engine that supports none of the codecs.
     """
     if not has_codecs(engine):
         return

@@ -1,4 +1,4 @@
-"""A comparison of codecs."""
+"""The suite `compression`, which compares codecs in time and size."""
 
 from bench_runner.suites.rules import WithCodecs
 from bench_runner.suites.suite import QUICK_TABLE_ROWS, Quick, Suite

@@ -1,7 +1,7 @@
-"""Questions for document stores: those in table 2 of Alkowaileet and Carey, and the five of JSONBench.
+"""Questions for document stores: the questions of table 2 in Alkowaileet and Carey, and the five questions of
+JSONBench.
 
-A question is one entry of QUESTIONS. The query language is imported only when a plan is made, because its import
-belongs to the measured import time of our own store.
+A question is one entry of QUESTIONS, with a function that creates the steps of its query plan.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _POPULAR_HASHTAG = "jobs"
 _HOME = "USA"
 _MICROSECONDS_OF_AN_HOUR = 3_600_000_000
 _TEN = 10
-"""Number of rows in an answer in the paper."""
+"""Number of rows that the paper's questions ask for."""
 _THREE = 3
-"""Number of rows in an answer in JSONBench."""
+"""Number of rows that JSONBench's questions ask for."""
 
 CELL, SENSORS, TWEETS, WOS, EVENTS = "cell", "sensors", "tweets", "wos", "bluesky-events"
 
@@ -33,7 +33,7 @@ class Question:
     """The question's name in operations, such as q1 in `ask[query=q1]`."""
     title: str
     steps: Callable[[], tuple[Any, ...]]
-    """Create the steps of the question's query plan."""
+    """Function that creates the steps of the question's query plan."""
 
     @property
     def plan(self) -> str:
@@ -213,11 +213,11 @@ _JSONBENCH = (
 
 QUESTIONS = _PAPER + _JSONBENCH
 NAMES = tuple(dict.fromkeys(question.name for question in QUESTIONS))
-"""The names of all questions, each once."""
+"""The names of all questions, without duplicates."""
 
 
 def questions_of(dataset: str) -> Mapping[str, Question]:
-    """Return the questions about a data set, by name. A data set without questions gets one: the number of its
-    documents."""
+    """Return the questions about a data set, by name. If QUESTIONS has no question about the data set, return one
+    question, for the number of its documents."""
     own = {question.name: question for question in QUESTIONS if question.dataset == dataset}
     return own or {NAMES[0]: Question(dataset, NAMES[0], "The number of documents", _count)}

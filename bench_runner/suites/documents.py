@@ -1,13 +1,11 @@
-"""Storing, finding and querying documents in every store. The documents change, nest and mix types.
+"""The suite `documents`, which compares document stores in storing, finding and querying documents.
 
-Terms:
-
-- A store is a format. `save` stores all documents, and ends when pending merges are done.
+- A document store is treated as a format. `save` stores all documents, and ends when pending merges are done.
 - `ingest` stores documents with updates among them, in a separate copy.
-- `read`, `get` and `fields` return documents. `ask` and `range` return rows of an answer. If a store has no call for
-  an operation, all documents are read instead. Such results are marked, and are not ranked with the stores' own calls.
-- Documents per second and bytes per second are not figures of a sample. Reports compute them from rows, `input_bytes`
-  and time.
+- `read`, `get` and `fields` return documents. `ask` and `range` return rows of a query result. If a store has no call
+  for an operation, all documents are read instead. Such results are marked, and are not ranked together with results of
+  stores that have the call.
+- Reports compute documents per second and bytes per second from the number of documents, `input_bytes` and time.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -20,26 +18,26 @@ from bench_runner.suites.rules import ACCESS, Asked, Choice, Spelled
 from bench_runner.suites.suite import Quick, Suite
 
 SELECTIVITIES = ("1e-05", "0.0001", "0.001", "0.01")
-"""Shares of the documents, as in Alkowaileet and Carey, VLDB 2022, table 3."""
+"""Shares of the documents that are in a range, as in Alkowaileet and Carey, VLDB 2022, table 3."""
 COUNTED = (1, 5, 10)
-"""Numbers of counted fields, from the same table."""
+"""Numbers of fields whose values are counted, from the same table of the paper."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stores(Spelled):
-    """Stores of documents."""
+    """Chooses document stores and their settings."""
 
     def choices(self, asked: Asked) -> Iterator[Choice]:
-        """Yield all variants. The suite's spelled variants come last."""
+        """Yield all variants. Formats that are in `spelled` come last."""
         spelled = {parse(text)[0] for text in self.spelled}
         return iter(sorted(super().choices(asked), key=lambda choice: choice[1].format in spelled))
 
     def concerns(self, settings: Collection[str], operation: str) -> bool:
-        """Return True, except for settings of how answers are computed, which affect only questions."""
+        """Return False if the settings select how query results are computed, but the operation is not a query."""
         return "way" not in settings or operation in ("ask", "range")
 
     def too_few(self, settings: Mapping[str, str]) -> str | None:
-        """Return why a setting with late merges shows nothing on few documents, or None for other settings."""
+        """Return why late merges have no effect on few documents, or None for other settings."""
         if settings.get("merges") == "late":
             return "few documents may form a single component, so that no merge is pending"
         return None

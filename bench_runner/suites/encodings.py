@@ -1,5 +1,5 @@
-"""The location of a value in its file, by the size of the value: Lance's two structural encodings, pages of Parquet,
-Vortex and F3."""
+"""The suite `encodings`, which measures how the size of a value and its layout in the file affect reading. It compares
+Lance's two structural encodings, Parquet's pages, Vortex and F3."""
 
 from bench_runner.suites.rules import ACCESS, Spelled
 from bench_runner.suites.suite import Quick, Suite

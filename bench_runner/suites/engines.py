@@ -1,4 +1,4 @@
-"""A comparison of the calls of each format."""
+"""The suite `engines`, which compares the library calls with which the same format can be written and read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,22 +12,23 @@ from bench_runner.suites.suite import QUICK_TABLE_ROWS, Quick, Suite
 from bench_runner.variants import is_raw_io
 
 FEWEST_ENGINES = 2
-"""A format with fewer engines has nothing to compare."""
+"""Smallest number of engines of a format that is compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EveryCall(Spelled):
-    """The calls of each format that has several calls."""
+    """Chooses all engines of each format that has several engines, in addition to the variants in `spelled`."""
 
     def names_left_out(self, registry: Registry[Any]) -> dict[str, str]:
-        """Return the formats left out with their reasons. Formats with too few calls are added here."""
+        """Return the names of the formats that do not take part, with the reasons. Formats with too few engines are
+        added here."""
         spelled = {parse(text)[0] for text in self.spelled}
         others = (name for name in registry if name not in spelled and not is_raw_io(name))
         few = (name for name in others if len(registry.engines(name)) < FEWEST_ENGINES)
         return {**dict.fromkeys(few, f"have fewer than {FEWEST_ENGINES} calls"), **super().names_left_out(registry)}
 
     def joining(self, engines: Sequence[type[Adapter]]) -> Sequence[type[Adapter]]:
-        """Return all engines."""
+        """Return all engines of a format that is not in `spelled`."""
         return engines
 
 

@@ -1,4 +1,4 @@
-"""Images in every image storage."""
+"""The suite `image`, which compares image storages in saving and reading all images."""
 
 from bench_runner import data_kinds
 from bench_runner.suites.rules import Storages

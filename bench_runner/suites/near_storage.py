@@ -1,17 +1,15 @@
-"""Reading near the storage: what is saved if a filter can skip row groups, and when is that faster?
+"""The suite `near-storage`, which measures what is saved if Parquet files are filtered near the storage, where a reader
+can skip row groups.
 
-Terms:
-
-- The data set is a table for which it is known which blocks of rows a filter matches (`snowset`).
-- The format is Parquet, and the engine is `near-storage`. Each way of reading is a variant with `reader` and other
-  settings. pyarrow's data sets and DuckDB are readers too, because they read the same files.
-- Operations select a share of the blocks: `query` returns their rows, and `aggregate` returns one row. `metadata`
-  loads what readers hold in memory for many files. `scan` selects a share of the rows anywhere in the table, so that
-  pruning does not help.
-- The network is a condition, `network`, like the page cache, and readers are ranked within a network. The state of a
-  service is a condition too: `warm` is the default, `fresh` is newly started. With `--cache cold` the service is warm
-  and the pages are cold.
-- Throughput is not a figure of a sample. Reports compute it from the bytes of the stored copy and the query's time.
+- The data set `snowset` is a table for which it is known in which blocks of rows a condition is met.
+- The format is Parquet, and the engine is `near-storage`. Each way of reading is a variant with the setting `reader`
+  and other settings. pyarrow's data sets and DuckDB are readers too, because they read the same files.
+- The conditions of `query` and `aggregate` are met in a share of the blocks. `query` returns the rows that meet the
+  condition, and `aggregate` returns one row. `metadata` loads the metadata of many files into memory. `scan` selects a
+  share of the rows anywhere in the table, so that no row group can be skipped.
+- Readers are ranked separately for each network between the client and the files. Services are warm by default or newly
+  started (`fresh`). With `--cache cold`, services are warm, but the files are not in the page cache.
+- Reports compute throughput from the size of the stored copy and the time of the query.
 """
 
 from collections.abc import Collection
@@ -22,15 +20,15 @@ from bench_runner.suites.suite import Quick, Suite
 
 _ENGINE = "parquet[engine=near-storage,codec=snappy,reader="
 SHARES = ("1.0", "0.5", "0.25", "0.1", "0.01", "0.0")
-"""Shares of the row groups, as in Weigand, TU Munich 2025, table 8.1."""
+"""Shares of the row groups that must be read, as in Weigand, TU Munich 2025, table 8.1."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Readers(Spelled):
-    """The ways of reading files near the storage."""
+    """Chooses the ways of reading files near the storage."""
 
     def over_networks(self, settings: Collection[str]) -> bool:
-        """Return False for settings whose effect is already visible in one process."""
+        """Return False for settings whose effect is already visible without a network."""
         return {"technique", "footers", "row_group_rows"}.isdisjoint(settings)
 
 

@@ -1,17 +1,19 @@
-"""Tables in partitions, saved and read by several processes of dask.distributed."""
+"""The suite `parallel`, which measures saving and reading tables in partitions by several processes of
+dask.distributed."""
 
 from bench_runner.suites.rules import ACCESS, Spelled
 from bench_runner.suites.suite import Quick, Suite
 
 COUNTS = (1, 2, 4)
-"""Partitions, of which each has a process. The source of the operations uses these numbers."""
+"""Numbers of partitions, which are also the numbers of processes. The thesis from which the operations come uses these
+numbers."""
 _SAVE = "save-parallel[partitions={}]"
 _READ = "read-parallel[partitions={},result={}]"
 _SCAN = "scan-parallel[partitions={},selectivity=0.01]"
 
 
 class Parallel(Suite):
-    """A suite of which asv times a part, because each sample starts processes."""
+    """A suite of which asv times only a part, because each sample starts processes."""
 
     asv_operations = (_SAVE.format(2), _READ.format(2, "gathered"))
     asv_formats = (r"^(csv|parquet)\[engine=(pandas|pyarrow)", "^lance")

@@ -1,6 +1,6 @@
 """Rules that decide which variants take part in a suite. `bench_runner.plan.candidates` applies them.
 
-A suite with a special case defines a subclass in its own module.
+A suite with special behaviour defines a subclass in its own module.
 """
 
 from __future__ import annotations
@@ -18,67 +18,71 @@ from bench_runner.suites import codecs
 from bench_runner.variants import is_raw_io
 
 CODECS = "codecs"
-"""The track that compares codecs. It is never mixed with the tracks plain, default or equal (rule 10)."""
+"""The track that compares codecs. Its variants are never ranked together with those of another track (rule 10)."""
 CHOICE = "choice"
-"""The track that compares everything, because a choice of a format for one's own data includes the codec."""
+"""The track in which all variants are ranked together. A user who chooses a format for a table also chooses a codec."""
 ACCESS = "access"
-"""The track that compares formats by partial reads, with the settings that decide the cost of these reads."""
+"""The track that compares formats by partial reads, with settings that affect the cost of these reads."""
 
 Choice = tuple[str, type[Adapter], Mapping[str, str]]
-"""Track, engine and settings of a variant. The engine may still refuse the settings."""
+"""Track, engine class and settings of a variant. The engine may later refuse the settings."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """The input of a rule."""
+    """The input of a rule: the registry of formats, the formats to consider, and the user's request."""
 
     registry: Registry[Any]
     names: Sequence[str]
-    """The formats that the request can match. The modules of other formats are not loaded."""
+    """Names of the formats that the request can match. The modules of other formats are not loaded."""
     request: Request
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule(ABC):
-    """Decides which variants take part, and with which settings. Raw I/O always takes part."""
+    """Decides which formats take part in a suite, and with which settings. Raw I/O, the baseline, always takes part."""
 
     tracks: tuple[str, ...]
     """The tracks of the rule's variants. Variants of different tracks are never ranked together."""
     spelled: tuple[str, ...] = ()
-    """Variants that a suite names in full."""
+    """Full names of variants that take part, such as 'parquet[engine=pyarrow,codec=none]'."""
     left_out: Mapping[str, str] = field(default_factory=dict)
-    """Formats that do not take part, with the reason. A key is one name, or several as in 'a, b'."""
+    """Formats that do not take part, with the reason. A key is a name, or several names separated by commas."""
 
     @abstractmethod
     def choices(self, asked: Asked) -> Iterator[Choice]:
-        """Yield all choices, in the order of the plan."""
+        """Yield track, engine and settings of each variant, in the order in which they are planned."""
 
     def names_left_out(self, registry: Registry[Any]) -> dict[str, str]:
-        """Return each format that does not take part, with the reason."""
+        """Return the names of the formats that do not take part, with the reasons."""
         return {name.strip(): reason for names, reason in self.left_out.items() for name in names.split(",")}
 
     def over_networks(self, settings: Collection[str]) -> bool:
-        """Return whether a variant with these settings is also measured over networks that the user did not name."""
+        """Return whether a variant with these settings is also measured over the suite's networks. If the user names
+        networks, it is measured over these in any case."""
         return True
 
     def concerns(self, settings: Collection[str], operation: str) -> bool:
-        """Return whether these settings can affect the operation. If they cannot, a variant with these settings is
-        neither measured nor ranked in the operation, unless the user spells the settings."""
+        """Return whether these settings can affect the operation. If they cannot, a variant with these settings is not
+        measured in the operation, unless the user names the settings."""
         return True
 
     def too_few(self, settings: Mapping[str, str]) -> str | None:
-        """Return why a variant with these settings shows nothing on fewer rows than the data set's default, or None if
-        it is meaningful. Ignored if the user spells the settings."""
+        """Return why it is useless to measure a variant with these settings on fewer rows than the data set has by
+        default, or None if it is useful. Ignored if the user names the settings."""
         return None
 
 
 @dataclass(frozen=True, kw_only=True)
 class EveryFormat(Rule):
-    """Every format, with the settings of each track. The plain track also has the additional settings that an engine
-    declares. If the plain call loses values, it also has the lossless call of the format, if there is one (rule 12)."""
+    """Chooses every format, with the settings that its engine declares for each track.
+
+    In the track `plain`, the additional settings that an engine declares take part too. If a variant changes values and
+    declares a lossless variant to use instead, this lossless variant takes part too (rule 12).
+    """
 
     def choices(self, asked: Asked) -> Iterator[Choice]:
-        """Yield the choices track by track. Raw I/O has no track and comes with the first track."""
+        """Yield the choices track by track. Raw I/O belongs to no track and comes with the first track."""
         left_out = self.names_left_out(asked.registry)
         for position, track in enumerate(asked.request.tracks or self.tracks):
             for name in asked.names:
@@ -97,14 +101,14 @@ class EveryFormat(Rule):
 
 @dataclass(frozen=True, kw_only=True)
 class WithCodecs(Rule):
-    """Every format that has at least one of these codecs, with each of the codecs it has and without a codec."""
+    """Chooses every format that supports at least one of `codecs`: once for each of these codecs that it supports, and
+    once without a codec."""
 
     tracks: tuple[str, ...] = (CODECS,)
     codecs: tuple[str, ...]
 
     def choices(self, asked: Asked) -> Iterator[Choice]:
-        """Yield the codecs of each format. If the user names codecs, formats that are otherwise left out are
-        included."""
+        """Yield the variants of each format. If the user names codecs, formats in `left_out` take part too."""
         (track,) = self.tracks
         left_out = () if asked.request.codecs else self.names_left_out(asked.registry)
         wanted = asked.request.codecs or self.codecs
@@ -118,10 +122,11 @@ class WithCodecs(Rule):
 
 @dataclass(frozen=True, kw_only=True)
 class Spelled(Rule):
-    """The spelled variants, and the plain settings of every other format that is not left out."""
+    """Chooses the variants in `spelled`, and every format that is neither there nor in `left_out`, with its plain
+    settings."""
 
     def choices(self, asked: Asked) -> Iterator[Choice]:
-        """Yield raw I/O, the spelled variants, then the other formats."""
+        """Yield raw I/O, then the variants in `spelled`, then the other formats."""
         (track,) = self.tracks
         yield from _raw_io(track, asked)
         for text in self.spelled:
@@ -133,13 +138,13 @@ class Spelled(Rule):
                 yield from ((track, engine, engine.plain) for engine in self.joining(asked.registry.engines(name)))
 
     def joining(self, engines: Sequence[type[Adapter]]) -> Sequence[type[Adapter]]:
-        """Return the engines of a format that is not spelled that take part."""
+        """Return those of a format's engines that take part, if the format is not in `spelled`: the first engine."""
         return engines[:1]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Storages(Rule):
-    """The image storages with these names, or all image storages if the user chooses with --formats."""
+    """Chooses the image storages in `names` or, if the user gives --formats, the storages that match it."""
 
     names: tuple[str, ...]
 

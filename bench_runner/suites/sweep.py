@@ -1,7 +1,8 @@
-"""Varying one trait of the data or of the use, to find the value at which the winner changes.
+"""The suite `sweep`, and the traits that can be varied to find the value at which another format becomes the best.
 
-`run SUITE --over TRAIT` measures several values of a trait, its points. This module defines the traits and their
-default points, as data. bench_runner.plan.sweeping turns points into data sets and operations.
+A trait is a property of the data, such as the number of columns, or of the operation, such as the number of rows read.
+`run SUITE --over TRAIT` measures several values of a trait, which are called its points. This module defines the traits
+and their default points. bench_runner.plan.sweeping makes data sets and operations from points.
 """
 
 from __future__ import annotations
@@ -13,24 +14,29 @@ from bench_runner.suites.rules import CHOICE, Spelled
 from bench_runner.suites.suite import Quick, Suite
 
 BASE = "traits"
-"""The data set that has a parameter for every trait of the data."""
+"""Name of the data set that has a parameter for every trait of the data."""
 BASE_ROWS = 1_000_000
 """Number of rows of BASE if neither the user nor the trait sets it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trait:
-    """A property that is varied. A trait of the use has an `operation`, in which `{}` stands for the value. A trait of
-    the data is a parameter of the data set, with the same name as the trait."""
+    """A property that is varied.
+
+    A trait of an operation has the operation's full name in `operation`, with `{}` in place of the value. A trait of
+    the data is a parameter of the data set with the same name as the trait.
+    """
 
     meaning: str
     points: tuple[str, ...]
-    """Default values of the trait."""
+    """The values of the trait that are measured by default."""
     operation: str = ""
     base: Mapping[str, str] = field(default_factory=dict)
-    """Parameters of the table that differ from BASE, at all points; `{rows}` stands for the number of rows."""
+    """Parameters of the data set that differ from the defaults of BASE, at all points of this trait. `{rows}` stands
+    for the number of rows."""
     rows_each: int = 0
-    """Rows needed per unit of the point's value. Points that need more rows than the table has are left out."""
+    """Number of rows that the table needs, divided by the value of the point. Points that need more rows than the table
+    has are left out."""
 
 
 TRAITS: Mapping[str, Trait] = {
@@ -73,7 +79,7 @@ TRAITS: Mapping[str, Trait] = {
 
 
 class Sweep(Suite):
-    """A suite whose operations and data are the points of a line in a chart."""
+    """A suite whose results are shown as lines in a chart, with a point for each operation or data set."""
 
     operations_over_data = ("save", "read", "project[columns=2]", "take[rows=100,handle=kept]")
     fallbacks_once = False

@@ -1,4 +1,4 @@
-"""Whole tables in every format."""
+"""The suite `tabular`, which compares all formats in saving and reading whole tables."""
 
 from bench_runner.suites.rules import EveryFormat
 from bench_runner.suites.suite import QUICK_TABLE_ROWS, Quick, Suite

@@ -1,7 +1,7 @@
-"""Mini-batches of a training loop: of vectors in every format, and of images in every image storage.
+"""The suites `training` and `training-images`, which measure reading mini-batches as a training loop does.
 
-There are two suites, because one compares formats for tables and the other compares image storages. Running the first
-suite runs both.
+`training` compares table formats, with vectors as data. `training-images` compares image storages. A run of `training`
+measures both suites.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,17 +21,18 @@ ON_REQUEST = ("batches[rows=64,order=shuffled,workers=2]", "batches[rows=1024,or
 
 
 class WithImages(Suite):
-    """A suite whose question is also asked about images."""
+    """A suite that is measured together with `training-images`."""
 
     together = ("training-images",)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OwnArrays(Storages):
-    """Storages that return separate arrays, because a returned batch must not share memory with the next batch."""
+    """Chooses image storages only with settings that return separate arrays, because a returned batch must not share
+    memory with the next batch."""
 
     def settings(self, engine: type[Adapter]) -> Iterable[Mapping[str, str]]:
-        """Return the plain settings only."""
+        """Return only the plain settings of a storage."""
         return (engine.plain,)
 
 

@@ -1,4 +1,5 @@
-"""The memory of writing and reading, by the size of the unit that is written or read at once."""
+"""The suite `writing`, which compares the time and memory of saving and reading tables, by the size of the unit (such
+as a row group) that a format writes at a time."""
 
 from bench_runner.suites.rules import ACCESS, Spelled
 from bench_runner.suites.suite import Quick, Suite

@@ -1,1 +1,2 @@
-"""One operation in one fresh process: prepare, settle, time the operation, read the probes, verify the result."""
+"""Measuring one operation in one fresh process: prepare the operation, wait until the machine is idle, time the
+operation, read memory and I/O counters, and verify the result."""

@@ -10,12 +10,12 @@ from bench_runner.machine import linux
 
 
 def clean_slate(*, thorough: bool = True) -> None:
-    """Return freed memory to the system. If a pool kept it, a later 100 MB allocation could be measured as 0 (rule 3).
+    """Return freed memory to the system (rule 3). If a memory pool kept 100 MB of freed memory, for example, a later
+    allocation of 100 MB could be measured as 0.
 
-    A thorough call collects garbage among all objects of the process, which takes about 40 ms. Otherwise only recent
-    objects are collected. In a forked worker, a thorough call also copies memory that the forkserver shares, because
-    the collector writes marks on its objects. Otherwise this would happen in the first full collection, possibly during
-    timing.
+    With `thorough`, garbage is collected among all objects of the process, which takes about 40 ms. Otherwise it is
+    collected among recent objects only. In a forked worker, a full collection also copies memory shared with the
+    forkserver, because the collector writes to each object. With `thorough` this happens here, not during timing.
     """
     gc.collect(2 if thorough else 1)
     for pool in _arrow_pools():
@@ -24,14 +24,14 @@ def clean_slate(*, thorough: bool = True) -> None:
 
 
 def containers_made() -> int:
-    """Return the number of containers that were created and not freed, estimated from the number of collections. The
-    starting point is arbitrary, so only differences are meaningful."""
+    """Return an estimate of the number of container objects created and not freed, computed from the number of garbage
+    collections. Only the difference between two calls is meaningful."""
     collections = sum(generation["collections"] for generation in gc.get_stats())
     return collections * (gc.get_threshold()[0] + 1) + gc.get_count()[0]
 
 
 def may_collect(containers: float) -> bool:
-    """Return whether creating up to twice this number of containers may trigger a full collection."""
+    """Return whether creating up to twice this number of container objects may trigger a full garbage collection."""
     (young, middle, old), (_, _, passed) = gc.get_threshold(), gc.get_count()
     return 2 * containers > (old - passed) * middle * young
 

@@ -1,6 +1,7 @@
-"""Compare documents, or rows of an answer, by type and bits. Declared losses are allowed.
+"""Verifying documents, or rows of a query result, that a store returned. Types and bits of values must be equal, except
+for the changes that the store declares as losses.
 
-The operation computes the right answer in memory, from the cached data set.
+The operation computes the right result in memory, from the cached data set.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from data_generator.documents import json_lines
 
 
 def compare(stage: OperationContext, operation: DocumentOperation | Read, held: Any, result: object) -> tuple[str, ...]:
-    """Return the losses that explain the differences; empty if there are no differences. Raises Mismatch for any other
-    difference."""
+    """Return the descriptions of the declared losses that explain the differences, or an empty tuple if there are no
+    differences. Raises Mismatch if the declared losses do not explain a difference."""
     if isinstance(result, Text):
         if result.text != json_lines(stage.table(stage.rows)):
             raise Mismatch("the text read differs from the text written")
@@ -32,7 +33,7 @@ def compare(stage: OperationContext, operation: DocumentOperation | Read, held: 
     if exactly is None:
         return ()
     declared = [loss for loss in cast(DocumentStoreAdapter, stage.adapter).losses if loss.view is not None]
-    # Report the smallest set of losses that explains the differences, so that only losses that occurred are reported.
+    # Try single losses before all losses together, so that losses that did not occur are not reported.
     for loss in declared:
         if operation.difference(stage, held, result, [loss]) is None:
             return (loss.what,)
@@ -42,8 +43,8 @@ def compare(stage: OperationContext, operation: DocumentOperation | Read, held: 
 
 
 def refuse_what_shows_nothing(adapter: Adapter, location: Path, *, whole: bool) -> None:
-    """Raise RefusedData if a setting has no effect on the whole data, because its figures would be those of another
-    variant."""
+    """Raise RefusedData if a setting of the store has no effect on these data, because the figures would be those of a
+    variant without the setting. Does nothing unless the whole data set was stored."""
     if whole and isinstance(adapter, DocumentStoreAdapter):
         reason = adapter.shows_nothing(location)
         if reason is not None:

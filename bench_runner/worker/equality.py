@@ -1,6 +1,7 @@
-"""Equality of two columns. Both are Arrow columns, or one is Arrow and the other has the Python objects of pandas.
+"""Deciding whether two columns are equal. The expected column is an Arrow column. The column that was read is an Arrow
+column or a list of the Python objects of a pandas column.
 
-The children of lists, structs and maps are columns too, and follow the same rules. This module compares whole columns
+The children of lists, structs and maps are compared by the same rules as columns. This module compares whole columns
 and finds the first row that differs. It does not depend on losses, on formats, or on how differences are reported.
 """
 
@@ -21,12 +22,12 @@ import pyarrow.compute as pc
 from bench_runner.operations.targets import is_text
 
 BLOCK_ROWS = 131_072
-"""Number of rows compared at once, so that converted values fit into the processor's cache."""
+"""Number of rows that are compared at a time, so that converted values fit into the processor's cache."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """Largest allowed difference between floats: absolute + relative × the stored value."""
+    """Largest allowed difference between floats: absolute + relative × absolute value of the stored float."""
 
     absolute: float = 0.0
     relative: float = 0.0
@@ -36,7 +37,8 @@ EXACTLY = Bound()
 
 
 def first_difference(rows: int, same: Callable[[int, int], bool]) -> int | None:
-    """Return the first row that differs, or None. `same(start, stop)` returns whether a range of rows is equal."""
+    """Return the number of the first row that differs, or None. `same(start, stop)` returns whether a range of rows is
+    equal."""
     for start in range(0, rows, BLOCK_ROWS):
         stop = min(start + BLOCK_ROWS, rows)
         if not same(start, stop):
@@ -58,9 +60,12 @@ def _halve(low: int, high: int, same: Callable[[int, int], bool]) -> int:
 
 
 def same_type(one: pa.DataType, other: pa.DataType) -> bool:
-    """Return whether two types count as equal. The three text types are equal to each other, and so are the types for
-    bytes. A dictionary type differs from its plain type. Dictionary types are equal if value type and order are equal,
-    whatever the width of their codes (method rule 11)."""
+    """Return whether two types count as equal (method rule 11).
+
+    Arrow's three text types count as equal, and so do its three types for bytes of variable length. A dictionary type
+    differs from the type of its values. Two dictionary types are equal if their value types are equal and both or
+    neither are ordered; the width of their codes does not matter.
+    """
     if pa.types.is_dictionary(one) and pa.types.is_dictionary(other):
         return one.ordered == other.ordered and same_type(one.value_type, other.value_type)
     if _is_plain_list(one) and _is_plain_list(other):
@@ -91,7 +96,7 @@ def _is_bytes(arrow_type: pa.DataType) -> bool:
 
 
 def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the column cast, without loss, to one common type for each group of types that count as equal."""
+    """Return the column, cast without loss. Columns whose types count as equal are cast to the same type."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if is_text(column.type):
@@ -104,8 +109,12 @@ def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _children(column: pa.ChunkedArray) -> list[pa.ChunkedArray]:
-    """Return the columns inside a nested column: for lists, the values of lists that are not null; for structs, the
-    fields, which are null where the struct is; for maps, the pairs as structs. For a plain column, return none."""
+    """Return the columns inside a nested column.
+
+    For lists, this is a column with the items of all lists that are not null. For structs, these are the fields; a
+    field is null where its struct is null. For maps, this is a column of the pairs, as structs. Return an empty list
+    for a column that is not nested.
+    """
     if pa.types.is_struct(column.type):
         return column.flatten()
     if _is_list(column.type) or pa.types.is_map(column.type):
@@ -116,8 +125,8 @@ def _children(column: pa.ChunkedArray) -> list[pa.ChunkedArray]:
 def same_categories(expected: pa.ChunkedArray, got: pa.ChunkedArray) -> bool:
     """Return whether ordered dictionaries, at any depth, have the same values in the same order.
 
-    Pass whole columns only, because each chunk may have a separate dictionary. Dictionaries without an order are only
-    another layout of plain values, so their unused entries do not matter.
+    Pass whole columns only, because each chunk may have a separate dictionary. Dictionaries that are not ordered are
+    not compared: they are only another layout of the values, so unused entries do not matter.
     """
     if pa.types.is_dictionary(expected.type):
         return not expected.type.ordered or categories(expected).equals(categories(got))
@@ -126,14 +135,15 @@ def same_categories(expected: pa.ChunkedArray, got: pa.ChunkedArray) -> bool:
 
 
 def categories(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the values of a dictionary column's dictionaries, in order."""
+    """Return the values in the dictionary of a column, in order. The dictionaries of its chunks are combined."""
     chunks = column.unify_dictionaries().chunks[:1]
     return comparable(pa.chunked_array([chunk.dictionary for chunk in chunks], column.type.value_type))
 
 
 def same_values(expected: pa.ChunkedArray, got: pa.ChunkedArray, bound: Bound = EXACTLY) -> bool:
-    """Return whether nulls, values and order of two columns of equal types are equal. Floats are equal within the
-    bound; with the default bound they are equal bit by bit, so that -0.0 differs from 0.0. All NaN are equal."""
+    """Return whether two columns of equal types have equal nulls and values, in the same order. Floats may differ by
+    `bound`. With the default bound, all bits of floats must be equal, so that -0.0 differs from 0.0. All NaN values are
+    equal."""
     expected, got = comparable(expected), comparable(got)
     if pa.types.is_nested(expected.type) and (inside := _children(expected)):
         if not expected.is_null().equals(got.is_null()):
@@ -173,7 +183,7 @@ def _bits(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def as_numpy_floats(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return numbers as numpy floats, in which missing values become NaN."""
+    """Return a column of floats with these numbers, in which NaN replaces missing values, as in numpy."""
     if not pa.types.is_floating(column.type):
         column = column.cast(pa.float64(), safe=False)
     return pc.fill_null(column, pa.scalar(float("nan"), column.type)) if column.null_count else column
@@ -194,13 +204,14 @@ _CLASSES: Sequence[tuple[Callable[[pa.DataType], bool], tuple[type, ...]]] = (
     (pa.types.is_duration, (dt.timedelta,)),
     (pa.types.is_decimal, (decimal.Decimal,)),
 )
-"""Exact classes of the Python values of the target. Objects of other classes are not converted to Arrow."""
+"""For each group of Arrow types, a function that recognizes the type, and the allowed classes of Python values in a
+pandas column. Objects of other classes, also of subclasses, are different."""
 
 _SEPARATOR = "\0"
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether pandas treats the value as missing in an object column. Such values are None, NaN, NA and NaT."""
+    """Return whether pandas treats the value as missing in an object column, which are None, NaN, NA and NaT."""
     return value is None or value is pd.NA or value is pd.NaT or (type(value) is float and value != value)
 
 
@@ -210,16 +221,16 @@ def _is_none(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Nulls:
-    """Whether a column and the columns inside it have nulls in any row. Integers with nulls are floats in the target,
-    which a single block of rows may not show."""
+    """Whether a column has nulls in any of its rows, and the same for the columns inside it. If any row has a null,
+    pandas has floats in place of integers in all rows, so a part of the rows is not enough to know the classes."""
 
     here: bool
     inside: tuple[Nulls, ...]
 
     @classmethod
     def of(cls, column: pa.ChunkedArray) -> Nulls:
-        """Inspect a whole column. A null struct, or a null list of fixed size, may count as a null of the inner column.
-        That depends on how pyarrow treats the memory behind the null."""
+        """Return the nulls of a whole column. Where a struct or a list of fixed size is null, pyarrow may or may not
+        treat the inner values as null, too. The inner column then counts as having nulls."""
         inside = tuple(map(cls.of, _children(column)))
         if pa.types.is_fixed_size_list(column.type) and column.null_count:
             inside = tuple(replace(child, here=True) for child in inside)
@@ -233,9 +244,12 @@ def same_objects(
     stands_for_null: Callable[[Any], bool] = is_missing,
     bound: Bound = EXACTLY,
 ) -> bool:
-    """Return whether the Python values equal the target's values for an Arrow column with the same number of rows.
-    Class, nulls and values must be equal. The bound applies only to floats inside lists, because a target holds no
-    other floats as objects."""
+    """Return whether Python values equal the values that a pandas column has for an Arrow column with the same number
+    of rows.
+
+    Classes, nulls and values must be equal. `stands_for_null` returns whether a Python value represents a null. `bound`
+    applies only to floats inside lists, because pandas columns have no other floats as Python objects.
+    """
     if expected.null_count:
         valid = expected.is_valid().to_numpy(zero_copy_only=False)
         if not all(map(stands_for_null, itertools.compress(values, (~valid).tolist()))):
@@ -266,7 +280,7 @@ def _same_structs(expected: pa.ChunkedArray, values: list[Any], valid: list[bool
 
 
 def _same_maps(expected: pa.ChunkedArray, values: list[Any], nulls: Nulls) -> bool:
-    """Compare maps, which are lists of pairs. A pair is a tuple or a list."""
+    """Return whether Python values equal maps. A map must be a list of pairs, and a pair a tuple or a list."""
     if not _are_lists_of_lengths(expected, values):
         return False
     pairs = list(itertools.chain.from_iterable(values))
@@ -280,8 +294,8 @@ def _same_maps(expected: pa.ChunkedArray, values: list[Any], nulls: Nulls) -> bo
 
 
 def _same_lists(expected: pa.ChunkedArray, values: list[Any], nulls: Nulls, bound: Bound) -> bool:
-    """Compare lists. Each is a numpy array with the dtype that pyarrow gives it, or the Python values of such an array
-    in a list or object array."""
+    """Return whether Python values equal lists. A value must be a numpy array with the dtype that pyarrow would choose,
+    or the Python values of such an array as a list or object array."""
     if not _are_lists_of_lengths(expected, values):
         return False
     (child,), (inside,) = _children(expected), nulls.inside
@@ -303,8 +317,8 @@ def _are_lists_of_lengths(expected: pa.ChunkedArray, values: list[Any]) -> bool:
 
 
 def _dtypes_inside(list_type: pa.DataType, nulls: Nulls) -> set[np.dtype]:
-    """Return the dtypes, other than object, that arrays of a list column may have. There may be several, because
-    pyarrow checks each chunk for nulls."""
+    """Return the dtypes, other than object, that the arrays of a list column may have. There may be several dtypes,
+    because pyarrow chooses the dtype of each chunk by whether the chunk has nulls."""
     if pa.types.is_nested(list_type.value_type) or pa.types.is_dictionary(list_type.value_type):
         return set()
     plain = pa.list_(list_type.value_type)
@@ -313,7 +327,7 @@ def _dtypes_inside(list_type: pa.DataType, nulls: Nulls) -> set[np.dtype]:
 
 
 def _same_array(expected: pa.ChunkedArray, array: np.ndarray, bound: Bound) -> bool:
-    """Compare an array of a numpy dtype that the column may have."""
+    """Return whether a numpy array, whose dtype was checked before, equals a column."""
     expected = comparable(expected)
     if array.dtype.kind == "f":
         return same_values(as_numpy_floats(expected), pa.chunked_array([pa.array(array)]), bound)
@@ -338,13 +352,13 @@ def _same_scalars(expected: pa.ChunkedArray, values: list[Any], nulls: Nulls, bo
 
 
 def _as_python_has_it(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the column cast to the type that holds all values of its Python class."""
+    """Return the column cast to the Arrow type that can hold exactly the values of the corresponding Python class."""
     if pa.types.is_floating(column.type):
         return column.cast(pa.float64())
     if pa.types.is_time(column.type):
         return column.cast(pa.time64("us"), safe=False)
     if column.type == pa.duration("ns") or (pa.types.is_timestamp(column.type) and column.type.unit == "ns"):
-        return column.cast(pa.int64())  # datetime ends at us
+        return column.cast(pa.int64())  # datetime has no nanoseconds, so pandas has integers here
     return column
 
 
@@ -353,9 +367,9 @@ def _zoned(value: dt.datetime | dt.timedelta) -> tuple[dt.datetime | dt.timedelt
 
 
 def _same_text(expected: pa.ChunkedArray, values: list[str]) -> bool:
-    """Compare texts after joining each side to one string, which takes less than half the time of converting Python's
-    text to Arrow. The join is unambiguous if the number of separators in the joined string equals the number of
-    gaps."""
+    """Return whether Python strings equal a text column. All strings are joined to one string, and so is the column,
+    which takes less than half the time of converting the Python strings to Arrow. The comparison is valid if the
+    separator does not occur in the values, which is checked by counting the separators in the joined string."""
     if not values:
         return True
     if expected.nbytes + len(values) >= 2**31:  # more than pyarrow can join

@@ -1,7 +1,8 @@
-"""Finding what a variant does to each kind of column. A small table of each kind is saved, read back and compared.
+"""Finding out how a variant changes each kind of column. A small table with a column of each kind is saved, read back
+and compared.
 
-Nothing is timed here. An undeclared change is an error. A declared change that does not occur, or that exceeds its
-bound, is an error too.
+Nothing is timed here. A change that the adapter does not declare is an error. A declared change that does not occur, or
+that exceeds its bound, is an error too.
 """
 
 from __future__ import annotations
@@ -52,10 +53,11 @@ class Trip:
 def probe(
     adapter: TabularFormat, target: Target, folder: Path, kinds: Iterable[ColumnKind] = tuple(KINDS.values())
 ) -> Iterator[KindOutcome]:
-    """Make a round trip of each kind of column, without nulls and with nulls if the kind has both. Yield the results.
+    """Save and read back each kind of column, without nulls and with nulls, if the kind allows both. Yield the results.
 
-    Before the call, libraries must be loaded and the target's text dtype must be set. Writes only below `folder`, which
-    need not exist. Raises OSError and MemoryError, because a full disk, for example, is not a refusal.
+    Before the call, libraries must be loaded and the target's text dtype must be set. Files are written only below
+    `folder`, which need not exist. OSError and MemoryError are raised, not reported as a refusal of the data, because a
+    full disk, for example, is not the variant's fault.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for kind in kinds:
@@ -69,7 +71,7 @@ def probe(
 def verdicts(
     kind: ColumnKind, adapter: TabularFormat, target: Target, trips: Mapping[bool, Trip]
 ) -> Iterator[KindOutcome]:
-    """Yield the results for one kind, from its round trips without and with nulls."""
+    """Yield the results for one kind of column, from its round trips without and with nulls."""
     for nulls, trip in _with_missed_losses(kind, adapter, target, trips).items():
         how, bound, cause = _described(trip, adapter.known_faults.get(kind.name))
         yield KindOutcome(
@@ -84,8 +86,8 @@ def verdicts(
 
 
 def _described(trip: Trip, known_fault: str | None) -> tuple[str, str, str]:
-    """Return how the round trip changed the data, the bound, and the cause. A fault that the adapter declares has a
-    cause but no bound. An error without a cause is new and fails the run."""
+    """Return how the round trip changed the data, the bound of the change, and its cause. An error that the adapter
+    declares as a known fault has a cause, but no bound. An error without a cause is not declared and fails the run."""
     if trip.outcome == ERROR and known_fault is not None:
         return f"{known_fault} ({trip.how})", "none", Cause.CALL.value
     bound = "; ".join(loss.bound for loss in trip.losses)
@@ -95,8 +97,8 @@ def _described(trip: Trip, known_fault: str | None) -> tuple[str, str, str]:
 def _with_missed_losses(
     kind: ColumnKind, adapter: TabularFormat, target: Target, trips: Mapping[bool, Trip]
 ) -> Mapping[bool, Trip]:
-    """Return the round trips. If a loss is declared for this kind but occurred in no round trip, the first becomes an
-    error."""
+    """Return the round trips. If a loss is declared for this kind but occurred in no round trip, replace the first
+    round trip by an error."""
     seen = {loss.what for trip in trips.values() for loss in trip.losses}
     missed = [
         loss.what
@@ -130,7 +132,7 @@ def _trip(adapter: TabularFormat, target: Target, table: pa.Table, location: Pat
 
 
 def judged(adapter: TabularFormat, target: Target, table: pa.Table, got: Any) -> Trip:
-    """Return the result of a round trip whose table was read as `got`, a DataFrame or an Arrow table."""
+    """Return the result of a round trip that stored `table` and read `got`, a DataFrame or an Arrow table."""
     comparison = verify.compare(table, got, target, adapter.losses)
     if comparison.problems:
         return Trip(ERROR, "; ".join(comparison.problems))
@@ -139,7 +141,8 @@ def judged(adapter: TabularFormat, target: Target, table: pa.Table, got: Any) ->
 
 
 def _with_numpy(adapter: TabularFormat, target: Target, table: pa.Table, location: Path) -> str:
-    """Return the result with numpy dtypes, as text, for a table whose Int64 or boolean columns were refused."""
+    """Return a text with the result of a second round trip with numpy dtypes, if the table has Int64 or boolean columns
+    that the variant does not accept. Otherwise return ''."""
     masked = targets.MASKED_DTYPES.keys() & {column.type for column in table.columns if column.null_count}
     if adapter.takes_masked or target.nulls == "numpy" or not masked:
         return ""
@@ -154,8 +157,8 @@ def _first_line(error: Exception) -> str:
 
 @cache
 def target_alone(kind: str, nulls: bool, target: Target) -> str:
-    """Return what the conversion of an Arrow table of this kind to the target loses, without any format; '' for
-    nothing."""
+    """Return what changes when a table with a column of this kind is only converted to the target and back, without any
+    format. Return '' if nothing changes."""
     if target.kind == "arrow":
         return ""
     table = KINDS[kind].table(nulls)

@@ -1,7 +1,7 @@
-"""Comparing images that were read with those stored: number, order, shapes, pixels, labels, ownership of memory.
+"""Comparing images that were read with the stored images: number, order, shapes, pixels, labels, ownership of memory.
 
-The comparison is exact. If a storage format declares a loss, its bound on the peak signal-to-noise ratio applies
-instead. The reference is read from the cached data set batch by batch.
+The images must be equal. If a storage format declares a loss of quality, the peak signal-to-noise ratio must be at
+least the declared value instead. The stored images are read from the cached data set batch by batch.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from bench_runner.operations.targets import arrays_of
 from bench_runner.worker.verify import Mismatch
 
 EACH_LOWER_DB = 10.0
-"""A single image may be this much below the bound for all images, because some images are harder to compress. A wrong
-or damaged image is far lower."""
+"""Decibels by which the signal-to-noise ratio of a single image may be below the bound for all images, because some
+images are harder to compress. The ratio of a wrong or damaged image is far lower."""
 
 
 @dataclass
 class _Error:
-    """The sum of squared differences of pixels, and their number."""
+    """The sum of squared differences of pixels, and the number of pixels."""
 
     squared: int = 0
     pixels: int = 0
 
     @property
     def psnr_db(self) -> float:
-        """Peak signal-to-noise ratio, 10 log10(255² / mean squared error). It is infinite if there is no difference."""
+        """Peak signal-to-noise ratio, 10 log10(255² / mean squared error). It is infinite if no pixel differs."""
         return _psnr_db(self.squared, self.pixels)
 
 
@@ -44,11 +44,12 @@ def compare(
     least_psnr_db: float | None,
     numbers: np.ndarray | None = None,
 ) -> tuple[str, ...]:
-    """Return the losses that occurred: none, or the declared loss. Raises Mismatch for any other difference.
+    """Return a description of the declared loss if it occurred, otherwise an empty tuple. Raises Mismatch for any other
+    difference.
 
     `dataset` is the cached Arrow file, whose first `rows` images were stored. With `owned` every array must own its
-    memory and be writable. `numbers` are the images that must be returned, in this order and without repetition. The
-    default is all images in stored order.
+    memory and be writable. `numbers` are the positions of the expected images, in this order and without repetition.
+    The default is all images in stored order.
     """
     if not isinstance(result, Images):
         raise Mismatch(f"came back as {type(result).__name__}, not as Images")
@@ -60,7 +61,7 @@ def compare(
         _demand_ownership(arrays)
     error = _Error()
     start = 0
-    # Go through the stored images batch by batch, whatever the order in which they were read.
+    # Go through the stored images batch by batch, even if the images were read in another order.
     places = np.argsort(wanted)
     in_order = wanted[places]
     for batch in _batches(dataset, rows):

@@ -1,7 +1,8 @@
-"""One job in one fresh process: measure an operation, time an import, test the memory probe, or look for losses.
+"""Doing one job in one fresh worker process: measure an operation, time an import, test the measurement of memory, or
+find out what a variant changes in data.
 
-The worker neither chooses jobs nor writes results. It answers with JSON lines on a pipe. Its parent
-(bench_runner.run.launcher) watches it from outside. bench_runner.worker.sample measures operations.
+The worker neither chooses jobs nor stores results. It sends results to its parent, bench_runner.run.launcher, as lines
+of JSON through a pipe. The parent also observes the worker from outside.
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ SHARED_MEMORY = Path("/dev/shm")
 
 
 def run_job(task: AnyTask, answers: int, phase_page: int) -> None:
-    """Do one job and write the answers to the descriptor `answers`. Never raises. `phase_page` is the descriptor of a
-    shared memory page, whose first byte is the phase of the sample."""
+    """Do one job and write its result messages to the file descriptor `answers`. Errors are sent as a message, too.
+    `phase_page` is the file descriptor of a shared memory page, whose first byte is the phase of the sample."""
     with mmap.mmap(phase_page, mmap.PAGESIZE) as phase:
         try:
             for answer in _answers(task, phase):
                 _send(answers, answer)
             _send(answers, Done())
-        except BaseException as error:  # a library may call sys.exit, which the parent must learn like any error
+        except BaseException as error:  # includes SystemExit: a library may call sys.exit, which fails the sample too
             phase[0] = PHASE_AFTER
             _send(answers, Failed(classify(error)))
 
@@ -79,7 +80,7 @@ def _answers(task: AnyTask, phase: mmap.mmap) -> Iterator[Answer]:
 
 
 def classify(error: BaseException) -> Failure:
-    """Return the error as a failure of a sample, with a reason of one line."""
+    """Return the failure of a sample for an error, with a reason of one line."""
     text = in_one_line(error) or "no message"
     reason = f"{type(error).__name__}: {text}"[:400]
     if isinstance(error, (Mismatch, OtherAnswer)):
@@ -98,8 +99,8 @@ def classify(error: BaseException) -> Failure:
 
 
 def time_import(task: ImportTask) -> Iterator[Imported]:
-    """Time loading an engine's libraries in an interpreter that has loaded pandas and pyarrow. Only for spawned
-    workers."""
+    """Yield the time and memory for loading an engine's libraries, in an interpreter that has loaded pandas and
+    pyarrow. Only for spawned workers: forked workers have the libraries already."""
     import pandas  # noqa: F401  # the target's library is loaded for every format
 
     adapter = registries.build(task.variant, threads=task.threads)
@@ -112,7 +113,7 @@ def time_import(task: ImportTask) -> Iterator[Imported]:
 
 
 def probe_memory(task: ProbeTask, phase: mmap.mmap) -> Iterator[Probed]:
-    """Make a known allocation after allocating and freeing 500 MB. Yield what the probes report (rule 13)."""
+    """Allocate and free 500 MB, then allocate a known amount of memory. Yield the measured memory (rule 13)."""
     allocate = memory_probe.ALLOCATIONS[task.how]
     memory_probe.disturb()
     clean_slate()
@@ -133,7 +134,8 @@ def probe_memory(task: ProbeTask, phase: mmap.mmap) -> Iterator[Probed]:
 
 
 def look_for_losses(task: FidelityTask) -> Iterator[FidelityFound]:
-    """Make a round trip of every kind of column (rule 12). Yield one result for each kind."""
+    """Save and read back every kind of column (rule 12). Yield one result for each kind of column, without and with
+    nulls."""
     adapter = loaded_adapter(task)
     targets.apply_strings(task.target)
     for verdict in fidelity.probe(adapter, task.target, task.location):
@@ -144,8 +146,8 @@ def look_for_losses(task: FidelityTask) -> Iterator[FidelityFound]:
 
 
 def become_worker(task: AnyTask, parent: int) -> None:
-    """Confine the process. It dies with its parent, is killed first when memory runs out, writes only to its folder,
-    and prints to a file."""
+    """Restrict this process: it ends with its parent, is the first to be killed when memory runs out, can write only to
+    its folder, and prints to a file."""
     linux.die_with_parent(parent)
     # Use a separate session, so that the launcher can end all processes that the library starts.
     if os.getsid(0) != os.getpid():
@@ -161,7 +163,7 @@ def become_worker(task: AnyTask, parent: int) -> None:
     os.dup2(printed, 2)
     os.close(nothing)
     os.close(printed)
-    # Allow writes to /proc/self for resetting the memory peak, and shared memory for the locks of started processes.
+    # Writing to /proc/self resets the memory peak. Started processes need shared memory for their locks.
     shared = [SHARED_MEMORY] if task.starts_processes else []
     linux.confine_writes([task.confine, Path("/proc/self"), Path(os.devnull), *shared])
     if task.threads == 1:

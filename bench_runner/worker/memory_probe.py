@@ -1,7 +1,7 @@
-"""Known allocations for testing the memory probes.
+"""Allocations of known size for testing the measurement of memory.
 
-By method rule 13 these are 1, 10, 100 and 300 MB, allocated by numpy, by Arrow, as many small objects and by four
-threads. Before each of them, 500 MB is allocated and freed in the same worker.
+Method rule 13 requires allocations of 1, 10, 100 and 300 MB by numpy, by Arrow, as many small objects and by four
+threads. Before each allocation, 500 MB are allocated and freed in the same worker process.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 DISTURBANCE_BYTES = 500 * 10**6
-"""Memory allocated and freed before each known allocation (rule 13)."""
+"""Number of bytes that are allocated and freed before each known allocation (rule 13)."""
 SIZES_BYTES = (1 * 10**6, 10 * 10**6, 100 * 10**6, 300 * 10**6)
 """The sizes of the known allocations (rule 13)."""
 
@@ -30,7 +30,7 @@ def _by_arrow(size_bytes: int) -> Any:
 
 
 def _by_small_objects(size_bytes: int) -> Any:
-    # With its header, a bytes object of 96 bytes needs 129 bytes. malloc uses 144 for it, and the list 8 more.
+    # A bytes object with 96 bytes of content has 129 bytes. malloc allocates 144 bytes for it, and the list needs 8.
     return [index.to_bytes(96, "little") for index in range(size_bytes // 152)]
 
 
@@ -54,5 +54,5 @@ ALLOCATIONS: Mapping[str, Callable[[int], Any]] = {
 }
 
 EXACT = frozenset({"numpy", "four threads"})
-"""Allocations whose true size is known exactly. Arrow's pool rounds up, and small objects include the allocator's
-overhead. So these two only bound the probe's error."""
+"""Names of the allocations whose true size is known exactly. The other allocations only limit the possible error of the
+measurement, because Arrow's pool rounds sizes up and small objects have overhead."""

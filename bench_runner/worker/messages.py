@@ -1,6 +1,8 @@
-"""Messages between the runner and its workers: structs that are sent as JSON, with a tag for their kind.
+"""Messages between the runner and its worker processes. A message is a struct that is sent as JSON, with a tag for its
+kind.
 
-A worker receives one task. It sends answers of the kind that belongs to the task, and finally `Done` or `Failed`.
+A worker receives one task. It sends messages with results, whose kind depends on the task, and finally `Done` or
+`Failed`.
 """
 
 from __future__ import annotations
@@ -21,19 +23,19 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """The fields that all tasks have, such as the folders to which the worker may write."""
 
     scratch: Path
-    """The worker's current folder, which is also its folder of temporary files."""
+    """The worker's current folder, which is also its folder for temporary files."""
     confine: Path
-    """The folder to which writing is restricted."""
+    """The only folder to which the worker may write."""
     printed: Path
     """The file that receives the output of libraries."""
     threads: int | None = None
-    """Number of threads; None leaves it to each library. The launcher sets it."""
+    """Number of threads, or None for each library's default. The launcher sets this field."""
     starts_processes: bool = False
     """Whether the operation starts processes, which need shared memory for their locks."""
 
 
 class MeasureTask(Task, tag="measure", frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Measure one operation of a chain."""
+    """Measure one operation on a stored copy."""
 
     operation: str
     variant: str
@@ -47,17 +49,16 @@ class MeasureTask(Task, tag="measure", frozen=True, kw_only=True, forbid_unknown
     location: Path
     """Path of the stored copy."""
     primer: Path
-    """Path of the small copy with which the operation is primed."""
+    """Path of a small copy with a few rows, on which the operation is run once before timing."""
     last_reader: bool
-    """Whether this is the last operation that reads the stored copy. Then the copy is removed and the result is
-    compared once more (rule 11)."""
+    """Whether this is the last operation that reads the stored copy. The copy is then removed, and the result is
+    verified a second time (rule 11)."""
     need_bytes: int
-    """Expected memory use of the sample."""
+    """Expected memory use of the sample, including its page cache."""
     best_control: Control | None
     readiness: Readiness
     thorough: bool
-    """Whether all garbage is collected before timing, because a collection ran during the timing of an earlier
-    sample."""
+    """Whether to collect all garbage before timing, because a full collection ran while an earlier sample was timed."""
     cold: bool
     served: Served | None = None
     """Addresses of the services that serve the stored copy."""
@@ -66,13 +67,13 @@ class MeasureTask(Task, tag="measure", frozen=True, kw_only=True, forbid_unknown
 
 
 class ImportTask(Task, tag="import", frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Load the libraries of a variant in an interpreter that has pandas and pyarrow already."""
+    """Load the libraries of a variant in an interpreter that has already loaded pandas and pyarrow."""
 
     variant: str
 
 
 class ProbeTask(Task, tag="probe_memory", frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Make one known allocation, to test the memory probes (rule 13)."""
+    """Allocate a known amount of memory, to test the measurement of memory (rule 13)."""
 
     how: str
     """A key of bench_runner.worker.memory_probe.ALLOCATIONS."""
@@ -80,7 +81,7 @@ class ProbeTask(Task, tag="probe_memory", frozen=True, kw_only=True, forbid_unkn
 
 
 class FidelityTask(Task, tag="fidelity", frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Save and read every kind of column with a variant (rule 12)."""
+    """Save and read every kind of column with a variant, to find out what the variant changes (rule 12)."""
 
     variant: str
     target: Target
@@ -91,32 +92,32 @@ AnyTask = MeasureTask | ImportTask | ProbeTask | FidelityTask
 
 
 class Preload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="job", tag="preload"):
-    """Request to a forkserver to load the libraries of these variants, with `strings` as pandas' dtype of text."""
+    """Request to a forkserver to load the libraries of these variants. `strings` is the pandas dtype of text to set."""
 
     variants: tuple[str, ...]
     strings: str
 
 
 class Preloaded(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A forkserver's answer: variants whose libraries could not be loaded, each with the reason."""
+    """A forkserver's response to `Preload`: the variants whose libraries could not be loaded, with the reasons."""
 
     failures: dict[str, str]
 
 
 class Started(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A forkserver has started this worker."""
+    """Message from a forkserver: it has started a worker with this process id."""
 
     process_id: int
 
 
 class Ended(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A forkserver's worker has ended, with this status of wait(2)."""
+    """Message from a forkserver: a worker has ended with this status, as returned by wait(2)."""
 
     status: int
 
 
 class Measured(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field="answer", tag="measured"):
-    """The answer when an operation was measured and its result verified."""
+    """The measurement of an operation whose result was verified."""
 
     started_ns: int
     private_before_bytes: int
@@ -124,7 +125,7 @@ class Measured(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_fie
     resident_before_bytes: int
     rest: Rest
     collected: bool
-    """Whether an unrequested full garbage collection happened during timing."""
+    """Whether an automatic full garbage collection ran during timing."""
     figures: dict[str, int]
     fidelity: str | None = None
     losses: list[str] = []
@@ -134,11 +135,11 @@ class Measured(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_fie
     held_bytes: int = 0
     """Memory that closing the handle freed."""
     held_before_bytes: int = 0
-    """Size of the answers of calls before timing. They stay in memory until they are verified."""
+    """Size of the results of calls before timing, which stay in memory until they are verified."""
     device_bytes_of_all: int | None = None
-    """Bytes read from the device by all calls together; None if there is a single call."""
+    """Bytes read from the device by all calls together, or None if there is a single call."""
     tells_memory: bool = True
-    """Whether the private memory figure is comparable with that of other samples."""
+    """Whether the private memory measured is comparable with the private memory of other samples."""
     codec: str | None = None
     encodings: list[str] = []
 
@@ -151,7 +152,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Probed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="answer", tag="probe"):
-    """The memory probes' readings for a known allocation."""
+    """The measured memory of a known allocation."""
 
     private_before_bytes: int
     private_end_bytes: int
@@ -185,5 +186,6 @@ def encode(message: msgspec.Struct) -> bytes:
 
 
 def decode(line: bytes | bytearray, kind: type[_Message] | Any) -> _Message:
-    """Decode a message of this kind or kinds. Raises msgspec.DecodeError or msgspec.ValidationError."""
+    """Return the message in a line of JSON. `kind` is its type, or a union of types. Raises msgspec.DecodeError or
+    msgspec.ValidationError."""
     return cast(_Message, msgspec.json.decode(line, type=kind, dec_hook=lambda kind, value: kind(value)))

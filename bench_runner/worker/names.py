@@ -1,5 +1,4 @@
-"""Naming columns in a mismatch. Names are quoted, because a name may begin with a space. The first difference comes
-first."""
+"""Descriptions of differing column names, for error messages. Names are quoted, as they may begin with a space."""
 
 from __future__ import annotations
 
@@ -9,16 +8,17 @@ from itertools import zip_longest
 from typing import Any
 
 MOST_NAMES = 6
-"""Largest number of names that a mismatch lists for each side."""
+"""Largest number of names of a table that an error message lists."""
 
 
 def quoted(name: Any) -> str:
-    """Return a name in double quotes. Names that are not text, which pandas allows, appear as Python prints them."""
+    """Return a name in double quotes. pandas allows names that are not text; for such a name, return its repr()."""
     return json.dumps(name, ensure_ascii=False) if isinstance(name, str) else repr(name)
 
 
 def columns_differ(expected: Sequence[Any], got: Sequence[Any]) -> str:
-    """Return how two lists of columns differ: the first difference, and the first names of both lists."""
+    """Return a description of how two lists of column names differ: the first difference, and the first names of both
+    lists."""
     pairs = zip_longest(map(quoted, expected), map(quoted, got), fillvalue="none")
     number, (stored, returned) = next(pair for pair in enumerate(pairs, start=1) if pair[1][0] != pair[1][1])
     first = f"column {number} is {returned} instead of {stored}"

@@ -1,5 +1,5 @@
-"""The memory page that a worker shares with its launcher: the worker's phase, and the phase that the launcher has
-seen."""
+"""The memory page that a worker process shares with its launcher. Its first byte is the worker's phase, its second byte
+the last phase that the launcher has seen."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from bench_runner.clock import now_ns, pause
 
 PHASE_PREPARE, PHASE_CLOCK, PHASE_AFTER, PHASE_READY = range(4)
 SEEN_LIMIT_S = 10.0
-"""Seconds without a poll after which the launcher is considered dead. It polls every 2 ms."""
+"""Longest wait, in seconds, until the launcher has seen a phase. The launcher polls the page every 2 ms."""
 
 
 def enter(phase: mmap.mmap, now: int, *, watched: bool) -> None:
-    """Set the phase of this sample. If services are `watched` from outside, wait until the launcher has seen the phase.
-    Raises OSError if the launcher does not see it in time."""
+    """Set the phase of this sample to `now`. If the launcher watches other processes too (`watched`), such as services,
+    wait until it has seen the phase. Raises OSError if the launcher does not see the phase in time."""
     if not watched:
-        # Without services there is nothing to wait for, so timing starts directly after the preparation.
+        # Nothing to wait for: timing starts directly after the preparation.
         phase[0] = PHASE_AFTER if now == PHASE_AFTER else phase[0]
         return
     phase[0] = now

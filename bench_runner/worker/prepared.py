@@ -1,4 +1,5 @@
-"""Preparation before timing, in a worker: prime, load the input into private memory, settle, clean slate."""
+"""Preparation of a sample before timing, in a worker process: run the operation once on a few rows, load its input into
+private memory, wait until the machine is idle, and free memory."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ from bench_runner.worker.settle import Rest, Settler
 
 @dataclass(frozen=True)
 class Prepared:
-    """An operation that is ready to run. It is primed, its input is in private memory, the machine is idle, and pools
-    hold no freed memory (rules 1, 2 and 3)."""
+    """An operation that is ready to be timed. It has run once on a few rows, its input is in private memory, the
+    machine is idle, and no memory pool keeps freed memory (rules 1, 2 and 3)."""
 
     stage: OperationContext
     operation: Operation
@@ -31,12 +32,12 @@ class Prepared:
     thorough: bool
     """Whether all garbage was collected before timing."""
     copy: tuple[Any, ...] = ()
-    """Identifies the files of the stored copy. Empty if the operation creates the copy. Also empty for images and
-    documents, whose stores may write while they read."""
+    """Name, inode, size and time of the files of the stored copy, to detect changes. Empty if the operation creates the
+    copy, and for images and documents, whose stores may write while they read."""
 
 
 def prepare(task: MeasureTask) -> Prepared:
-    """Do everything that precedes timing, in this process."""
+    """Do everything that precedes timing, in this process, and return the operation ready to be timed."""
     operation = operation_of(task.operation)
     adapter = loaded_adapter(task)
     if task.served is not None:
@@ -51,7 +52,7 @@ def prepare(task: MeasureTask) -> Prepared:
     if task.served is not None and not task.fresh_services:
         adapter.warm_up(task.location)
         if task.cold:
-            # Services may have read pages to warm up that the cold call needs from the device.
+            # While warming up, services may have read pages that a cold call must read from the device.
             linux.evict_all(adapter.data_of(task.location))
     operation.begin(stage, task.location)
     rest = settle(task)
@@ -64,13 +65,13 @@ def prepare(task: MeasureTask) -> Prepared:
 
 
 def clean_processes() -> None:
-    """Return freed memory to the system, in a process of a pool."""
+    """Return freed memory to the system. Called in each process of a pool."""
     clean_slate(thorough=False)
 
 
 def _prime(stage: OperationContext, operation: Operation, primer: Path) -> dict[str, int]:
-    """Run the operation once on few rows. The work of a first call is a separate figure, because it is not the format's
-    cost."""
+    """Run the operation once on a few rows and return the figures of this first call. They are reported separately,
+    because the work that a library does at its first call is not the format's cost."""
     held = operation.take_input(stage, stage.primer_rows)
     operation.prepare(primer)
     operation.begin(stage, primer)
@@ -86,7 +87,8 @@ def _prime(stage: OperationContext, operation: Operation, primer: Path) -> dict[
 
 
 def settle(task: MeasureTask) -> Rest:
-    """Bring the machine to rest as late as possible, because this state lasts less than a second (rule 1)."""
+    """Wait until the machine is at rest, and return its state. Call this as late as possible, because the machine stays
+    at rest for less than a second (rule 1)."""
     return Settler(task.scratch, task.best_control, task.readiness).settle(task.need_bytes)
 
 
@@ -98,18 +100,19 @@ def loaded_adapter(task: MeasureTask | ImportTask | FidelityTask) -> Any:
 
 
 def copy_at(location: Path) -> tuple[Any, ...]:
-    """Return the files of a stored copy, each with name, inode, size and time."""
+    """Return a tuple (name, inode, size, modification time) for each file of a stored copy."""
     found = ((str(path), path.stat()) for path in linux.files_below(location))
     return tuple(sorted((name, about.st_ino, about.st_size, about.st_mtime_ns) for name, about in found))
 
 
 def stored_bytes(stage: OperationContext, location: Path) -> int:
-    """Return the size of a stored copy, excluding a server's own files."""
+    """Return the size of a stored copy in bytes, excluding a server's own files."""
     return sum(path.stat().st_size for path in linux.files_below(stage.adapter.sized_at(location)))
 
 
 def distinct_bytes(task: MeasureTask, prepared: Prepared) -> dict[str, int]:
-    """Return the bytes of the stored copy that are in the page cache after a cold start."""
+    """Return, as the figure `distinct_bytes`, how many bytes of the stored copy are in the page cache after a cold
+    call. Return an empty dict if the cache was warm."""
     if not task.cold:
         return {}
     data = prepared.stage.adapter.data_of(prepared.location)

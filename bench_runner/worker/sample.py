@@ -1,7 +1,7 @@
-"""One sample in this process: everything before timing, the timed operation, and everything after it.
+"""Taking one sample in this process: everything before timing, the timed operation, and everything after it.
 
-The steps follow docs/method.md: prime, load the input into private memory, bring the machine to rest, clean slate, time
-the operation, read the probes, verify.
+The steps follow docs/method.md: run the operation once on a few rows, load its input into private memory, wait until
+the machine is idle, free memory, time the operation, read memory and I/O counters, and verify the result.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from bench_runner.worker.verification import Pair, verified
 
 @dataclass(frozen=True)
 class Sampler:
-    """A way of taking a sample."""
+    """The three functions of one way of taking a sample."""
 
     call: Callable[[Prepared, Laps], Any]
-    """Run the operation under an external timer, given (prepared, laps). Return the result to verify."""
+    """Function of (prepared, laps) that runs the operation while the caller times it. Returns the result to verify."""
     sample: Callable[[Prepared, MeasureTask, mmap.mmap], Sampled]
     parts: Callable[[Prepared, Any, Any], Sequence[Pair]]
-    """Return the answers in the form in which they are compared, given (prepared, input, result)."""
+    """Function of (prepared, input, result) that returns pairs of a result and the expected result, to be compared."""
 
 
 SAMPLERS: Mapping[Sampling, Sampler] = {
@@ -46,7 +46,8 @@ def sampler_of(operation: Operation) -> Sampler:
 
 
 def measure(task: MeasureTask, phase: mmap.mmap) -> Iterator[Measured]:
-    """Measure one operation under method rules 2, 3, 6, 7, 11, 13, 19 and 20. Yield one message with all results."""
+    """Measure one operation, following method rules 2, 3, 6, 7, 11, 13, 19 and 20. Yield one message with its
+    results."""
     prepared = prepare(task)
     operation = prepared.operation
     sampler = sampler_of(operation)
@@ -56,7 +57,7 @@ def measure(task: MeasureTask, phase: mmap.mmap) -> Iterator[Measured]:
         began_ns = now_ns()
         parts = sampler.parts(prepared, sampled.asked, sampled.given)
         found = verified(prepared, parts, last_reader=task.last_reader)
-        # Some answers may have been verified before timing.
+        # Add to the time of verifying large results of calls before timing.
         measured.figures["verify_ns"] = measured.figures.get("verify_ns", 0) + now_ns() - began_ns
         measured.fidelity, measured.losses = found.fidelity, list(found.losses)
         measured.saw_all = operation.spelled == VERIFYING

@@ -1,16 +1,17 @@
 """Bring the machine to rest before every sample, and check the result with a small control measurement (rule 1).
 
-This is the last step in the worker before the clean slate and timing, because rest does not last. A virtual machine
-returns free memory to its host every few seconds, and memory that was ready a second ago is slow again. Writing 192 MB
-to the page cache took 54 to 66 ms with memory ready, and 400 to 800 ms without. Of 10 writes each, 10 were fast right
-after making memory ready, 9 after 0.3 s, 6 after 1 s, and none after 3 s.
+The machine is at rest if data of earlier samples are written to the device, and if free memory is *ready*: the host of
+a virtual machine has provided it, so that its first use is fast. This is the last step in the worker before freeing
+memory and timing, because the state does not last. A virtual machine returns free memory to its host every few seconds.
+Writing 192 MB to the page cache took 54 to 66 ms with ready memory, and 400 to 800 ms otherwise. Of 10 writes each, 10
+were fast directly after making memory ready, 9 after 0.3 s, 6 after 1 s, and none after 3 s.
 
-The guest returns memory in whole huge pages, which large writes and large arrays use. Touching memory in small pages
-has no effect, so it is touched as huge pages. If the host reclaims no memory, touching gains nothing. `examine` finds
-out whether the host does, and the control measurement shows if that finding was wrong.
+Memory is made ready by touching it, that is by writing to it once. Virtual machines return memory in huge pages, so
+memory is touched in huge pages. If the host never reclaims memory, touching has no use. `examine` finds out whether the
+host reclaims memory, and the control measurements show if that finding was wrong.
 
-The control measurement (a 64 MB write, a 64 MB allocation) detects two states that a storage benchmark cannot see
-directly: write-back of earlier samples, and memory that the host has not backed.
+A control measurement is a 64 MB write and a 64 MB allocation. It detects two states that are not directly visible:
+write-back of earlier samples, and memory that is not ready.
 """
 
 from __future__ import annotations
@@ -24,30 +25,33 @@ from bench_runner.clock import now_ns, pause
 from bench_runner.machine import linux
 
 CONTROL_BYTES = 64 * 1024 * 1024
-"""Bytes that the control measurement writes, and bytes of fresh memory that it touches (rule 1)."""
+"""Number of bytes that the control measurement writes, and number of bytes of new memory that it touches (rule 1)."""
 BLOCK_BYTES = 1024 * 1024
 """Size of the block that the control measurement writes repeatedly (rule 1)."""
 UNWRITTEN_LIMIT_BYTES = 16 * 1000 * 1000
-"""A sample starts only when at most this much of the system's page cache is unwritten (rule 1)."""
+"""Largest number of bytes in the page cache that are not yet written to the device when a sample starts (rule 1)."""
 WRITE_BACK_LIMIT_S = 30.0
-"""Longest wait in seconds for unwritten data (rule 1)."""
+"""Longest wait, in seconds, until the page cache is written to the device (rule 1)."""
 TRIES = 3
-"""Attempts to settle. After the last attempt the sample is taken anyway, but it is not counted (rule 1)."""
+"""Number of attempts to bring the machine to rest. If the last attempt fails, the sample is taken, but does not count
+in results (rule 1)."""
 READY_BYTES = 900 * 1000 * 1000
-"""Memory made ready without checking whether it stays ready (rule 1). One guest kept about 1 GiB of free memory, and
-returned any more to the host before use. Touching 900 MB took 0.2 s, touching 3 GB took 7 s, and both took as long
-again the next time."""
+"""Number of bytes of memory that are made ready without checking whether they stay ready (rule 1). One virtual machine
+kept about 1 GiB of free memory and returned the rest to its host before it could be used. Touching 900 MB took 0.2 s
+and touching 3 GB took 7 s there, the second time as long as the first time."""
 READY_STEP = 1.5
-"""If a sample needs more memory than is known to stay ready, the amount that is tried grows by this factor (rule 1)."""
+"""Factor by which the amount of memory that is made ready grows, if a sample needs more than the amount that is known
+to stay ready (rule 1)."""
 SLOW_FACTOR = 1.5
-"""The machine is not at rest if a control measurement takes longer than the run's best by this factor (rule 1). Of 160
-control measurements at rest, about 2 % did (docs/method.md)."""
+"""The machine is not at rest if a control measurement takes more than this factor times the run's shortest time
+(rule 1). About 2 % of 160 control measurements at rest exceeded it (docs/method.md)."""
 CALIBRATIONS = 5
-"""Number of control measurements before the first sample, which determine the run's best (rule 1)."""
+"""Number of control measurements before the first sample, which determine the run's shortest times (rule 1)."""
 EXAMINED_BYTES = 256 * 1024 * 1024
-"""Memory touched to examine whether the host reclaims memory (rule 1)."""
+"""Number of bytes that are touched to examine whether the host reclaims memory (rule 1)."""
 GAIN_FACTOR = 1.5
-"""Memory was reclaimed if touching it takes longer by this factor than touching it again immediately (rule 1)."""
+"""Memory had been reclaimed if touching it takes more than this factor times as long as touching it again immediately
+(rule 1)."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ class Control:
 
 @dataclass(frozen=True)
 class Rest:
-    """The state in which a sample starts."""
+    """The state of the machine in which a sample starts, and the time and number of attempts needed to reach it."""
 
     control: Control
     settled: bool
@@ -71,8 +75,8 @@ class Rest:
 
 @dataclass(frozen=True)
 class Readiness:
-    """Whether and why memory is made ready before every sample, and the upper limit. More memory would not stay ready,
-    or no sample has needed more."""
+    """Whether memory is made ready before every sample, why, and at most how many bytes. The limit is the amount that
+    is known to stay ready."""
 
     touches: bool
     why: str
@@ -83,10 +87,11 @@ ALWAYS = Readiness(True, "not examined; touching does no harm")
 
 
 def examine(leave_alone: Callable[[], object], usable_bytes: int) -> Readiness:
-    """Return whether this machine's host reclaims memory.
+    """Return whether memory must be made ready, because this machine's host reclaims memory.
 
-    Touches the same amount of memory twice, and again after `leave_alone`, which spends some seconds on other work. Up
-    to half of `usable_bytes` may be made ready, but at least the amount that the control measurement uses.
+    The function touches the same amount of memory twice, and a third time after calling `leave_alone`, which does other
+    work for some seconds. At most half of `usable_bytes` may be made ready, but always as much as the control
+    measurement uses.
     """
     size_bytes = max(min(EXAMINED_BYTES, usable_bytes // 4), CONTROL_BYTES)
     amount = f"{size_bytes // 2**20} MiB"
@@ -112,8 +117,9 @@ def _touch_ns(size_bytes: int) -> int:
 
 
 class Settler:
-    """Bring the file system of one working folder and the machine's memory to rest, and remember the best control
-    measurement. The run has one settler for each working folder. Each worker creates its own, with the run's best."""
+    """Brings the file system of a working folder and the machine's memory to rest, and stores the shortest times of the
+    control measurements. The runner has one settler for each working folder. Each worker process creates a settler from
+    the runner's shortest times."""
 
     def __init__(self, folder: Path, best: Control | None = None, readiness: Readiness = ALWAYS) -> None:
         """`folder` is on the file system to settle. Control measurements are written there."""
@@ -123,27 +129,27 @@ class Settler:
         self._keeps_no_more = False
 
     def calibrate(self) -> None:
-        """Find the best control measurement before the first sample."""
+        """Take the control measurements before the first sample, which determine the shortest times."""
         for _ in range(CALIBRATIONS):
             self.settle(0)
 
     def learn(self, control: Control) -> None:
-        """Update the run's best with a worker's control measurement."""
+        """Update the shortest times with a control measurement."""
         best = self.best or control
         self.best = Control(min(best.write_ns, control.write_ns), min(best.allocate_ns, control.allocate_ns))
 
     def learn_from(self, rest: Rest) -> None:
-        """Update with the state of a worker's sample. If only touching memory made a slow control measurement fast, the
-        host reclaims memory, whatever `examine` found before."""
+        """Update the settler with the state in which a worker's sample started. If a control measurement was slow until
+        memory was touched, the host reclaims memory, even if `examine` found the contrary."""
         self.learn(rest.control)
         if not self.readiness.touches and rest.settled and rest.tries > 1:
             self.readiness = Readiness(True, "a control was slow, and fast again after touching memory")
 
     def examine_more(self, need_bytes: int, usable_bytes: Callable[[], int]) -> None:
-        """Find out whether more memory stays ready, if a sample needs more than the amount known to stay ready.
+        """If a sample needs more memory than the amount that is known to stay ready, find out whether more stays ready.
 
-        Memory that stays ready takes as long per byte to touch again as memory that is known to stay ready. At most
-        half of the usable memory is touched. The usable memory also depends on the limits of a container.
+        A larger amount stays ready if touching it again takes as long per byte as for the known amount. At most half of
+        the memory that the process may use is touched, which `usable_bytes` returns.
         """
         while self.readiness.touches and self.readiness.most_bytes < need_bytes and not self._keeps_no_more:
             size_bytes = int(self.readiness.most_bytes * READY_STEP)
@@ -160,8 +166,9 @@ class Settler:
                 self.readiness = replace(self.readiness, most_bytes=size_bytes)
 
     def settle(self, need_bytes: int) -> Rest:
-        """Wait until the machine is at rest, with at most three attempts. `need_bytes` is the expected use of the
-        sample, including its page cache. Raises OSError if the control file cannot be written, as on a full disk."""
+        """Wait until the machine is at rest, in at most three attempts, and return its state. `need_bytes` is the
+        expected memory use of the sample, including its page cache. Raises OSError if the file of the control
+        measurement cannot be written, for example on a full disk."""
         started = now_ns()
         for times in range(1, TRIES + 1):
             control, why_not = self._try(times * need_bytes, touch=self.readiness.touches or times > 1)
@@ -172,7 +179,7 @@ class Settler:
     def _try(self, need_bytes: int, *, touch: bool) -> tuple[Control, str]:
         quiet = self._write_back()
         if touch:
-            # Make at least the memory of the control measurement ready, because otherwise that memory might be slow.
+            # Make at least as much memory ready as the control measurement uses. Otherwise it might be slow.
             ready_bytes = min(max(need_bytes, CONTROL_BYTES), self.readiness.most_bytes)
             linux.touch_memory(min(ready_bytes, linux.available_bytes() // 2))
         control = self._control()
@@ -193,8 +200,8 @@ class Settler:
         return control, ""
 
     def _write_back(self) -> bool:
-        """Sync the file system and wait until other processes' data are written. Return False if that takes too
-        long."""
+        """Sync the file system and wait until the data of other processes are written too. Return False if this takes
+        too long."""
         linux.sync_file_system(self._folder)
         deadline = now_ns() + int(WRITE_BACK_LIMIT_S * 1e9)
         while linux.unwritten_bytes() > UNWRITTEN_LIMIT_BYTES:
@@ -205,7 +212,7 @@ class Settler:
 
     def _control(self) -> Control:
         path = self._folder / "control"
-        # Write one small block many times. With 64 MB of source memory, page faults would be timed instead of writing.
+        # Write one small block many times. With a source of 64 MB, page faults would be timed in addition to writing.
         written = 0
         try:
             started = now_ns()

@@ -1,5 +1,5 @@
-"""Verifying the result of an operation: it is in private memory, it is right, and the stored codec is right (rules 7,
-10 and 11)."""
+"""Verifying the result of an operation: the result is in private memory, its values are right, and the stored file has
+the right codec (rules 7, 10 and 11)."""
 
 from __future__ import annotations
 
@@ -27,20 +27,21 @@ COMPARE_GROUP_BYTES = 256 * 1024 * 1024
 
 @dataclass(frozen=True)
 class Pair:
-    """One answer, and the right answer."""
+    """The result of a call, with what is needed to determine the right result."""
 
     asked: Any
-    """The input. If the answers of several calls were joined, the input of one of these calls."""
+    """The input of the call. If the results of several calls were joined, the input of one of these calls."""
     given: Any
+    """The result."""
     columns: Sequence[str]
-    """The column names that an answer must have, in this order. Only for tables."""
+    """The column names that the result must have, in this order. Only for tables."""
     rows: np.ndarray | None = None
-    """The positions of the right rows in the operation's `expected` table; None for all rows."""
+    """The positions of the right rows in the operation's `expected` table, or None for all rows."""
 
 
 @dataclass(frozen=True)
 class Verified:
-    """The outcome for a result that was right, except for declared losses."""
+    """The outcome for a result that was right, except for the changes in `losses`, which the adapter declares."""
 
     losses: tuple[str, ...]
 
@@ -51,7 +52,8 @@ class Verified:
 
 
 def read_back(adapter: Adapter, location: Path) -> Stored:
-    """Check that the file has the codec of its variant (rule 10). Raises Mismatch."""
+    """Check that a stored file has the codec of its variant (rule 10) and return its codec and encodings. Raises
+    Mismatch if the codec is another one."""
     stored = adapter.stored(location)
     asked = adapter.values.get("codec")
     if asked is not None and stored.codec != asked:
@@ -60,8 +62,9 @@ def read_back(adapter: Adapter, location: Path) -> Stored:
 
 
 def verified(prepared: Prepared, parts: Sequence[Pair], *, last_reader: bool) -> Verified:
-    """Check that results are in private memory and right (rules 7 and 11). With `last_reader`, remove the files and
-    check again. Raises Mismatch."""
+    """Check that all results are in private memory and right (rules 7 and 11), and return the losses that occurred.
+    With `last_reader`, also remove the stored files and compare the results again, to detect results that still depend
+    on the files. Raises Mismatch if a check fails."""
     stage, operation = prepared.stage, prepared.operation
     if stage.adapter.values.get("mapped") != "true":
         for part in parts:
@@ -98,7 +101,8 @@ def _refuse_mapped(result: Any) -> None:
 
 
 def _compare_tables(stage: OperationContext, operation: Operation, answer: Pair) -> tuple[str, ...]:
-    """Compare groups of columns, so that the whole reference is never in memory together with the result."""
+    """Compare a table with the right table, one group of columns after the other, so that the whole right table is
+    never in memory. Return the losses that occurred."""
     names, given = list(answer.columns), answer.given
     found = list(given.columns if stage.target.kind == "pandas" else given.column_names)
     if found != names:
@@ -134,8 +138,8 @@ def _column_groups(names: list[str], table_bytes: int) -> Iterator[list[str]]:
 
 
 CompareAnswers = Callable[[OperationContext, Any, Pair], tuple[str, ...]]
-"""Functions (stage, operation, answer) that return the losses in an answer. They raise Mismatch for other
-differences."""
+"""Type of functions (stage, operation, pair) that compare the result in a pair with the right result. They return the
+declared losses that occurred, and raise Mismatch for other differences."""
 
 COMPARISONS: dict[str, CompareAnswers] = {
     data_kinds.TABLES.name: _compare_tables,

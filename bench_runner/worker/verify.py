@@ -1,8 +1,8 @@
-"""Comparing data read with data stored: columns, types, rows, nulls, values, order.
+"""Comparing a table that was read with the stored table: columns, types, rows, nulls, values and order.
 
-Columns are compared one at a time, with all rows. A pandas column must have the dtype that the target demands. Then
-bench_runner.worker.equality compares it as Arrow or as Python objects. This module does not depend on formats. The
-changes that a format may make are passed as losses.
+Columns are compared one at a time, with all of their rows. A pandas column must have the dtype that the target demands.
+Then bench_runner.worker.equality compares its values, as Arrow data or as Python objects. This module does not depend
+on formats. The changes that a format may make to values are passed as losses.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bench_runner.worker.names import columns_differ, quoted
 
 
 class Mismatch(Exception):
-    """Data read or written differ from what they should be."""
+    """Raised if data that were read or written are not as expected."""
 
 
 EXACT, DECLARED, DIFFERENT = "exact", "declared loss", "different"
@@ -34,8 +34,8 @@ EXACT, DECLARED, DIFFERENT = "exact", "declared loss", "different"
 
 @dataclass(frozen=True)
 class ColumnComparison:
-    """The result of a comparison. `outcome` is 'exact', 'declared loss' or 'different'. The other fields are the losses
-    that occurred and one problem for each wrong column."""
+    """The result of comparing tables. `outcome` is 'exact', 'declared loss' or 'different', `losses` are the declared
+    losses that occurred, and `problems` has a description for each wrong column."""
 
     outcome: str
     losses: tuple[str, ...] = ()
@@ -45,11 +45,12 @@ class ColumnComparison:
 def compare(
     expected: pa.Table, got: Any, target: Target, losses: Sequence[Loss] = (), rows: np.ndarray | None = None
 ) -> ColumnComparison:
-    """Compare a DataFrame or Table with the stored table, or with the rows of the stored table that have these numbers.
+    """Return how a DataFrame or Table differs from the stored table `expected`. If `rows` is given, only the rows with
+    these numbers are expected.
 
-    A column that is not exact may have `losses`. Then it must equal the expected column after the relations of these
-    losses, exactly or within their tolerance. Relations apply to the whole column, because a loss may depend on all
-    values.
+    A column that is not equal may have declared `losses`. Each loss computes from the stored column what the format
+    returns for it. The column that was read must equal the computed column, exactly or within the loss's tolerance.
+    A loss is applied to the whole column, because its effect may depend on all values.
     """
     chosen = None if rows is None else pa.array(rows, pa.int64())
     problems = _shape_problems(expected, got, target, expected.num_rows if rows is None else len(rows))
@@ -64,7 +65,7 @@ def compare(
             continue
         suffered, lossy_problem = _compare_lossy(stored, got[name], target, losses, chosen)
         if chosen is not None and (lossy_problem is not None or not suffered):
-            # A loss may depend on the values of these rows only, for example if all of them are missing.
+            # The effect of a loss may depend on the values of only these rows, for example if all values are missing.
             suffered, lossy_problem = _compare_lossy(stored.take(chosen), got[name], target, losses, None)
         if lossy_problem is None and suffered:
             seen |= dict.fromkeys(loss.what for loss in suffered)
@@ -101,7 +102,7 @@ def _counts_rows(index: pd.Index) -> bool:
 def _compare_lossy(
     stored: pa.ChunkedArray, got: Any, target: Target, losses: Sequence[Loss], rows: pa.Array | None
 ) -> tuple[list[Loss], str | None]:
-    """Return the losses that may apply to the column, and the problem that they do not explain, or None."""
+    """Return the losses that may apply to the column, and a problem that these losses do not explain, or None."""
     suffered = []
     bound = EXACTLY
     expected = stored
@@ -116,7 +117,7 @@ def _compare_lossy(
         )
         target = replace(target, nulls=loss.relation.nulls or target.nulls)
         if loss.relation.parse is not None:
-            # Later losses cannot apply, because the type of a column that became text is unknown.
+            # Further losses cannot apply, because the type of a column that became text is unknown.
             return suffered, _compare_parsed(_chosen(expected, rows), got, target, loss.relation.parse)
     return suffered, _compare_column(_chosen(expected, rows), got, target, bound)
 
@@ -157,7 +158,7 @@ def _compare_column(expected: pa.ChunkedArray, got: Any, target: Target, bound: 
 
 
 def _compare_arrow(expected: pa.ChunkedArray, got: pa.ChunkedArray, bound: Bound) -> str | None:
-    """Return what is wrong with the nulls, values or order of a column whose type counts as equal, or None."""
+    """Return what is wrong with the nulls, values or order of a column whose type was found equal, or None."""
     if not equality.same_categories(expected, got):
         return _describe_categories(expected, got)
 
@@ -165,7 +166,7 @@ def _compare_arrow(expected: pa.ChunkedArray, got: pa.ChunkedArray, bound: Bound
         return equality.same_values(expected[start:stop], got[start:stop], bound)
 
     row = equality.first_difference(len(expected), same)
-    # Show both values in one common type, because the types count as equal.
+    # Show both values in the same type, because a difference between types that count as equal is not the problem.
     return None if row is None else _describe(row, equality.comparable(expected), equality.comparable(got))
 
 
@@ -197,7 +198,7 @@ def _compare_series(expected: pa.ChunkedArray, got: pd.Series, target: Target, b
     if isinstance(dtype, np.dtype) and dtype.kind == "O":
         return _compare_objects(expected, got.to_numpy(copy=False), bound)
     if isinstance(dtype, np.dtype) and dtype.kind == "f":
-        # Pass numpy's array, which pyarrow takes unchanged. In a pandas array it would look for missing values.
+        # Pass a numpy array, which pyarrow takes unchanged. In a pandas array, pyarrow would look for missing values.
         returned = _chunked(pa.array(got.to_numpy(copy=False)))
         return _compare_arrow(equality.as_numpy_floats(expected), returned, bound)
     returned = _chunked(pa.array(got.array, from_pandas=True))
@@ -227,8 +228,8 @@ def _chunked(array: Any) -> pa.ChunkedArray:
 
 
 def demanded_dtype(column: pa.ChunkedArray, target: Target) -> Any:
-    """Return the dtype that the target demands of a column. It depends on the column's type, on its nulls if they
-    matter, and on the values of its dictionary."""
+    """Return the pandas dtype that the target demands of a column. It depends on the column's type, on whether a column
+    of integers or booleans has nulls, and on the values of a dictionary."""
     with_null = column.null_count > 0 and column.type in targets.MASKED_DTYPES
     if not pa.types.is_dictionary(column.type):
         return _dtype_of_none(column.type, with_null, target)

@@ -1,4 +1,4 @@
-"""Readings of a worker before and after timing: memory, bytes moved, processes started."""
+"""Counters of a worker process before and after timing: memory, bytes read and written, and started processes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from bench_runner.worker.settle import Rest
 
 
 class Watch:
-    """Readings of this process before and after timing: memory, bytes moved, processes started."""
+    """Counters of this process before and after timing: memory, bytes read and written, and started processes."""
 
     def __init__(self) -> None:
-        """Take the readings as the last step before timing."""
-        # Read other processes first, so that this takes no memory between resetting the peak and the start of timing.
+        """Read the counters, as the last step before timing."""
+        # Read the counters of started processes first, because reading them allocates memory, which must not happen
+        # between resetting the memory peak and the start of timing.
         self._started_cpu_ns, self._started = started_cpu_ns(), started_memory()
         linux.reset_high_water()
         self._high_water_bytes = linux.high_water_bytes()
@@ -24,18 +25,19 @@ class Watch:
         self._collections = _full_collections()
 
     def stop(self) -> None:
-        """Take the readings as the first step after timing."""
+        """Read the counters, as the first step after timing."""
         self.at_end = linux.own_memory()
         self._peak_bytes = linux.high_water_bytes()
         self._collected = _full_collections() > self._collections
 
     def started_cpu_ns(self) -> int:
-        """Return the CPU time of processes that the library started. Call this after reading the worker's own figures,
-        which must not depend on whether processes were started."""
+        """Return the CPU time, since the start, of processes that the library started. Call this after `stop`, so that
+        it does not change the worker's own figures."""
         return max(started_cpu_ns() - self._started_cpu_ns, 0)
 
     def measured(self, rest: Rest, started_ns: int, *, thorough: bool) -> Measured:
-        """Return the readings as a message. `thorough` is whether all garbage was collected before timing."""
+        """Return a message with the figures computed from the counters. `thorough` is whether all garbage was collected
+        before timing."""
         before, at_end = total((self._before, self._started)), total((self.at_end, started_memory()))
         return Measured(
             started_ns=started_ns,

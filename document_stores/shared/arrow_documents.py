@@ -1,4 +1,4 @@
-"""JSON Lines as an Arrow table by pyarrow's reader, without the types that it guesses from texts."""
+"""Converting JSON Lines to an Arrow table by pyarrow's JSON reader. Texts that look like times stay texts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from adapters.errors import RefusedData
 from document_stores.shared import document_encoding
 
 LEAST_BLOCK_BYTES = 1 << 20
-"""Minimum size of the blocks that the reader parses. A line must fit into a block."""
+"""Minimum size of the blocks into which pyarrow's reader divides its input. A line must fit into a block."""
 
 MOST_LEVELS = 100
 """Maximum number of levels of a Parquet schema that pyarrow can read. An array takes two levels."""
 
 
 def table_of(text: bytes, key: str, threads: bool) -> pa.Table:
-    """Return all documents as one table. Raises RefusedData for documents that pyarrow, or its Parquet, refuses."""
+    """Return all documents as one table. Raises RefusedData for documents that pyarrow cannot convert, or could not
+    read from Parquet."""
     if not text.strip():
         return pa.table({key: pa.array([], pa.int64())})
     longest = max(map(len, text.split(b"\n")))

@@ -1,4 +1,4 @@
-"""Decode documents from a store that returns JSON texts: one for each document, or one for each of its parts."""
+"""Decoding documents from a store that returns a JSON text for each document, or for each requested field of it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from document_stores.shared import document_encoding
 
 
 def whole(rows: Sequence[tuple[str]]) -> list[Document]:
-    """Decode the only text of each row."""
+    """Return the document of each row. The only value of a row is the document's JSON text."""
     return document_encoding.values_of("\n".join(text for (text,) in rows).encode())
 
 
 def assembled(rows: Sequence[tuple[Any, ...]], paths: Sequence[FieldPath]) -> list[Document]:
-    """Assemble documents from the texts of their parts, in the order of `paths`; None means missing."""
+    """Return documents assembled from their fields. A row has the JSON text of the field at each path in `paths`, or
+    None if the document has no such field."""
     documents: list[Document] = [{} for _ in rows]
     for path, column in zip(paths, zip(*rows, strict=True), strict=True):
         there = [(document, text) for document, text in zip(documents, column, strict=True) if text is not None]

@@ -1,6 +1,6 @@
-"""Convert a user's documents (JSON Lines or dicts) to the input of a library's call.
+"""Converting a user's documents, which are JSON Lines or dicts, to the input that a library needs.
 
-An invalid document raises RefusedData with the document's number.
+If a document is invalid, RefusedData is raised, with the number of the document.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ _DECODER = msgspec.json.Decoder()
 _ENCODER = msgspec.json.Encoder()
 
 _NOT_JSON = re.compile(rb"NaN|nan|Inf|inf")
-"""Words that several readers accept as numbers although JSON does not. Valid texts may contain these words too."""
+"""Pattern for words that some readers accept as numbers, although they are not valid JSON. A match does not mean that a
+document is invalid, because strings may contain these words."""
 
 INTEGERS = range(-(2**63), 2**63)
 
 
 def dicts(batches: Iterable[Batch]) -> Iterator[Sequence[Document]]:
-    """Yield each non-empty batch as dicts. Raises RefusedData for lines that are not JSON objects."""
+    """Yield the documents of each non-empty batch as dicts. Raises RefusedData for a line that is not a JSON object."""
     first = 0
     for batch in batches:
         found = parsed(batch, first) if isinstance(batch, bytes) else batch
@@ -38,7 +39,8 @@ def dicts(batches: Iterable[Batch]) -> Iterator[Sequence[Document]]:
 
 
 def parsed(lines: bytes, first: int = 0) -> list[Document]:
-    """Parse JSON Lines. `first` is the number of the first document. Raises RefusedData for lines without an object."""
+    """Return the documents in JSON Lines. `first` is the number of the first document, for error messages. Raises
+    RefusedData for a line that is not a JSON object."""
     try:
         found = _DECODER.decode_lines(lines)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -50,7 +52,7 @@ def parsed(lines: bytes, first: int = 0) -> list[Document]:
 
 
 def values_of(lines: bytes) -> list[Any]:
-    """Parse values of any kind, one per line."""
+    """Return the JSON values in a text with one value per line."""
     return _DECODER.decode_lines(lines)
 
 
@@ -68,10 +70,10 @@ def _first_wrong(lines: bytes, first: int) -> str:
 
 
 def lines(batches: Iterable[Batch]) -> Iterator[bytes]:
-    """Yield each batch as JSON Lines with a final line break. Batches that are text stay unchanged.
+    """Yield each non-empty batch as JSON Lines with a final line break. Batches that are JSON Lines are not changed.
 
-    For dicts, bytes become Base64, and NaN and the infinities become null. Raises RefusedData for other values that
-    JSON cannot express.
+    When dicts are encoded, bytes are written as Base64, and NaN and infinities as null. Raises RefusedData for other
+    values that JSON cannot express.
     """
     first = 0
     for batch in batches:
@@ -84,7 +86,8 @@ def lines(batches: Iterable[Batch]) -> Iterator[bytes]:
 
 
 def encoded(documents: Sequence[Document], first: int = 0) -> bytes:
-    """Encode dicts as JSON Lines. Raises RefusedData with the number of the first dict that cannot be encoded."""
+    """Return dicts encoded as JSON Lines. Raises RefusedData, with its number, for a dict that cannot be encoded.
+    `first` is the number of the first dict."""
     try:
         return _ENCODER.encode_lines(documents)
     except (TypeError, ValueError, OverflowError, RecursionError):
@@ -98,10 +101,10 @@ def encoded(documents: Sequence[Document], first: int = 0) -> bytes:
 
 
 def strict(text: bytes, first: int = 0) -> bytes:
-    """Return the JSON Lines after checking for NaN, Infinity and bytes that are not UTF-8.
+    """Return the JSON Lines unchanged. Raises RefusedData if they contain NaN, Infinity or bytes that are not UTF-8.
 
-    Readers accept these although they are not valid JSON; readers find other errors themselves. `first` is the number
-    of the first document. Raises RefusedData.
+    Some libraries accept these, although they are not valid JSON. Other errors are found by the libraries. `first` is
+    the number of the first document.
     """
     if _NOT_JSON.search(text):
         parsed(text, first)
@@ -114,13 +117,14 @@ def strict(text: bytes, first: int = 0) -> bytes:
 
 
 def texts_of(text: bytes) -> pa.Array:
-    """Split JSON Lines in UTF-8, which end with an end of line, into a large_string array without empty lines."""
+    """Return the lines of a UTF-8 text as a large_string array, without empty lines. The text must end with a line
+    break."""
     import pyarrow as pa
 
     ends = np.flatnonzero(np.frombuffer(text, np.uint8) == ord("\n")).astype(np.int64) + 1
     offsets = np.concatenate((np.zeros(1, np.int64), ends))
     array = pa.LargeStringArray.from_buffers(len(ends), pa.py_buffer(offsets.tobytes()), pa.py_buffer(text))
-    # Objects end with a brace, so only other lines have to be examined.
+    # A line that ends with a brace is not empty, so only other lines are examined.
     last = np.frombuffer(text, np.uint8)[np.maximum(ends - 2, 0)]
     blank = {int(place) for place in np.flatnonzero(last != ord("}")) if not array[int(place)].as_py().strip()}
     if not blank:
@@ -129,7 +133,8 @@ def texts_of(text: bytes) -> pa.Array:
 
 
 def key_of(document: Any, key: str, number: int) -> Key:
-    """Return the key of a document. Raises RefusedData if it is missing or neither an int nor a text."""
+    """Return the value of a document's field `key`. Raises RefusedData, with `number`, if it is missing or is neither a
+    64-bit integer nor a text."""
     found = document.get(key) if isinstance(document, dict) else None
     if (type(found) is int and found in INTEGERS) or type(found) is str:
         return found
@@ -137,12 +142,13 @@ def key_of(document: Any, key: str, number: int) -> Key:
 
 
 def possible(keys: Iterable[Key]) -> list[Key]:
-    """Return the distinct keys that a document can have: integers of 64 bits, and texts in UTF-8."""
+    """Return those keys that a document can have, without duplicates: 64-bit integers, and texts that are valid in
+    UTF-8."""
     return list(dict.fromkeys(key for key in keys if (key in INTEGERS if isinstance(key, int) else is_utf8(key))))
 
 
 def is_utf8(text: str) -> bool:
-    """Return whether a text can be encoded as UTF-8. Text with unpaired surrogates cannot."""
+    """Return whether a text can be encoded as UTF-8. A text with unpaired surrogates cannot be encoded."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -151,10 +157,10 @@ def is_utf8(text: str) -> bool:
 
 
 def keyed_texts(batch: Batch, key: str, first: int = 0) -> list[tuple[Key, str]]:
-    """Return the key and the JSON text of each document.
+    """Return a pair of key and JSON text for each document.
 
-    The text is encoded again without blanks or needless escapes, so that a name always has the same bytes. Raises
-    RefusedData.
+    Documents are parsed and encoded again, without blanks and unnecessary escapes, so that the same name always has the
+    same bytes. Raises RefusedData for an invalid document. `first` is the number of the first document.
     """
     documents = parsed(batch, first) if isinstance(batch, bytes) else batch
     keys = [key_of(document, key, number) for number, document in enumerate(documents, start=first)]

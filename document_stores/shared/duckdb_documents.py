@@ -1,6 +1,6 @@
-"""Read documents by DuckDB's SQL from a table or Parquet file, as JSON, VARIANT or columns.
+"""Reading documents by DuckDB's SQL from a table or Parquet file, in which they are JSON, VARIANT values or columns.
 
-A store provides the relation and the SQL expression of a document. This module counts, scans and finds documents.
+A store provides the SQL expressions of the table and of a document. This module counts, scans and finds documents.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ from document_stores.sql.values import Quoted, Value
 from libraries.document_queries import plan as plans
 
 OPERATORS = frozenset({"filter", "unnest", "project", "group_by", "count", "compute", "top_k", "limit"})
-"""Steps of queries that SQL supports. Projections of unnested items, and other details, are refused."""
+"""Names of the steps of query plans that can be translated to SQL. Some steps are refused in certain cases, such as
+projections of unnested items."""
 
 KEYS_AT_A_TIME = 1_000
-"""Keys in one query."""
+"""Number of keys in one query."""
 
 
 @dataclass(frozen=True)
 class DocumentRelation:
-    """SQL expressions for documents: the relation for FROM, a document's JSON text, the document as a value, its key,
-    and the key's type."""
+    """SQL expressions to read documents: the table for FROM (`relation`), a document's JSON text, the document as a
+    value, its key, and the type of keys."""
 
     relation: str
     text: str
@@ -40,14 +41,14 @@ class DocumentRelation:
     key: str
     key_type: str
     taken: frozenset[str] = frozenset()
-    """The relation's column names in lower case, if users chose them."""
+    """The names of the table's columns in lower case, if they are names of fields in the documents."""
 
 
 class DuckDocuments(StatementHandle):
-    """Documents behind a connection of DuckDB."""
+    """A handle that reads documents through a connection of DuckDB."""
 
     def __init__(self, duckdb: Any, connection: Any, documents: DocumentRelation, key_field: str) -> None:
-        """Take ownership of the connection."""
+        """Take ownership of the connection, which `close` closes."""
         super().__init__()
         self._duckdb, self._connection, self._documents, self._key_field = duckdb, connection, documents, key_field
         self.asks_for_kinds = documents.document.tells_null
@@ -66,12 +67,12 @@ class DuckDocuments(StatementHandle):
             raise AdapterError(f"DuckDB cannot read the documents ({error})") from None
 
     def count(self) -> int:
-        """Count by SQL."""
+        """Return the number of documents."""
         found: int = self._execute(f"SELECT count(*) FROM {self._documents.relation}").fetchone()[0]
         return found
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """Read whole documents as JSON text, or with `paths` each part as a JSON text."""
+        """Yield all documents, or their fields at `paths`. DuckDB returns each document or field as JSON text."""
         if paths is not None and (not paths or session.names_with_nul(paths)):
             for batch in self.scan():
                 yield [parts(document, paths) for document in batch]
@@ -90,7 +91,8 @@ class DuckDocuments(StatementHandle):
 
     @contextmanager
     def _relation(self, text: str) -> Iterator[Any]:
-        """Yield a query that has not run yet, on a separate cursor. Raises AdapterError if DuckDB cannot read it."""
+        """Yield a query on a separate cursor, which runs when its result is read. Raises AdapterError if DuckDB cannot
+        read the documents."""
         cursor = self._connection.cursor()
         try:
             yield cursor.sql(text)
@@ -106,7 +108,7 @@ class DuckDocuments(StatementHandle):
         return value
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """Select by key, some at a time."""
+        """Return the documents with these keys, KEYS_AT_A_TIME in one query."""
         wanted = session.fitting(keys, self._documents.key_type)
         found: dict[Key, Document] = {}
         for first in range(0, len(wanted), KEYS_AT_A_TIME):
@@ -123,19 +125,20 @@ class DuckDocuments(StatementHandle):
         return [found.get(key) if _is_kind(key, self._documents.key_type) else None for key in keys]
 
     def selected(self, text: str) -> list[Any]:
-        """Use a cursor."""
+        """Return the rows of a SELECT."""
         found: list[Any] = self._execute(text).fetchall()
         return found
 
     def translation(self, plan: plans.Plan, known: Known) -> Translation:
-        """Translate for this relation."""
+        """Return the translation of a plan to SQL for these documents."""
         documents = self._documents
         return Translation(
             plan, DuckdbDialect(documents.taken), documents.relation, documents.document, documents.key, known
         )
 
     def query(self, plan: Plan) -> list[dict[str, Any]]:
-        """Answer by SQL. Raises RefusedQuery if DuckDB's answer would differ from the plan's meaning."""
+        """Return the rows of a plan, computed by SQL. Raises RefusedQuery if SQL would give another result than the
+        plan defines."""
         selection = self.statement(plan)
         try:
             return answer(selection, self._execute(selection.text, selection.parameters).fetchall())
@@ -152,7 +155,8 @@ def _is_kind(key: Key, type_: str) -> bool:
 
 
 def in_columns(relation: str, described: Any, key: str, holds_nulls: bool) -> DocumentRelation:
-    """Return the documents of a relation named `documents` in which each column is a field."""
+    """Return the SQL expressions to read documents from a table in which each column is a field. In SQL, the table has
+    the name `documents`."""
     columns = {name: (f"documents.{Quoted.name(name)}", type_) for name, type_, *_ in described}
     taken = frozenset(name.lower() for name in columns)
     text = "CAST(to_json(documents) AS VARCHAR)"

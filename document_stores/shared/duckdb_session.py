@@ -1,5 +1,5 @@
-"""Shared code of DuckDB's stores: connections, conversion of documents to Arrow texts, and of JSON texts to
-documents."""
+"""Code that the stores using DuckDB share: connecting, converting documents to Arrow arrays of JSON texts, and decoding
+documents from such arrays."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SCAN_DOCUMENTS = 2_048
-"""Documents that a scan yields at a time; this is the size of a vector in DuckDB."""
+"""Number of documents that a scan yields at a time, which is the size of a vector in DuckDB."""
 
 
 def connect(duckdb: Any, location: Path | None, threads: int | None, read_only: bool = False) -> Any:
-    """Connect to a file, or to memory if `location` is None. Nothing is downloaded or spilled to other files.
+    """Return a connection to a file, or to a database in memory if `location` is None. DuckDB is configured not to
+    download extensions and not to write temporary files.
 
     Raises AdapterError for a file that DuckDB cannot open.
     """
@@ -36,7 +37,8 @@ def connect(duckdb: Any, location: Path | None, threads: int | None, read_only: 
 
 
 def lines_of(batches: Iterable[Batch]) -> Iterator[pa.Array]:
-    """Yield Arrow texts, one per document. Raises RefusedData for NaN and Infinity, which DuckDB would accept."""
+    """Yield Arrow arrays with the JSON text of each document. Raises RefusedData for NaN and Infinity, which DuckDB
+    would accept."""
     first = 0
     for text in document_encoding.lines(batches):
         array = document_encoding.texts_of(document_encoding.strict(text, first))
@@ -46,17 +48,17 @@ def lines_of(batches: Iterable[Batch]) -> Iterator[pa.Array]:
 
 
 class BatchStream:
-    """A stream of Arrow batches for one statement. If the source of the batches raises an error, the error is raised
-    again after the statement."""
+    """A stream of Arrow batches that one SQL statement reads. If the source of the batches raises an error, DuckDB
+    reports another error; `broken` keeps the original error, so that it can be raised instead."""
 
     def __init__(self, arrays: Iterator[pa.Array]) -> None:
-        """Take the first array at once."""
+        """Read the first array now, because its documents determine the type of keys."""
         self.first = next(arrays, None)
         self._arrays = itertools.chain([self.first] if self.first is not None else [], arrays)
         self.broken: RefusedData | None = None
 
     def reader(self) -> pa.RecordBatchReader:
-        """Return a reader with one column, `line`."""
+        """Return a reader of the batches, which have one column, `line`."""
         import pyarrow as pa
 
         return pa.RecordBatchReader.from_batches(pa.schema([("line", pa.large_string())]), self._batches())
@@ -74,7 +76,8 @@ class BatchStream:
 
 @contextmanager
 def refusals(duckdb: Any, source: BatchStream | None = None) -> Iterator[None]:
-    """Turn DuckDB's errors about documents into RefusedData. Errors of the stream `source` are raised unchanged."""
+    """Convert DuckDB's errors about documents to RefusedData. If `source` has raised an error, raise that error
+    instead."""
     refused = (duckdb.InvalidInputException, duckdb.ConversionException, duckdb.ConstraintException)
     try:
         yield
@@ -85,8 +88,8 @@ def refusals(duckdb: Any, source: BatchStream | None = None) -> Iterator[None]:
 
 
 def key_type(line: Any, key: str) -> str:
-    """Return the SQL type of the first document's key, BIGINT or VARCHAR; BIGINT without documents. Raises
-    RefusedData."""
+    """Return the SQL type for the key of the document `line`, 'BIGINT' or 'VARCHAR'. Return 'BIGINT' if `line` is None.
+    Raises RefusedData if the document has no valid key."""
     if line is None:
         return "BIGINT"
     document = document_encoding.parsed(str(line).encode())[0]
@@ -94,21 +97,21 @@ def key_type(line: Any, key: str) -> str:
 
 
 def strict_key(value: Value, type_: str) -> str:
-    """Return SQL for the key of a document. The SQL fails if the key has another type."""
+    """Return SQL for the key of a document. Its execution fails if the key does not have the type `type_`."""
     found = value.integer() if type_ == "BIGINT" else value.text()
     wanted = "an int of 64 bits" if type_ == "BIGINT" else "a text"
     return f"coalesce({found}, CAST(error({Quoted.text(f'a document has a key that is not {wanted}')}) AS {type_}))"
 
 
 def json_lines(relation: Any) -> Iterator[bytes]:
-    """Yield the concatenated texts of a relation's only column, batch by batch."""
+    """Yield the concatenated texts of a query's only column, batch by batch."""
     for batch in relation.to_arrow_reader(SCAN_DOCUMENTS):
         if batch.num_rows:
             yield text_bytes(batch.column(0))
 
 
 def text_bytes(array: pa.Array) -> bytes:
-    """Return the bytes of all texts of an array without nulls."""
+    """Return the concatenated bytes of all texts of an array, which must not have nulls."""
     import numpy as np
     import pyarrow as pa
 
@@ -121,7 +124,8 @@ def text_bytes(array: pa.Array) -> bytes:
 
 
 def assembled(batch: Any, paths: Sequence[FieldPath]) -> list[Document]:
-    """Assemble documents from columns of JSON text, in the order of `paths`; NULL means missing."""
+    """Return documents assembled from their fields. Each column has the JSON texts of the field at a path in `paths`,
+    or NULL for documents without the field."""
     import pyarrow.compute as pc
 
     documents: list[Document] = [{} for _ in range(batch.num_rows)]
@@ -139,7 +143,7 @@ def assembled(batch: Any, paths: Sequence[FieldPath]) -> list[Document]:
 
 
 def fitting(keys: Sequence[Key], type_: str) -> list[Key]:
-    """Return the distinct keys that a column of this type can hold."""
+    """Return those keys that a column of this SQL type can contain, without duplicates."""
     wanted = int if type_ == "BIGINT" else str
     return document_encoding.possible(key for key in keys if type(key) is wanted)
 

@@ -1,6 +1,8 @@
-"""Losses of stores that receive documents as JSON text, and of stores with one schema for all documents.
+"""Losses that several stores declare: stores that receive documents as JSON text, and stores with one schema for all
+documents.
 
-The view of each loss returns a document without what the loss changes.
+A loss has a view, which is a function of a document. Applied to the stored and to the read document, it returns equal
+results if only this loss occurred.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from adapters.losses import Cause
 
 
 def everywhere(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a view that changes every value except arrays and objects."""
+    """Return a view that applies `change` to every value in a document, at any depth, except arrays and objects."""
 
     def view(value: Any) -> Any:
         if isinstance(value, dict):
@@ -40,7 +42,7 @@ def _as_double(value: Any) -> Any:
 
 
 def without_nulls(value: Any) -> Any:
-    """Return a document without its null fields, at any depth; items of arrays stay."""
+    """Return a document without the fields that are null, at any depth. Nulls in arrays are kept."""
     if isinstance(value, dict):
         return {name: without_nulls(inner) for name, inner in value.items() if inner is not None}
     if isinstance(value, list):
@@ -75,7 +77,7 @@ def _large_as_double(value: Any) -> Any:
 
 
 FIRST_EXPONENT = 10**16
-"""From this value on, whole doubles are written with an exponent, not as '.0'."""
+"""Smallest whole double that is written with an exponent. Smaller whole doubles are written with '.0'."""
 
 MINUS_ZERO_AS_ZERO = DocumentLoss(
     "-0.0 becomes 0.0: decimal numbers have one zero",
@@ -94,7 +96,7 @@ LARGE_WHOLE_AS_INTEGER = DocumentLoss(
 
 
 def missing_as_null(*kinds: str) -> DocumentLoss:
-    """A field of one document comes back as null in all others."""
+    """Return the loss of a store that returns missing fields as null, for these kinds of documents."""
     return DocumentLoss(
         "a field that is missing comes back as null: all documents have one schema",
         "no other field, and no other value",
@@ -105,7 +107,7 @@ def missing_as_null(*kinds: str) -> DocumentLoss:
 
 
 def numbers_as_double(*kinds: str) -> DocumentLoss:
-    """Integers become doubles if the field has doubles elsewhere."""
+    """Return the loss of a store that changes integers to doubles if the field has doubles in other documents."""
     return DocumentLoss(
         "an integer becomes a double where the field has doubles in other documents",
         "the double nearest to it",
@@ -116,7 +118,7 @@ def numbers_as_double(*kinds: str) -> DocumentLoss:
 
 
 def refused(what: str, cause: Cause, *kinds: str, lossless: str | None = None) -> DocumentLoss:
-    """Documents that cannot be stored."""
+    """Return the loss of a store that refuses documents of these kinds. `what` describes the reason."""
     return DocumentLoss(what, "refused when they are stored", cause, frozenset(kinds), lossless=lossless)
 
 

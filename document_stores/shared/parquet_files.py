@@ -12,7 +12,8 @@ CODECS = ("none", "snappy", "zstd")
 
 
 def from_file(duckdb: Any, connection: Any, location: Path) -> tuple[str, Any]:
-    """Return SQL for FROM that reads the file as `documents`, and a description of the file's columns.
+    """Return the SQL expression for FROM that reads the file under the name `documents`, and DuckDB's description of
+    the file's columns.
 
     Raises AdapterError, and closes the connection, for a file that is missing or not Parquet.
     """
@@ -29,7 +30,7 @@ def from_file(duckdb: Any, connection: Any, location: Path) -> tuple[str, Any]:
 
 
 def said_of(connection: Any, location: Path, name: str) -> str | None:
-    """Return the value of the footer entry `name`; None if there is none."""
+    """Return the value of the entry `name` in the file's footer, or None if there is no such entry."""
     found = connection.execute(
         f"SELECT decode(value) FROM parquet_kv_metadata({Quoted.text(_literally(location))}) WHERE decode(key) = ?",
         [name],
@@ -43,7 +44,7 @@ def _literally(location: Path) -> str:
 
 
 def codec_of(parquet: Any, location: Path) -> str:
-    """Return the codec of a file's columns, from its footer."""
+    """Return the codec of a file's columns, which is in its footer. Different codecs are joined by '+'."""
     with parquet.ParquetFile(location) as file:
         groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
         found = {group.column(column).compression for group in groups for column in range(group.num_columns)}

@@ -1,7 +1,7 @@
-"""A private PostgreSQL server for one folder: create, start, connect to and stop it.
+"""Creating, starting and stopping a private PostgreSQL server for one folder, and connecting to it.
 
-The folder is the server's data directory and also contains its socket and log. The server listens only on that socket,
-which only the server's account and root can access.
+The folder is the server's data directory and also contains its socket and its log. The server listens only on this
+socket, which only the server's account and root can access.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ INSTALL = "apt-get install postgresql"
 """The command that installs the server's programs."""
 
 START_LIMIT_S = 60.0
-"""Maximum time until the server answers. After a crash the server first replays its log."""
+"""Longest wait, in seconds, until a starting server answers. After a crash the server first replays its log."""
 START_LOOK_S = 0.01
-"""Interval between connection attempts while the server starts."""
+"""Interval in seconds between connection attempts while the server starts."""
 STOP_LIMIT_S = 60.0
-"""Maximum time for a stopping server to write its memory to its files. Then it is killed."""
+"""Longest wait, in seconds, until a stopping server has written its memory to files. Then the server is killed."""
 
 BUFFERS_BYTES = 128 << 20
-"""PostgreSQL's default for `shared_buffers`, its cache."""
+"""Size of PostgreSQL's cache: its default for `shared_buffers`."""
 
 LOG, SIZES = "server.log", "sizes.json"
-"""The server's log, and the sizes of its files when it stopped."""
+"""Names of two files in the folder: the server's log, and the sizes of the server's files when it stopped."""
 
 _DEBIAN = Path("/usr/lib/postgresql")
 _ACCOUNT = "nobody"
-"""Account of the server if this process runs as root. PostgreSQL refuses to run as root."""
+"""Account that runs the server if this process runs as root, because PostgreSQL refuses to run as root."""
 
 _SETTINGS = {
     "listen_addresses": "",
@@ -50,18 +50,19 @@ _SETTINGS = {
     "shared_memory_type": "mmap",
     "dynamic_shared_memory_type": "mmap",
     "allow_in_place_tablespaces": "on",
-    # Due work is done in `settle` rather than during a measurement.
+    # Maintenance is done in `settle`, not in the background during a measurement.
     "autovacuum": "off",
 }
 
-# The kernel ends the server when this process ends. The shell checks its parent's id, so that the server does not
-# start if this process ended earlier. The process id stays the same in all three programs.
+# The kernel ends the server when this process ends. The shell compares its parent's id, so that the server does not
+# start if this process has already ended. setpriv, the shell and the server have the same process id.
 _WATCHED = 'test "$PPID" = "$1" && shift && exec "$@"'
 
 
 @lru_cache(maxsize=1)
 def programs() -> Path | None:
-    """Return the folder of the server's programs: on the PATH, or else the newest that Debian has installed."""
+    """Return the folder of the server's programs, or None if they are not installed. Programs on the PATH are used
+    first, then the newest version that Debian has installed."""
     on_path = shutil.which("postgres")
     folders = [Path(on_path).resolve().parent] if on_path else []
     versions = [folder for folder in _DEBIAN.glob("*/bin") if folder.parent.name.isdigit()]
@@ -74,7 +75,7 @@ def programs() -> Path | None:
 
 @lru_cache(maxsize=1)
 def version() -> str | None:
-    """Return the server's release, such as '15.18'; None if its programs are not installed."""
+    """Return the server's version, such as '15.18', or None if its programs are not installed."""
     folder = programs()
     if folder is None or shutil.which("setpriv") is None:
         return None
@@ -87,10 +88,10 @@ def version() -> str | None:
 
 
 class Server:
-    """A running server. Call `stop` to end it cleanly. Otherwise it ends with this process, as after a power cut."""
+    """A running server. Call `stop` to end it cleanly. Otherwise it is killed when this process ends."""
 
     def __init__(self, location: Path, folder: int, process: subprocess.Popen[bytes]) -> None:
-        """Take ownership of the process and the descriptor of its folder."""
+        """Take ownership of the server's process and of `folder`, the file descriptor of its folder."""
         self._location, self._folder, self._process = location, folder, process
 
     def connect(self, psycopg: Any) -> Any:
@@ -106,14 +107,15 @@ class Server:
             options="",
             autocommit=True,
         )
-        # Environment variables may name another server.
+        # Environment variables may have caused a connection to another server.
         if connection.execute("SHOW data_directory").fetchone() != (_named(self._folder),):
             connection.close()
             raise AdapterError(f"{self._location}: another PostgreSQL answers; unset PGHOSTADDR and PGSERVICE")
         return connection
 
     def wait_until_it_answers(self, psycopg: Any) -> None:
-        """Wait for an answer. Raises AdapterError with the server's message if there is none."""
+        """Wait until the server accepts a connection. Raises AdapterError, with the server's last message, if it does
+        not."""
         socket, pause = self._location / ".s.PGSQL.5432", threading.Event()
         for _ in range(int(START_LIMIT_S / START_LOOK_S)):
             if self._process.poll() is not None:
@@ -153,7 +155,8 @@ class Server:
 def make(location: Path) -> None:
     """Create an empty data directory at `location`, which must not exist.
 
-    Its superuser has this user's name and no password. Raises AdapterError.
+    The database's superuser has the name of this process's user and no password. Raises AdapterError if PostgreSQL's
+    initdb is not installed or fails.
     """
     location.mkdir(mode=0o700)
     account = _account()
@@ -176,7 +179,8 @@ def make(location: Path) -> None:
 
 
 def start(location: Path, psycopg: Any, threads: int | None = None) -> Server:
-    """Start a server for a data directory; with one thread, queries use no workers. Raises AdapterError."""
+    """Start a server for a data directory and return it. If `threads` is 1, queries do not use parallel processes.
+    Raises AdapterError if files are damaged or the server does not start."""
     _check_sizes(location)
     settings = _SETTINGS | ({"max_parallel_workers_per_gather": "0"} if threads == 1 else {})
     words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
@@ -188,7 +192,7 @@ def start(location: Path, psycopg: Any, threads: int | None = None) -> Server:
                 **_surroundings(folder),
                 stdout=log,
                 stderr=log,
-                # A signal to this process's group would otherwise end only the first of its processes.
+                # Start a new session: a signal to this process's group would end only some of the server's processes.
                 start_new_session=True,
             )
     except BaseException:
@@ -215,7 +219,8 @@ def _opened(location: Path) -> int:
 
 
 def _named(folder: int) -> str:
-    """Return the path of a descriptor's folder, for this process and for those that inherit the descriptor.
+    """Return a path for the folder of a file descriptor, for this process and for processes that inherit the
+    descriptor.
 
     The folder's own path may be too long for a socket, or lead through folders that the server's account cannot enter.
     """
@@ -227,7 +232,8 @@ def _watched(ending: str, command: list[str]) -> list[str]:
 
 
 def _account() -> dict[str, Any]:
-    """Return arguments with which subprocess starts a process that does not run as root."""
+    """Return keyword arguments with which subprocess starts a process under another account, if this process runs as
+    root; otherwise an empty dict."""
     if os.geteuid() != 0:
         return {}
     try:
@@ -248,9 +254,9 @@ def _user() -> str:
 def _surroundings(folder: int) -> dict[str, Any]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
     return {
-        # With a given time zone PostgreSQL does not search for one.
+        # Without this time zone, initdb would search for the system's time zone.
         "env": kept | {"LC_ALL": "C", "TZ": "UTC"},
-        # PostgreSQL leaves the folder in which it starts, and has to find it again.
+        # PostgreSQL must be able to return to the folder in which it starts.
         "cwd": "/",
         "stdin": subprocess.DEVNULL,
         "pass_fds": (folder,),
@@ -259,7 +265,8 @@ def _surroundings(folder: int) -> dict[str, Any]:
 
 
 def _sizes(location: Path) -> dict[str, int]:
-    """Return the sizes of all files. There are about a thousand files, and pathlib would take ten times as long."""
+    """Return the size of each file in the folder, by relative path. os.scandir is used, because pathlib would take ten
+    times as long for about a thousand files."""
     found, folders = {}, [("", location)]
     while folders:
         within, folder = folders.pop()
@@ -272,7 +279,8 @@ def _sizes(location: Path) -> dict[str, int]:
 
 
 def _check_sizes(location: Path) -> None:
-    """Check the sizes of files. Raises AdapterError. (PostgreSQL would read a truncated file as a smaller table.)"""
+    """Raise AdapterError if a file does not have the size that it had when the server stopped. (PostgreSQL would read a
+    truncated file as a smaller table.)"""
     note = location / SIZES
     if not note.exists():
         # Without recorded sizes, the server was not stopped cleanly. It then recovers its files from its log.

@@ -1,7 +1,8 @@
-"""Files of consecutive documents, with or without zstd. They have no index, so every search reads the whole file.
+"""The base class of stores that write a file of consecutive documents, with or without zstd. Such a file has no index,
+so every search reads the whole file.
 
-A store converts batches to bytes, and open files to documents. This module does everything else. Any program that
-supports the format can read the files.
+A subclass encodes batches to bytes and decodes documents from open files. Any program that supports the encoding can
+read the files.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from adapters.document_store import (
 from adapters.errors import AdapterError
 
 BATCH_DOCUMENTS = 1_024
-"""Documents that a scan yields at a time."""
+"""Number of documents that a scan yields at a time."""
 
 READ_BYTES = 1 << 20
-"""Bytes that are read at a time."""
+"""Number of bytes that are read at a time."""
 
 ZSTD_LEVEL = 3
 """zstandard's default level."""
@@ -38,7 +39,8 @@ _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 
 
 class StreamStore(DocumentStoreAdapter):
-    """One file of documents in the order in which they were stored. To change the file, a user must write it again."""
+    """Stores documents in one file, in the order in which they arrive. To change a document, a user must write the file
+    again."""
 
     distributions: ClassVar[tuple[str, ...]] = ("msgspec",)
     settings: ClassVar = {
@@ -54,15 +56,16 @@ class StreamStore(DocumentStoreAdapter):
 
     @abstractmethod
     def encoded(self, batches: Iterable[Batch]) -> Iterator[bytes]:
-        """Yield the bytes of the file. Raises RefusedData."""
+        """Yield the content of the file in pieces. Raises RefusedData for a document that cannot be encoded."""
 
     @abstractmethod
     def decoded(self, file: BinaryIO, location: Path) -> Iterator[list[Document]]:
-        """Yield the documents of a file opened at its beginning, in non-empty batches. Raises AdapterError."""
+        """Yield the documents of an open file, from its beginning, in non-empty batches. Raises AdapterError if the
+        file is damaged."""
 
     @abstractmethod
     def counted(self, file: BinaryIO, location: Path) -> int:
-        """Count the documents without decoding them."""
+        """Return the number of documents in an open file, without decoding them."""
 
     def load_library(self) -> None:
         """Import msgspec, and zstandard if it is used."""
@@ -77,7 +80,7 @@ class StreamStore(DocumentStoreAdapter):
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = lambda: None
     ) -> None:
-        """Write one file. The key does not matter here."""
+        """Write all documents to one file. The key has no effect."""
         with location.open("wb") as file, self._compressed(file) as sink:
             for piece in self.encoded(batches):
                 sink.write(piece)
@@ -94,7 +97,7 @@ class StreamStore(DocumentStoreAdapter):
 
     @contextmanager
     def reading(self, location: Path) -> Iterator[BinaryIO]:
-        """Yield the open file, decompressed. Errors of zstd become AdapterError."""
+        """Yield the open file, from which decompressed bytes are read. Errors of zstd are raised as AdapterError."""
         with location.open("rb") as file:
             if self.values["codec"] == "none":
                 yield file
@@ -121,25 +124,25 @@ class StreamStore(DocumentStoreAdapter):
 
 
 class StreamHandle(DocumentHandle):
-    """Reads the whole file for every call."""
+    """A handle that reads the whole file in every call."""
 
     def __init__(self, store: StreamStore, location: Path, key: str) -> None:
         """`location` is a file in the format of `store`."""
         self._store, self._location, self._key = store, location, key
 
     def count(self) -> int:
-        """Count the documents without decoding them."""
+        """Return the number of documents, without decoding them."""
         with self._store.reading(self._location) as file:
             return self._store.counted(file, self._location)
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """Yield the documents in the order of storing."""
+        """Yield all documents, or their fields at `paths`, in stored order."""
         with self._store.reading(self._location) as file:
             for batch in self._store.decoded(file, self._location):
                 yield batch if paths is None else [parts(document, paths) for document in batch]
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """Read all documents to find them."""
+        """Return the documents with these keys. All documents are read to find them."""
         wanted = set(keys)
         found: dict[Any, Document] = {}
         for batch in self.scan():
@@ -151,7 +154,7 @@ class StreamHandle(DocumentHandle):
 
 
 def in_batches(documents: Iterator[Document]) -> Iterator[list[Document]]:
-    """Yield BATCH_DOCUMENTS at a time."""
+    """Yield the documents in lists of BATCH_DOCUMENTS; the last list may be shorter."""
     batch: list[Document] = []
     for document in documents:
         batch.append(document)
@@ -163,9 +166,10 @@ def in_batches(documents: Iterator[Document]) -> Iterator[list[Document]]:
 
 
 def length_of(header: bytes, location: Path, limit: int) -> int:
-    """Return the length in four little-endian bytes.
+    """Return the length that four little-endian bytes contain.
 
-    Raises AdapterError for an incomplete header or a length above `limit`, so that damaged files cannot claim memory.
+    Raises AdapterError if the header is incomplete or the length exceeds `limit`, so that a damaged length does not
+    cause a large allocation.
     """
     length = int.from_bytes(header, "little")
     if len(header) != 4 or length > limit:
@@ -174,7 +178,7 @@ def length_of(header: bytes, location: Path, limit: int) -> int:
 
 
 def whole(piece: bytes, length: int, location: Path) -> bytes:
-    """Return the bytes that were read if they are complete. Raises AdapterError."""
+    """Return `piece` if it has the expected length. Otherwise the file is truncated, and AdapterError is raised."""
     if len(piece) != length:
         raise AdapterError(f"{location}: ends within a document ({len(piece):,} of {length:,} bytes)")
     return piece

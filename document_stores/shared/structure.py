@@ -1,4 +1,4 @@
-"""Find one schema for all documents, in the notation of DuckDB's JSON functions, and check the limits of schemas."""
+"""Finding one schema for all documents, in the notation of DuckDB's JSON functions, and checking its limits."""
 
 from __future__ import annotations
 
@@ -14,25 +14,27 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_ARRAY_LEVELS = 12
-"""Maximum nesting depth of arrays directly within arrays. DuckDB's Parquet reader takes twice as long with each
-level."""
+"""Maximum nesting depth of arrays directly within arrays. Each additional level doubles the time of DuckDB's Parquet
+reader."""
 
 
 NESTED_ARRAYS = r"(?:\[[^\]]*){" + str(MOST_ARRAY_LEVELS + 1) + "}"
-"""A pattern that finds texts that may have more levels. Matching texts are then examined; they may have fewer levels.
+"""Pattern for JSON texts whose arrays may be nested more deeply. Matching texts must be examined, because some of them
+have fewer levels.
 
-The pattern misses texts in which an array or a string ends between the first brackets."""
+The pattern does not match texts in which an array or a string ends between the first brackets."""
 
 
 _PERHAPS_NULL = r"[:\[,]\s*null"
-"""A pattern that matches every text with a null outside its strings, and some others."""
+"""Pattern that matches every JSON text with a null outside strings, and also some other texts."""
 
 
 def bigint_structure(connection: Any, lines: Iterator[pa.Array], key: str) -> tuple[str, bool]:
-    """Make the table `arriving` of all lines. Return the structure of the documents, and whether any contains a null.
+    """Create the DuckDB table `arriving` with all lines. Return the structure of the documents as JSON, and whether any
+    document contains a null.
 
-    Integers have 64 bits. Raises RefusedData for documents without a key, keys of different types, names that differ
-    only by case, and empty names.
+    All integers in the structure have the type BIGINT (64 bits). Raises RefusedData for documents without a key, keys
+    of different types, names that differ only by case, and empty names.
     """
     import pyarrow as pa
 
@@ -97,7 +99,7 @@ def _with_bigint(structure: Any) -> Any:
 
 def array_levels(value: Any, around: int = 0) -> int:
     """Return the maximum depth of arrays directly within arrays in a structure or document. `around` is the number of
-    arrays around the value itself."""
+    arrays that contain `value`, for recursive calls."""
     if isinstance(value, dict):
         return max(around, *map(array_levels, value.values())) if value else around
     if isinstance(value, list):

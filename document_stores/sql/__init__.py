@@ -1,1 +1,1 @@
-"""Translate query plans to the SQL of an engine."""
+"""Translating query plans for documents to the SQL of a database engine."""

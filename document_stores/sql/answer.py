@@ -1,4 +1,5 @@
-"""Convert the rows of a plan's SELECT to the rows of the answer. A column of the answer may come from several cells."""
+"""Converting the rows of a plan's SELECT to the rows of the result. A value of the result may be computed from several
+columns of the SELECT, which are called its cells."""
 
 from __future__ import annotations
 
@@ -13,12 +14,12 @@ from adapters.document_store import RefusedQuery
 _DECODE = msgspec.json.Decoder().decode
 
 MISSING = object()
-"""The value of a column that is omitted from a row."""
+"""Marker for a column that is omitted from a row of the result."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the answer: the SQL of its cells, and the function that makes a value from these cells."""
+    """A column of the result: its name, its cells (columns of the SELECT), and the function that computes its value."""
 
     name: str
     cells: tuple[str, ...]
@@ -27,23 +28,23 @@ class Column:
 
 @dataclass(frozen=True)
 class Selection:
-    """The SELECT of a plan: its text and parameters, and how its rows are converted to rows of the answer."""
+    """The SELECT of a plan: its text, its parameters, and how its rows are converted to rows of the result."""
 
     text: str
     parameters: dict[str, Any]
     columns: tuple[Column, ...]
     rows: int | None
-    """Maximum number of rows; None: all."""
+    """Maximum number of rows, or None for all rows."""
     refusals: tuple[tuple[type[Exception], str], ...]
-    """Errors and their texts. If the last cell of a row is not NULL, it is the index of an error here. Such rows come
-    first."""
+    """Errors and their messages. If the last value in a row of the SELECT is not NULL, it is the index of the error to
+    raise. Such rows come first."""
 
 
 def answer(selection: Selection, rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return the answer to the plan.
+    """Return the rows of the result, given the rows of the SELECT.
 
-    Raises RefusedQuery for values that SQL treats differently from the plan's meaning, and QueryError for a sum beyond
-    64 bits.
+    Raises RefusedQuery if a value is found for which SQL gives another result than the plan defines, and QueryError for
+    a sum that exceeds 64 bits.
     """
     answered = []
     for row in rows:
@@ -61,18 +62,19 @@ def answer(selection: Selection, rows: Iterable[Sequence[Any]]) -> list[dict[str
 
 
 def plain(value: Any) -> Any:
-    """Return a value unchanged; NULL is missing."""
+    """Return a value unchanged, or MISSING for NULL."""
     return MISSING if value is None else value
 
 
 def of_json(text: str | None) -> Any:
-    """Parse a value that arrives as JSON text; NULL is missing."""
+    """Return the value of a JSON text, or MISSING for NULL."""
     return MISSING if text is None else _DECODE(text)
 
 
 def of_kinds(kinds: Sequence[str]) -> Callable[..., Any]:
-    """Return a function that makes a value from cells, one cell for each kind of value. If all cells are NULL, the
-    value is null. The function raises RefusedQuery for a double 0."""
+    """Return a function that returns the value in one of several cells. There is a cell for each kind in `kinds`, and
+    at most one of them is not NULL. If all are NULL, the value is null. The function raises RefusedQuery for a double
+    0."""
 
     def read(*cells: Any) -> Any:
         for kind, cell in zip(kinds, cells, strict=True):
@@ -87,5 +89,5 @@ def of_kinds(kinds: Sequence[str]) -> Callable[..., Any]:
 
 
 def average(high: Any, low: Any, count: int) -> float | None:
-    """Return the average of integers whose sum is given as a high and a low half."""
+    """Return the average of `count` integers, or None if there are none. Their sum is high * 2**32 + low."""
     return (int(high) * 2**32 + int(low)) / count if count else None

@@ -1,4 +1,5 @@
-"""Translate plans to DuckDB's SQL. Arrays are lists, which are unnested in the SELECT and tested by lambdas."""
+"""The differences of DuckDB's SQL from that of other engines. Arrays are lists, which are unnested in the SELECT and
+tested by lambda functions."""
 
 from __future__ import annotations
 
@@ -12,12 +13,13 @@ from document_stores.sql.values import Quoted, Value
 
 
 class DuckdbDialect(Dialect):
-    """Values are those of duckdb_values. The relation is called `documents` at each step."""
+    """DuckDB's SQL, for the values that duckdb_values defines. In SQL, the table has the name `documents` at each
+    step."""
 
     division = "//"
 
     def __init__(self, taken: Collection[str] = ()) -> None:
-        """`taken` are the relation's column names in lower case."""
+        """`taken` are the names of the table's columns in lower case, which must not be used for other columns."""
         self._taken = taken
 
     def _named(self, alias: str) -> str:
@@ -27,19 +29,19 @@ class DuckdbDialect(Dialect):
         return Quoted.name(name)
 
     def parameter(self, name: str) -> str:
-        """Return a named parameter."""
+        """Return the placeholder of a named parameter."""
         return f"${name}"
 
     def of_json(self, text: str) -> Value:
-        """Return a value that uses JSON pointers into the text."""
+        """Return the value of a JSON text, whose fields are found by JSON pointers."""
         return JsonValue(text)
 
     def prefix(self, text: str, parameter: str) -> str:
-        """Use starts_with, which has no patterns."""
+        """Return the condition that a text begins with a parameter, by starts_with, which has no wildcards."""
         return f"starts_with({text}, {parameter})"
 
     def unnested(self, relation: str, value: Value, alias: str, distinct: FieldPath | None) -> Unnested:
-        """Wrap the relation in another SELECT, with a column for the item."""
+        """Return the table wrapped in another SELECT, which has a row for each item, in an additional column."""
         arrays = cast("Any", value)
         items = arrays.items()
         if distinct is not None:
@@ -52,13 +54,13 @@ class DuckdbDialect(Dialect):
         )
 
     def with_column(self, relation: str, expression: str, alias: str, kind: str) -> Unnested | None:
-        """Wrap the relation in another SELECT."""
+        """Return the table wrapped in another SELECT, which adds the expression as a column."""
         name = self._named(alias)
         column = ColumnValue(f"documents.{name}", kind)
         return Unnested(f"(SELECT *, {expression} AS {name} FROM {relation}) AS documents", column)
 
     def any_item(self, value: Value, alias: str) -> tuple[Value, Callable[[str], str]]:
-        """Use list_filter."""
+        """Return an item, and a function that returns the condition, by list_filter."""
         arrays = cast("Any", value)
 
         def some(condition: str) -> str:

@@ -1,6 +1,7 @@
-"""Values whose kinds are known, so that the SQL need not test their kinds. Users who write SQL know their data too.
+"""Values whose kinds (such as integer or text) are known for all documents, so that SQL need not test the kinds. Users
+who write SQL also know the kinds of their data.
 
-A separate query finds the kinds. They are valid until the next write.
+A separate query finds the kinds. Its result is valid until documents are written.
 """
 
 from __future__ import annotations
@@ -8,14 +9,15 @@ from __future__ import annotations
 from document_stores.sql.values import NOTHING, Value
 
 Kinds = frozenset[str | None]
-"""The kinds of a field in all documents; None if it is missing in some."""
+"""Type for the kinds that the values of a field have in all documents. It contains None if the field is missing in
+some documents."""
 
 
 class KnownValue(Value):
-    """A wrapper of a value with simpler SQL."""
+    """Wraps a value and returns simpler SQL, which need not test the kind of the value."""
 
     def __init__(self, value: Value, kinds: Kinds) -> None:
-        """`kinds` must contain all kinds that occur."""
+        """`kinds` must contain all kinds that the value has in any document."""
         self._value, self._kinds = value, kinds
         self.tells_null = value.tells_null  # type: ignore[misc]
 
@@ -24,37 +26,37 @@ class KnownValue(Value):
         return self._value.step(name)
 
     def _only(self, kind: str) -> bool:
-        """Return whether only this kind and null occur. (Every cast turns null into NULL.)"""
+        """Return whether the value always is of this kind, null or missing. (Every cast converts null to NULL.)"""
         return kind in self._kinds and self._kinds <= {kind, "null", None}
 
     def kind(self) -> str:
-        """Delegate."""
+        """Return the SQL of the wrapped value."""
         return self._value.kind()
 
     def integer(self) -> str:
-        """Return a cast without a test, or NULL."""
+        """Return SQL that casts the value without a test if its kind allows that."""
         if self._only("integer"):
             return self._value.unguarded("BIGINT")
         return self._value.integer() if "integer" in self._kinds else NOTHING["integer"]
 
     def double(self) -> str:
-        """Return a cast without a test, or NULL."""
+        """Return SQL that casts the value without a test if its kind allows that."""
         if self._only("double"):
             return self._value.unguarded("DOUBLE")
         return self._value.double() if "double" in self._kinds else NOTHING["double"]
 
     def text(self) -> str:
-        """Return a cast without a test, or NULL."""
+        """Return SQL that casts the value without a test if its kind allows that."""
         if self._only("text"):
             return self._value.unguarded("VARCHAR")
         return self._value.text() if "text" in self._kinds else NOTHING["text"]
 
     def boolean(self) -> str:
-        """Delegate, or return NULL."""
+        """Return the SQL of the wrapped value, or NULL if the value is never a boolean."""
         return self._value.boolean() if "boolean" in self._kinds else NOTHING["boolean"]
 
     def canonical(self) -> str:
-        """Delegate."""
+        """Return the SQL of the wrapped value."""
         return self._value.canonical()
 
     def plain(self) -> str | None:
@@ -64,17 +66,17 @@ class KnownValue(Value):
         return self.integer() if self._kinds <= {"integer", None} else None
 
     def may_hold(self) -> bool:
-        """Use the known kinds."""
+        """Return whether arrays or objects are among the known kinds."""
         return bool(self._kinds & {"array", "object"})
 
     def is_text(self, canonical: str, plain: str) -> str:
-        """Compare the cast without a test."""
+        """Return SQL that compares the value with the text, without a test of its kind if possible."""
         return f"({self.text()} = {plain})" if self._only("text") else self._value.is_text(canonical, plain)
 
     def found_by(self, operator: str, canonical: str, plain: str) -> str | None:
-        """Delegate."""
+        """Return the SQL of the wrapped value."""
         return self._value.found_by(operator, canonical, plain)
 
     def unguarded(self, type_: str) -> str:
-        """Delegate."""
+        """Return the SQL of the wrapped value."""
         return self._value.unguarded(type_)

@@ -1,4 +1,5 @@
-"""Translate plans to PostgreSQL's SQL with psycopg's parameters. Items of arrays are rows of jsonb_array_elements."""
+"""The differences of PostgreSQL's SQL from that of other engines. Parameters have psycopg's form, and items of arrays
+are rows of jsonb_array_elements."""
 
 from __future__ import annotations
 
@@ -12,37 +13,38 @@ from document_stores.sql.values import Value
 
 
 def as_psycopg_takes_it(text: str) -> str:
-    """Double the statement's modulo operators (% and a blank), because psycopg would take % for a parameter.
+    """Return the statement with each modulo operator (% and a blank) doubled, because psycopg would take % for a
+    parameter.
 
     No literal contains a percent sign, and parameters have no blank after %."""
     return text.replace(" % ", " %% ")
 
 
 class PostgresqlDialect(Dialect):
-    """Values are JsonbValue."""
+    """PostgreSQL's SQL, for values of the class JsonbValue."""
 
     division = "/"
 
     def parameter(self, name: str) -> str:
-        """Return a named parameter."""
+        """Return the placeholder of a named parameter."""
         return f"%({name})s"
 
     def of_json(self, text: str) -> Value:
-        """Cast to jsonb."""
+        """Return the value of a JSON text, cast to jsonb."""
         return JsonbValue(f"CAST({text} AS jsonb)")
 
     def prefix(self, text: str, parameter: str) -> str:
-        """Use starts_with, which has no patterns."""
+        """Return the condition that a text begins with a parameter, by starts_with, which has no wildcards."""
         return f"starts_with({text}, {parameter})"
 
     def extreme(self, function: str, part: str, kind: str) -> str:
-        """Use other functions for booleans, which have no max and min."""
+        """Return the `max` or `min` of values. Booleans have no max and min in PostgreSQL, so use other functions."""
         if kind == "boolean":
             return f"{'bool_or' if function == 'max' else 'bool_and'}({part})"
         return super().extreme(function, part, kind)
 
     def unnested(self, relation: str, value: Value, alias: str, distinct: FieldPath | None) -> Unnested:
-        """Join with the items of the array."""
+        """Return the table joined with the items of the array."""
         items = cast("JsonbValue", value).items()
         item = JsonbValue(f"{alias}.value")
         relation = f"{relation} CROSS JOIN LATERAL {_elements(items, alias)}"
@@ -60,7 +62,7 @@ class PostgresqlDialect(Dialect):
         return None
 
     def any_item(self, value: Value, alias: str) -> tuple[Value, Callable[[str], str]]:
-        """Use EXISTS."""
+        """Return an item, and a function that returns the condition, by EXISTS."""
         items = cast("JsonbValue", value).items()
         return (
             JsonbValue(f"{alias}.value"),

@@ -1,4 +1,4 @@
-"""SQL for the columns of an answer, computed over the groups or documents that a plan selects, and for their order."""
+"""SQL expressions for the columns of a query result and for the order of its rows."""
 
 from __future__ import annotations
 
@@ -7,32 +7,34 @@ from collections.abc import Mapping
 from document_stores.sql.values import NOTHING, exactly, is_nothing
 
 SAFE = "9e18"
-"""A difference of integers has 64 bits if its rounded value is below this."""
+"""SQL constant. A difference of integers fits into 64 bits if its value, rounded to a double, is below this."""
 
 _LARGEST = "9223372036854775807"
 _BEYOND = "9223372036854775808e0"
-"""The first double above all integers."""
+"""SQL constant: the smallest double that is larger than every 64-bit integer."""
 
 
 class Result:
-    """A value as one SQL expression (part) for each kind. A part is NULL unless the value is of its kind."""
+    """A value as several SQL expressions, which are called its parts. There is a part for each kind of value, and only
+    the part of the value's kind is not NULL."""
 
     def __init__(self, parts: Mapping[str, str], json: str | None = None, is_there: str | None = None) -> None:
-        """`json` is the JSON text of the value, if known. `is_there` distinguishes null from missing, if both occur."""
+        """`parts` has an SQL expression for each kind. `json` is SQL for the JSON text of the value, if known.
+        `is_there` is an SQL condition that is false if the value is missing, needed only if null occurs too."""
         self._parts = {kind: part for kind, part in parts.items() if not is_nothing(part)}
         self._json, self._is_there = json, is_there
 
     @property
     def parts(self) -> Mapping[str, str]:
-        """The parts of kinds that may occur."""
+        """The parts, by kind, of the kinds that may occur."""
         return self._parts
 
     def part(self, kind: str) -> str:
-        """Return the part of one kind, NULL if there is none."""
+        """Return the part of one kind, or SQL for NULL if this kind cannot occur."""
         return self._parts.get(kind, NOTHING[kind])
 
     def number(self) -> str | None:
-        """Return the value as a rounded double if it is a number; None if values are never numbers."""
+        """Return SQL for the value as a (rounded) double if it is a number, or None if values are never numbers."""
         integer, double = self._parts.get("integer"), self._parts.get("double")
         whole = f"CAST({integer} AS DOUBLE PRECISION)"
         if integer is None or double is None:
@@ -40,7 +42,7 @@ class Result:
         return f"coalesce({whole}, {double})"
 
     def order(self) -> list[str]:
-        """Return terms for ORDER BY that sort values as a plan does. NULL comes first."""
+        """Return terms for ORDER BY that sort values as query plans define. NULL comes first."""
         terms = self._numbers()
         terms += [self._parts[kind] for kind in ("text", "boolean") if kind in self._parts]
         if len(self._parts) <= 1 and self._is_there is None:
@@ -51,8 +53,8 @@ class Result:
         return [f"(CASE {' '.join(cases)} ELSE 0 END)", *terms]
 
     def _numbers(self) -> list[str]:
-        """Return terms that sort numbers exactly: by rounded values, then as whole numbers, then integers before
-        doubles and -0.0 before 0.0."""
+        """Return terms for ORDER BY that sort numbers exactly: by values rounded to doubles, then by whole numbers.
+        Equal integers come before doubles, and -0.0 before 0.0."""
         integer, double = self._parts.get("integer"), self._parts.get("double")
         if double is None:
             return [] if integer is None else [integer]
@@ -65,7 +67,7 @@ class Result:
 
 
 def extreme(parts: Mapping[str, str], highest: bool) -> Result:
-    """Return the highest or lowest value of all kinds. `parts` has the highest or lowest value of each kind."""
+    """Return the highest or lowest value over all kinds, given SQL for the highest or lowest value of each kind."""
     ranks = {"boolean": 2, "integer": 3, "double": 3, "text": 4}
     chosen = dict(parts)
     integer, double = parts.get("integer"), parts.get("double")
@@ -82,7 +84,7 @@ def extreme(parts: Mapping[str, str], highest: bool) -> Result:
 
 
 def difference(left: Result, right: Result) -> tuple[Result, str | None]:
-    """Return the difference of two results, and the condition under which it may exceed 64 bits."""
+    """Return the difference of two results, and an SQL condition that is true if it may exceed 64 bits, or None."""
     one, other = left.number(), right.number()
     if one is None or other is None:
         return Result({}), None

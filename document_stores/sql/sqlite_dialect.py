@@ -1,4 +1,4 @@
-"""Translate plans to SQLite's SQL. Items of arrays are rows of json_each."""
+"""The differences of SQLite's SQL from that of other engines. Items of arrays are rows of json_each."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from document_stores.sql.values import Value
 
 
 class SqliteDialect(Dialect):
-    """Values are SqliteValue."""
+    """SQLite's SQL, for values of the class SqliteValue."""
 
     division = "/"
 
     def parameter(self, name: str) -> str:
-        """Return a named parameter."""
+        """Return the placeholder of a named parameter."""
         return f":{name}"
 
     def of_json(self, text: str) -> Value:
-        """Return a value that uses SQLite's paths into the text."""
+        """Return the value of a JSON text, whose fields are found by SQLite's paths."""
         return SqliteValue(text)
 
     def prefix(self, text: str, parameter: str) -> str:
-        """Use substr, which has no patterns and does not ignore case."""
+        """Return the condition that a text begins with a parameter, by substr: LIKE would ignore case."""
         return f"(substr({text}, 1, length({parameter})) = {parameter})"
 
     def unnested(self, relation: str, value: Value, alias: str, distinct: FieldPath | None) -> Unnested:
-        """Join with json_each of the array."""
+        """Return the table joined with the items of the array, by json_each."""
         items = cast("SqliteValue", value).items()
         item = SqliteValue(alias, item=True)
         relation = f"{relation}, json_each({items}) AS {alias}"
@@ -45,7 +45,7 @@ class SqliteDialect(Dialect):
         return None
 
     def any_item(self, value: Value, alias: str) -> tuple[Value, Callable[[str], str]]:
-        """Use EXISTS."""
+        """Return an item, and a function that returns the condition, by EXISTS."""
         items = cast("SqliteValue", value).items()
         return SqliteValue(
             alias, item=True

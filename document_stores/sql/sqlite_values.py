@@ -1,4 +1,4 @@
-"""SQL of SQLite for values in a document that is stored as JSON text in msgspec's form.
+"""SQLite's SQL expressions for values in a document that is stored as JSON text, as encoded by msgspec.
 
 SQLite's paths compare names with the stored text without decoding escapes, and end at a quotation mark. Names that
 contain either cannot be expressed.
@@ -17,16 +17,15 @@ def can_name(name: str) -> bool:
 
 
 class SqliteValue(Value):
-    """A value at a path within an expression that is JSON text."""
+    """A value at a path within an SQL expression whose result is JSON text."""
 
     def __init__(self, document: str, path: str = "$", item: bool = False, indexed: Collection[str] = ()) -> None:
-        """`item`: `document` is a row of json_each, with its columns `type`, `value`, `key` and `json`. `indexed` are
-        the expressions that have an index."""
+        """If `item` is true, `document` is the name of a row of json_each, with its columns `type`, `value`, `key` and
+        `json`. `indexed` are the SQL expressions that have an index."""
         self._document, self._path, self._item, self._indexed = document, path, item, indexed
 
     def step(self, name: str) -> SqliteValue:
-        """Extend the path by the name in quotation marks, which finds only fields. Raises ValueError for a name that a
-        path cannot express."""
+        """Return the field of this name. Raises ValueError for a name that a path of SQLite cannot express."""
         if not can_name(name):
             raise ValueError(f"SQLite has no path for a field named {name!r}")
         if self._item:
@@ -40,68 +39,70 @@ class SqliteValue(Value):
         return Quoted.text(self._path)
 
     def _json(self) -> str:
-        """Return the value as JSON text, or NULL if missing."""
+        """Return SQL for the value's JSON text, which is NULL if the value is missing."""
         if self._item:
             # json_each returns doubles with 15 digits; its source text has all digits.
             return f"({self._document}.json -> ('$[' || {self._document}.key || ']'))"
         return f"({self._document} -> {self._literal()})"
 
     def _value(self) -> str:
-        """Return the value as an SQL value."""
+        """Return SQL for the value as an SQL value, such as an integer or a text."""
         return f"{self._document}.value" if self._item else f"json_extract({self._document}, {self._literal()})"
 
     def _type(self) -> str:
         return f"{self._document}.type" if self._item else f"json_type({self._document}, {self._literal()})"
 
     def indexed(self) -> str:
-        """Return the expression of an index, which is the same expression as in `is_text`, `integer` and others."""
+        """Return the SQL expression for an index of this value. It must be the expression that `is_text`, `integer` and
+        other methods use."""
         return self._value()
 
     def kind(self) -> str:
-        """Use json_type."""
+        """Return SQL for the kind of the value, by json_type."""
         return (
             f"(CASE {self._type()} WHEN 'true' THEN 'boolean' WHEN 'false' THEN 'boolean' WHEN 'real' THEN 'double'"
             f" ELSE {self._type()} END)"
         )
 
     def integer(self) -> str:
-        """Return integers."""
+        """Return SQL for the value if it is an integer, else NULL."""
         return f"(CASE WHEN {self._type()} = 'integer' THEN {self._value()} END)"
 
     def double(self) -> str:
-        """Return doubles."""
+        """Return SQL for the value if it is a double, else NULL."""
         return f"(CASE WHEN {self._type()} = 'real' THEN {self._value()} END)"
 
     def text(self) -> str:
-        """Return texts."""
+        """Return SQL for the value if it is a text, else NULL."""
         return f"(CASE WHEN {self._type()} = 'text' THEN {self._value()} END)"
 
     def boolean(self) -> str:
-        """Return booleans as 0 or 1."""
+        """Return SQL for the value as 0 or 1 if it is a boolean, else NULL."""
         return f"(CASE WHEN {self._type()} IN ('true', 'false') THEN {self._value()} END)"
 
     def canonical(self) -> str:
-        """Return the stored text, which is in msgspec's form."""
+        """Return SQL for the value's JSON text as it was stored. msgspec encoded it."""
         return self._json()
 
     def is_text(self, canonical: str, plain: str) -> str:
-        """Compare as SQL values, for which an index can be used, and also as JSON, because SQL texts end at a NUL."""
+        """Return SQL that compares the value as an SQL value, for which an index can be used, and also as JSON, because
+        SQLite's texts end at a NUL."""
         return f"({self._value()} = {plain} AND {self._json()} = {canonical})"
 
     def found_by(self, operator: str, canonical: str, plain: str) -> str | None:
-        """Use the order of SQL values if this path has an index.
+        """Return SQL that compares the value as an SQL value if this path has an index, else None.
 
-        Numbers of both kinds come before texts, with booleans, arrays and objects among them. SQLite uses an index only
-        for exactly its expression, next to AND.
+        In the order of SQL values, integers and doubles come before texts; booleans are among the numbers, and arrays
+        and objects among the texts. SQLite uses an index only for exactly its expression, as an operand of AND.
         """
         return f"({self._value()} {operator} {plain})" if self._value() in self._indexed else None
 
     def unguarded(self, type_: str) -> str:
-        """Return the value without a test."""
+        """Return SQL for the value, without a test of its kind."""
         return self._value()
 
     def items(self) -> str:
-        """Return an array's text for json_each; NULL for other values."""
+        """Return SQL for the JSON text of the array, for json_each, or NULL if the value is not an array."""
         if self._item:
             return f"(CASE WHEN {self._document}.type = 'array' THEN {self._document}.value END)"
         return f"(CASE WHEN {self._type()} = 'array' THEN {self._json()} END)"

@@ -1,6 +1,6 @@
-"""Limits for the size of SQL statements, and conversion of long lists of conditions.
+"""Limits for the size of SQL statements, and joining of long lists of conditions.
 
-A part of a plan can occur many times in the SQL."""
+The limits are needed because a part of a plan can occur many times in the SQL."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from collections.abc import Iterable
 from adapters.document_store import RefusedQuery
 
 MOST_FLAT = 50
-"""Maximum number of conditions in one chain. Each condition is a level of nesting; SQLite allows 1,000 levels."""
+"""Maximum number of conditions that are joined without parentheses. Each of them is a level of nesting, and SQLite
+allows 1,000 levels."""
 
 MOST_LETTERS = 20_000
-"""Maximum number of characters in one expression. Expressions grow fast with nesting, because each level writes nested
-functions, and numbers that are names in JSON, two or three times."""
+"""Maximum number of characters in one expression. Expressions grow fast with nesting, because each level contains its
+operand two or three times."""
 
 MOST_PARAMETERS = 20_000
-"""Maximum constants of a query; SQLite allows 32,766."""
+"""Maximum number of constants in a query. SQLite allows 32,766 parameters."""
 
 
 def joined(word: str, parts: Iterable[str], none: str) -> str:
-    """Join conditions with a word, in nested halves if there are many; return `none` for no conditions."""
+    """Return the conditions joined by a word such as AND, in nested halves if there are many, or `none` if there are no
+    conditions."""
     conditions = list(parts)
     if len(conditions) <= MOST_FLAT:
         return f"({word.join(conditions) or none})"
@@ -29,7 +31,7 @@ def joined(word: str, parts: Iterable[str], none: str) -> str:
 
 
 def short(expression: str) -> str:
-    """Return the expression. Raises RefusedQuery if it is too long."""
+    """Return the expression unchanged. Raises RefusedQuery if it is too long."""
     if len(expression) > MOST_LETTERS:
         raise RefusedQuery(f"an SQL expression exceeds {MOST_LETTERS:,} characters")
     return expression

@@ -1,4 +1,5 @@
-"""SELECTs of plans. A SELECT is prepared once, before it is timed, because users also write statements in advance."""
+"""The base class of handles that answer query plans by SQL. The SELECT of a plan is prepared once, before timing,
+because users also write their statements in advance."""
 
 from __future__ import annotations
 
@@ -14,40 +15,41 @@ from libraries.document_queries.json_form import from_json
 
 
 class StatementHandle(DocumentHandle):
-    """A handle that answers plans by SELECTs. Facts about the documents are kept until the documents change."""
+    """A handle that answers query plans by SELECTs. Facts about the documents are kept in memory until they change."""
 
     asks_for_kinds: bool = True
-    """Whether kinds of fields have to be queried; typed columns determine them."""
+    """Whether the kinds of fields must be queried. Typed columns determine the kinds without a query."""
 
     def __init__(self) -> None:
-        """Begin without statements."""
+        """Start without any prepared statements."""
         self._written: dict[Plan, Selection] = {}
         self._found: dict[str, list[Sequence[Any]]] = {}
-        """Results of the queries for kinds of fields. Plans that differ only in their constants share them."""
+        """Results of the queries for the kinds of fields, by SQL text, so that similar plans need not query them
+        again."""
 
     @abstractmethod
     def translation(self, plan: plans.Plan, known: Known) -> Translation:
-        """Translate the plan for this engine, given the kinds of its fields."""
+        """Return the translation of a plan to this engine's SQL, given the kinds of its fields."""
 
     @abstractmethod
     def selected(self, text: str) -> Iterable[Sequence[Any]]:
         """Return the rows of a SELECT without parameters."""
 
     def check(self, selection: Selection) -> None:
-        """Raise RefusedQuery for a SELECT that these documents do not allow."""
+        """Raise RefusedQuery if this SELECT would give a wrong result for the stored documents."""
         return
 
     def prepare(self, plan: Plan) -> None:
-        """Query the kinds of the plan's fields and write the SELECT."""
+        """Query the kinds of the plan's fields and translate the plan to a SELECT, which is kept."""
         self.statement(plan)
 
     def learn_from(self, other: DocumentHandle) -> None:
-        """Copy the other handle's statements and the facts that they depend on."""
+        """Copy the statements of another handle, and the facts on which they depend."""
         assert isinstance(other, StatementHandle)
         self._written, self._found = dict(other._written), dict(other._found)
 
     def statement(self, plan: Plan) -> Selection:
-        """Return the SELECT of a plan. Raises RefusedQuery if SQL's answer would differ from the plan's meaning."""
+        """Return the SELECT of a plan. Raises RefusedQuery if SQL would give another result than the plan defines."""
         if plan not in self._written:
             parsed = from_json(plan)
             questions = tuple(self.translation(parsed, {}).questions()) if self.asks_for_kinds else ()
@@ -61,10 +63,10 @@ class StatementHandle(DocumentHandle):
         return self._written[plan]
 
     def write_anew(self) -> None:
-        """Forget the statements, because an index was added."""
+        """Drop the statements, because a new index requires other statements."""
         self._written.clear()
 
     def forget(self) -> None:
-        """Forget everything, because documents have changed."""
+        """Drop statements and facts, because documents have changed."""
         self._written.clear()
         self._found.clear()

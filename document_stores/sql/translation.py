@@ -1,8 +1,8 @@
-"""Translate a plan to one SELECT that returns the rows of the answer in order.
+"""Translating a query plan to one SELECT that returns the rows of the result in order.
 
 The inner SELECT returns groups, or documents with projected fields. The outer SELECT adds computed columns, sorts the
-rows, breaking ties as the plan does, and limits their number. Plans that SQL would answer differently are refused in
-advance if this is known. Otherwise a column of the SELECT detects them.
+rows, breaking ties as the plan does, and limits their number. If SQL would give another result than the plan
+defines, the plan is refused: in advance if possible, otherwise when a column of the SELECT shows it.
 """
 
 from __future__ import annotations
@@ -25,22 +25,23 @@ from libraries.document_queries import steps
 from libraries.document_queries.errors import QueryError
 
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""Operator -> operator with the same meaning if its two sides are exchanged."""
+"""For each comparison operator, the operator with the same meaning if its two sides are exchanged."""
 
 _CONTAINERS = "SQL here compares arrays and objects as text"
 
 _CANONICAL, _PLAIN = "\0canonical", "\0plain"
-"""Placeholders for a constant until it is bound; names in SQL contain no NUL."""
+"""Placeholders in SQL for a constant as JSON text and as an SQL value, until a parameter replaces them. They cannot be
+confused with names, because names in SQL contain no NUL."""
 
 Known = Mapping[steps.Field, Kinds]
-"""Field -> its kinds."""
+"""Type of mappings from a field of a plan to the kinds that its values have."""
 
 
 class Dialect(ABC):
-    """Differences between engines, apart from values."""
+    """The differences between the SQL of database engines, except for expressions of values."""
 
     division: str
-    """Operator of integer division, rounding towards zero."""
+    """The operator for integer division that rounds towards zero."""
 
     @abstractmethod
     def parameter(self, name: str) -> str:
@@ -55,29 +56,32 @@ class Dialect(ABC):
         """Return the condition that a text begins with a parameter."""
 
     def extreme(self, function: str, part: str, kind: str) -> str:
-        """Return the `max` or `min` of values that have one kind or are NULL."""
+        """Return SQL for the `max` or `min` (given by `function`) of `part`, whose values are of one kind or NULL."""
         return f"{function}({part})"
 
     @abstractmethod
     def unnested(self, relation: str, value: Value, alias: str, distinct: FieldPath | None) -> Unnested:
-        """Return the relation with a row for each item of the array `value`.
+        """Return the table `relation` with a row for each item of the array `value`.
 
-        With `distinct`, the path of a field of the items, only the first of items with equal fields are kept.
+        If `distinct` is given, the path of a field of the items, only the first of several items with the same value of
+        this field is kept.
         """
 
     @abstractmethod
     def with_column(self, relation: str, expression: str, alias: str, kind: str) -> Unnested | None:
-        """Return the relation with the expression as a column; None if the engine would evaluate it later anyway."""
+        """Return the table `relation` with the expression as an additional column. Return None if the engine would
+        evaluate the expression only where the column is used, so that the column has no advantage."""
 
     @abstractmethod
     def any_item(self, value: Value, alias: str) -> tuple[Value, Callable[[str], str]]:
-        """Return an item as a value, and a function. Given a condition on this item, the function returns the condition
-        that any item of the array meets it."""
+        """Return a value that stands for an item of the array, and a function. The function takes an SQL condition on
+        this item and returns the SQL condition that at least one item meets it."""
 
 
 @dataclass(frozen=True)
 class Unnested:
-    """A relation for FROM, the item as a value, and a condition for its rows."""
+    """A table for FROM with a row for each item of an array, the item as a value, and a condition that rows must
+    meet."""
 
     relation: str
     item: Value
@@ -85,7 +89,8 @@ class Unnested:
 
 
 class Translation:
-    """A plan translated for one engine. Raises RefusedQuery if the SQL would not have the plan's meaning."""
+    """The translation of a plan to the SQL of one engine. Raises RefusedQuery if SQL would give another result than the
+    plan defines."""
 
     def __init__(
         self,
@@ -96,8 +101,8 @@ class Translation:
         key: str,
         known: Known,
     ) -> None:
-        """`relation` is for FROM, `key` is the expression of a document's key in it. `known` are the kinds of the
-        plan's fields in all documents."""
+        """`relation` is the table for FROM, `key` is the SQL expression of a document's key, and `known` are the kinds
+        of the plan's fields in all documents."""
         self._known = known
         self._columns: dict[steps.Field, Value] = {}
         self._plan, self._dialect, self._relation, self._key = plan, dialect, relation, key
@@ -108,9 +113,9 @@ class Translation:
         self._answer: dict[str, Column] = {}
         self._results: dict[str, Result] = {}
         self._refusals: dict[str, tuple[type[Exception], str]] = {}
-        """Condition on a row -> error and its text."""
+        """SQL conditions on rows, with the error and its message to raise if a row meets the condition."""
         self._computes = False
-        """Whether fields refer to results."""
+        """Whether fields now refer to columns of the result instead of fields of documents."""
 
     def selection(self) -> Selection:
         """Return the SELECT of the whole plan."""
@@ -147,7 +152,8 @@ class Translation:
             self._conditions.append(unnested.condition)
 
     def _read_once(self) -> None:
-        """Make fields columns before rows are repeated for items of arrays, so that each field is read only once."""
+        """Add columns for the plan's fields before rows are repeated for the items of an array, so that each field is
+        extracted only once per document."""
         for part, kinds in self._known.items():
             plain = self._field(part).plain() if part.of == "" and part not in self._columns else None
             if plain is None:
@@ -171,7 +177,7 @@ class Translation:
         return value
 
     def _merges(self, expression: steps.Expression) -> bool:
-        """Return whether null and missing may be indistinguishable here."""
+        """Return whether the expression is a field in which null and missing may be indistinguishable."""
         if not isinstance(expression, steps.Field) or not self._values[""].holds_nulls:
             return False
         return not self._field(expression).tells_null
@@ -181,8 +187,8 @@ class Translation:
             raise RefusedQuery("columns of one schema do not distinguish missing from null")
 
     def questions(self) -> Iterator[tuple[steps.Field, str]]:
-        """Yield each field of the plan with a SELECT that returns the field's kinds, one per row. Raises
-        RefusedQuery."""
+        """Yield each field of the plan with a SELECT that returns the kinds of its values, one per row. Raises
+        RefusedQuery if SQL cannot express a name."""
         try:
             yield from self._kinds_of("", self._relation)
             relations = {"": self._relation}
@@ -237,7 +243,7 @@ class Translation:
         return self._found(expression, "=", value, sql)
 
     def _found(self, expression: steps.Expression, operator: str, value: Any, sql: str) -> str:
-        """Return a comparison, preceded by a condition for which the engine can use an index."""
+        """Return the comparison `sql`. If there is an index, prepend a condition for which the engine can use it."""
         is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < EXACT
         # For large numbers the order may depend on how they are written.
         if not isinstance(expression, steps.Field) or not (is_number or isinstance(value, str)):
@@ -246,7 +252,8 @@ class Translation:
         return sql if found is None else f"({self._of_constant(value, found)} AND {sql})"
 
     def _of_constant(self, value: Any, sql: str) -> str:
-        """Bind the constant in the form that is requested: engines refuse parameters without a placeholder."""
+        """Replace placeholders in `sql` by parameters for the constant. A parameter is added only for a placeholder
+        that occurs, because engines refuse unused parameters."""
         if _CANONICAL in sql:
             sql = sql.replace(_CANONICAL, self._bound(msgspec.json.encode(value).decode()))
         return sql.replace(_PLAIN, self._bound(value)) if _PLAIN in sql else sql
@@ -331,7 +338,7 @@ class Translation:
     # --- expressions -----------------------------------------------------------------------------------------------
 
     def _scalar(self, expression: steps.Expression, kind: str) -> str:
-        """Return the value if it is of this kind, else NULL."""
+        """Return SQL for the value of an expression if it is of this kind, else NULL."""
         if isinstance(expression, steps.Field):
             if self._computes:
                 return self._result(expression.path[0]).part(kind)
@@ -360,14 +367,15 @@ class Translation:
         return short(f"(CASE WHEN {whole} >= 0 THEN {whole} % {bound} ELSE {below} END)")
 
     def _floor(self, whole: str, divisor: str) -> str:
-        """Return SQL that divides an integer by a positive integer and rounds down. Intermediate results fit 64
+        """Return SQL that divides an integer by a positive integer and rounds down. Intermediate results fit into 64
         bits."""
         divide = self._dialect.division
         below = f"-((-1 - {whole}) {divide} {divisor}) - 1"
         return f"(CASE WHEN {whole} >= 0 THEN {whole} {divide} {divisor} ELSE {below} END)"
 
     def _value(self, expression: steps.Expression) -> Value | str:
-        """Return a field's value, or a function's integer; NULL then means null and never missing."""
+        """Return the value of a field, or SQL for the integer result of a function, whose NULL means null, not
+        missing."""
         if isinstance(expression, steps.Constant):
             raise RefusedQuery("SQL here supports constants only in comparisons with fields")
         return self._call(expression) if isinstance(expression, steps.Call) else self._field(expression)
@@ -416,7 +424,8 @@ class Translation:
         return self._finished(f" GROUP BY {numbers}" if numbers else "", order)
 
     def _finished(self, grouping: str, order: Sequence[str]) -> Selection:
-        """Add computed columns, sort by the plan's order before their own, and limit the rows."""
+        """Return the whole SELECT: with computed columns, sorted by the plan's order and then by `order`, and with a
+        limit for the number of rows."""
         terms: list[str] = []
         rows: int | None = None
         for step in self._plan.steps:
@@ -443,7 +452,7 @@ class Translation:
         return Selection(text, self._parameters, tuple(self._answer.values()), rows, tuple(self._refusals.values()))
 
     def _selecting(self, expression: str) -> str:
-        """Select an expression of documents or groups and return its name."""
+        """Add an expression to the inner SELECT and return the name of its column."""
         self._selected.append(expression)
         return f"c{len(self._selected) - 1}"
 
@@ -455,7 +464,7 @@ class Translation:
             self._refuse_where(f"substr({sql}, 1, 1) IN ('[', '{{')", _CONTAINERS)
 
     def _answer_json(self, name: str, value: Value, expression: steps.Expression) -> str:
-        """Add a column that arrives as JSON; return the name of its cell."""
+        """Add a column of the result that the SELECT returns as JSON text. Return its name in the SELECT."""
         sql = self._selecting(value.canonical())
         spelled = self._dialect.of_json(sql)
         known = self._known.get(expression) if isinstance(expression, steps.Field) else None
@@ -468,7 +477,7 @@ class Translation:
         return sql
 
     def _answer_parts(self, name: str, result: Result) -> None:
-        """Add a column that arrives in parts by kind."""
+        """Add a column of the result that the SELECT returns as several parts, one for each kind of value."""
         self._results[name] = result
         self._answer[name] = Column(name, tuple(result.parts.values()), of_kinds(tuple(result.parts)))
 
@@ -562,8 +571,8 @@ class Translation:
 
 
 def kinds_by_field(answers: Iterable[tuple[steps.Field, Iterable[Sequence[Any]]]]) -> Known:
-    """Return the kinds of each field from the answers to `questions`. If items of several arrays share a field name,
-    their kinds are combined."""
+    """Return the kinds of each field, given the fields and rows of the SELECTs of `questions`. If a field occurs
+    several times, because items of several arrays have it, its kinds are combined."""
     found: dict[steps.Field, Kinds] = {}
     for part, rows in answers:
         found[part] = found.get(part, frozenset()) | {kind for (kind,) in rows}

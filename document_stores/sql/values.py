@@ -1,4 +1,4 @@
-"""Values within documents, as SQL expressions: the interface between the translator and an engine.
+"""Values within documents, as SQL expressions. This module is the interface between the translation and the engines.
 
 `Value.step` returns the value of a field. The other methods return SQL expressions, such as the value's kind, or the
 value as an integer with NULL for values of other kinds.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 EXACT = 2**53
-"""Integers below this are exact as doubles."""
+"""Limit below which every integer can be converted to a double exactly."""
 
 NOTHING = {
     "integer": "CAST(NULL AS BIGINT)",
@@ -19,11 +19,11 @@ NOTHING = {
     "text": "CAST(NULL AS VARCHAR)",
     "boolean": "CAST(NULL AS BOOLEAN)",
 }
-"""Kind -> a NULL of that kind."""
+"""For each kind of value, SQL for a NULL of the corresponding type."""
 
 
 def is_nothing(expression: str) -> bool:
-    """Return whether an expression is one of NOTHING, possibly in an engine's own form."""
+    """Return whether an expression is a NULL as in NOTHING, possibly with an engine's own type name."""
     return expression.startswith("CAST(NULL AS ")
 
 
@@ -34,49 +34,51 @@ class Value(ABC):
     """Whether `kind` distinguishes null from missing."""
 
     holds_nulls: bool = True
-    """For a document: whether documents may contain nulls anywhere."""
+    """Whether documents may contain nulls anywhere. Used only for the value of a whole document."""
 
     @abstractmethod
     def step(self, name: str) -> Value:
-        """Return the field `name`; missing if the value is not an object."""
+        """Return the value of the field `name`. It is missing if this value is not an object."""
 
     @abstractmethod
     def kind(self) -> str:
-        """Return 'null', 'boolean', 'integer', 'double', 'text', 'array' or 'object'; NULL if missing."""
+        """Return SQL for 'null', 'boolean', 'integer', 'double', 'text', 'array' or 'object', or NULL if missing."""
 
     @abstractmethod
     def integer(self) -> str:
-        """Return a 64-bit integer, or NULL."""
+        """Return SQL for the value if it is a 64-bit integer, else NULL."""
 
     @abstractmethod
     def double(self) -> str:
-        """Return a double, or NULL, also for integers."""
+        """Return SQL for the value if it is a double, else NULL. Integers are NULL too."""
 
     @abstractmethod
     def text(self) -> str:
-        """Return a text, or NULL."""
+        """Return SQL for the value if it is a text, else NULL."""
 
     @abstractmethod
     def boolean(self) -> str:
-        """Return a boolean, or NULL."""
+        """Return SQL for the value if it is a boolean, else NULL."""
 
     @abstractmethod
     def canonical(self) -> str:
-        """Return the value's JSON text; NULL if it is missing. Values with equal kind and bits have equal text, except
-        for the order of fields."""
+        """Return SQL for the value's JSON text, which is NULL if the value is missing. Values with equal kinds and bits
+        have equal texts, except for the order of fields."""
 
     def stored(self) -> str:
-        """Return `canonical`, or null for a missing value if this store returns null for it in whole documents."""
+        """Return SQL for the JSON text as in whole documents: `canonical`, or null for a missing value if the store
+        returns missing fields as null."""
         return self.canonical()
 
     @abstractmethod
     def unguarded(self, type_: str) -> str:
-        """Return the value as BIGINT, DOUBLE or VARCHAR. The value must be of that kind, null or missing."""
+        """Return SQL for the value as BIGINT, DOUBLE or VARCHAR, without a test. The value must be of that kind, null
+        or missing."""
 
     def plain(self) -> str | None:
-        """Return the value, an integer or text, as an SQL value that is NULL only if the value is missing.
+        """Return SQL for the value as an integer or a text, which is NULL only if the value is missing.
 
-        Returns None if there is no such expression."""
+        Return None if there is no such expression."""
         return None
 
     def may_hold(self) -> bool:
@@ -84,24 +86,24 @@ class Value(ABC):
         return True
 
     def found_by(self, operator: str, canonical: str, plain: str) -> str | None:
-        """Return a condition for which an index is used and that is true whenever this comparison is true.
+        """Return an SQL condition for which the engine uses an index, or None if there is no index.
 
-        Returns None without an index. The comparison is with a number or text, given as an expression in JSON
-        (`canonical`) and as an SQL value (`plain`).
+        The condition must be true whenever the comparison of the value with a constant is true. The constant is a
+        number or a text, given in SQL as JSON (`canonical`) and as an SQL value (`plain`).
         """
         return None
 
     @abstractmethod
     def is_text(self, canonical: str, plain: str) -> str:
-        """Return the engine's fastest test for equality with a text.
+        """Return the engine's fastest SQL condition that the value equals a text.
 
-        The text is given in JSON and as an SQL value. The test is false or NULL for values that are not texts.
+        The text is given in SQL as JSON and as an SQL value. The condition is false or NULL for other kinds of values.
         """
 
 
 @dataclass(frozen=True)
 class Quoted:
-    """Texts and names as SQL, so that nothing in them is taken for SQL."""
+    """Functions that quote texts and names, so that no part of them is executed as SQL."""
 
     @staticmethod
     def text(value: str) -> str:
@@ -119,7 +121,7 @@ class Quoted:
 
 
 def exactly(integer: str, operator: str, double: str) -> str:
-    """Return the exact comparison of an integer with a double. Doubles from 2 ** 53 on are compared as integers."""
+    """Return SQL that compares an integer with a double exactly. Doubles from 2 ** 53 on are compared as integers."""
     return (
         f"(CASE WHEN {integer} IS NULL THEN NULL WHEN {double} >= 9223372036854775808e0 THEN 0 {operator} 1"
         f" WHEN {double} < -9223372036854775808e0 THEN 1 {operator} 0"

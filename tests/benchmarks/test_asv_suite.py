@@ -318,7 +318,7 @@ def test_an_operation_that_is_none_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         ("take", r"use take\[handle=reopened\]"),
         ("append", "append changes its copy, and asv repeats calls"),
         ("stream-save", "stream-save changes its copy, and asv repeats calls"),
-        ("stream-read", "our clock pauses in stream-read"),
+        ("stream-read", "timing pauses in stream-read"),
     ],
 )
 def test_an_operation_that_asv_cannot_clock_is_refused(asked: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,8 @@
 """Answering a question about all documents. The questions are in `bench_runner/suites/document_questions.py`.
 
 A question is passed to the store as a query plan in JSON. If the store cannot run the plan, all documents are read and
-our reference implementation computes the answer, as a user's program would have to. The query language is imported only
-where it is needed, because its import belongs to the measured import time of our own store.
+our reference implementation computes the answer, as a user's program would have to do. The query language is imported
+only inside functions, because its import must count as import time of the project's own store, which uses it.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asking(DocumentReading):
-    """The common part of questions: a query plan, the answer of the store or of the reference, and the right answer."""
+    """An operation whose input is a query plan. The store runs the plan or, if it cannot, the reference implementation
+    runs it on all documents."""
 
     def fallback(self, adapter: Any) -> str:
-        """Return READ_ALL if the store answers no questions."""
+        """Return READ_ALL if the store cannot run query plans."""
         return "" if adapter.offers.operators else READ_ALL
 
     def fallback_in(self, stage: OperationContext) -> str:
@@ -50,7 +51,8 @@ class Asking(DocumentReading):
         return not steps_of(plan) <= store_of(stage).offers.operators
 
     def make_ready(self, stage: OperationContext, handle: Handle, inputs: Sequence[str]) -> None:
-        """Translate each plan into the store's own language, because users write in it."""
+        """Translate each plan into the store's own query language. Not timed, because users write their queries in
+        that language."""
         super().make_ready(stage, handle, inputs)
         for plan in dict.fromkeys(inputs):
             if not self._reads_all(stage, plan):
@@ -62,7 +64,7 @@ class Asking(DocumentReading):
         return steps_of(held) != {"count"}
 
     def open_again(self, stage: OperationContext, handle: Handle, location: Path) -> Handle:
-        """Return another handle, which keeps what `handle` has learned about the plans."""
+        """Close the handle and return a new one, to which the translated plans are copied."""
         handle.close()
         again = self.open(stage, location)
         assert again is not None
@@ -70,7 +72,8 @@ class Asking(DocumentReading):
         return again
 
     def asked(self, stage: OperationContext, handle: DocumentHandle, held: str) -> list[Any]:
-        """Return the rows of the answer. Raises RefusedData if a condition has another meaning in the store."""
+        """Return the rows of the answer. Raises RefusedData if the store would interpret the plan in another way than
+        the query language defines."""
         if self._reads_all(stage, held):
             everything = (document for batch in handle.scan() for document in batch)
             return _answer(held, everything, source.key_field(stage))
@@ -80,11 +83,11 @@ class Asking(DocumentReading):
     def difference(
         self, stage: OperationContext, held: str, result: Documents, losses: Sequence[DocumentLoss]
     ) -> str | None:
-        """Compare row by row, in the order that the plan defines."""
+        """Return a description of the first row that differs from the right answer, or None."""
         return first_unlike(self.right(stage, held), result.rows, losses)
 
     def right(self, stage: OperationContext, plan: str) -> list[dict[str, Any]]:
-        """Return the reference's answer, computed over the documents in memory."""
+        """Return the right answer, which the reference implementation computes from the documents of the data set."""
         return _right(stage, plan)
 
 
@@ -98,7 +101,8 @@ def _refusals() -> Iterator[None]:
 
 @lru_cache(maxsize=64)
 def steps_of(plan: str) -> frozenset[str]:
-    """Return the steps of a plan. The result is cached before timing starts, so that only a lookup is timed."""
+    """Return the names of the steps of a plan. An earlier call, before timing starts, fills the cache, so that only a
+    lookup is timed."""
     return frozenset(step["is"] for step in json.loads(plan))
 
 
@@ -115,7 +119,7 @@ def _answer(plan: str, documents: Iterable[Document], key: str) -> list[dict[str
 
 @lru_cache(maxsize=64)
 def _plan(text: str) -> Plan:
-    """Parse a plan. The result is cached before timing starts, as in steps_of."""
+    """Return the parsed plan. An earlier call, before timing starts, fills the cache, as for `steps_of`."""
     from libraries.document_queries.json_form import from_json
 
     return from_json(text)
@@ -123,7 +127,7 @@ def _plan(text: str) -> Plan:
 
 @dataclass(frozen=True)
 class Ask(Asking):
-    """Answer one of the known questions about these documents, on an open store."""
+    """Answer one of the questions that are defined for these documents, on an open store."""
 
     query: str = word(*NAMES, spelled=True)
 
@@ -140,5 +144,5 @@ class Ask(Asking):
         return super().concerns(dataset, network) and self.query in questions_of(dataset.partition("[")[0])
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[str]:
-        """Return the same plan for each repetition."""
+        """Return a list with the query plan of each repetition, which is the same in all repetitions."""
         return [questions_of(stage.name.partition("[")[0])[self.query].plan] * repetitions

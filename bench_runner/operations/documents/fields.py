@@ -41,26 +41,26 @@ class Fields(DocumentReading):
         return "" if adapter.offers.project else READ_ALL
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[list[FieldPath]]:
-        """Return the same fields for each repetition."""
+        """Return a list with the paths to read in each repetition, which are the same in all repetitions."""
         chosen = [(source.key_field(stage),), *source.chosen_paths(stage, self.paths, self.spelled)]
         return [chosen] * repetitions
 
     def asked(self, stage: OperationContext, handle: DocumentHandle, held: Sequence[FieldPath]) -> list[Any]:
-        """Return, for each document, the values at the paths."""
+        """Return a dict for each document that contains only the fields at the paths."""
         return [document for batch in handle.scan(held) for document in batch]
 
     def difference(
         self, stage: OperationContext, held: Sequence[FieldPath], result: Documents, losses: Sequence[DocumentLoss]
     ) -> str | None:
-        """Compare documents with the same key."""
+        """Return a description of the first difference between documents with the same key, or None."""
         if seen({"": None}, losses) == {}:
             losses = (*losses, _bare_objects(held))
         return first_difference(_right(stage, tuple(held)), result.rows, losses, source.key_field(stage))
 
 
 def _bare_objects(paths: Sequence[FieldPath]) -> DocumentLoss:
-    """Return the loss of a store that treats missing and null as equal. For such a store, an object that contains
-    nothing but null fields is equal to a missing object."""
+    """Return an additional loss of a store that does not distinguish a null field from a missing field. In such a
+    store, an object that has only null fields is equal to a missing object."""
     return DocumentLoss(
         "an object on the way to a field that is missing",
         "no other object",

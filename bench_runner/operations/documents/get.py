@@ -18,12 +18,13 @@ from bench_runner.operations.tables.take import dealt, generator
 from bench_runner.operations.targets import Documents
 
 MISSING_OF = 10
-"""One key in MISSING_OF is missing from the data, because programs also check whether a document exists."""
+"""One of this many requested keys is missing from the data, because programs also check whether a document exists."""
 
 
 @dataclass(frozen=True)
 class Get(DocumentReading):
-    """Find the documents of some keys in an open store, in the order of the keys. One key in ten is missing."""
+    """Find the documents with some keys in an open store, in the order of the keys. One key in ten is missing from the
+    data."""
 
     documents: int = count(100, spelled=True)
 
@@ -47,8 +48,11 @@ class Get(DocumentReading):
         return "" if adapter.offers.get else READ_ALL
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[list[Key]]:
-        """Return the keys of each repetition, some of them missing from the data. Present keys are drawn uniformly from
-        the first `rows` documents, and repetitions share none while there are enough."""
+        """Return a list of keys for each repetition.
+
+        One key in ten is missing from the data. The other keys are drawn uniformly from the first `rows` documents; no
+        key is used again until fewer unused keys are left than a repetition needs.
+        """
         (keys,) = source.values(stage, rows, (source.key_field(stage),))
         random = generator(stage.digest, self.spelled)
         wanted = min(self.documents, rows)
@@ -66,7 +70,7 @@ class Get(DocumentReading):
     def difference(
         self, stage: OperationContext, held: Sequence[Key], result: Documents, losses: Sequence[DocumentLoss]
     ) -> str | None:
-        """Compare document by document, in the order of the keys."""
+        """Return a description of the first document that differs from the expected document, or None."""
         there = source.lines_by_key(stage)
         right = (source.document_of(there[asked]) if asked in there else None for asked in held)
         return first_unlike(right, result.rows, losses)
@@ -80,8 +84,8 @@ def _hands(keys: Sequence[Key], wanted: int, repetitions: int, random: np.random
 def _unknown(keys: Sequence[Key], least: int) -> list[Key]:
     """Return at least `least` different keys that no document has.
 
-    The keys are between existing keys, so that a store cannot rule them out by its smallest and largest key. If there
-    are too few gaps, some keys are beyond the last existing key.
+    Most of these keys are between existing keys, so that a store cannot exclude them by its smallest and largest key.
+    If there are too few gaps between existing keys, some keys are after the last existing key.
     """
     known, last = set(keys), max(keys)
     found = [other for key in keys if key != last and (other := _behind(key, 1)) not in known]

@@ -1,8 +1,8 @@
 """Storing documents while documents stored earlier are changed and deleted, with indexes kept up to date.
 
 As in Alkowaileet and Carey, section 6.3, timing ends when pending merges are done and the store is closed. The time
-until all documents were accepted is a separate figure. The `save` operation makes the copy that the other operations of
-a chain read.
+until all documents were accepted is a separate figure. This operation works on a separate store; the other operations
+read the copy that `save` made.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ LOOK_UPS = 20
 """Number of values of each indexed field that are looked up after storing."""
 
 FEWEST_CALLS = 20
-"""Smallest number of calls. Changes apply to documents of earlier calls, so a few calls would contain few changes."""
+"""Smallest number of calls. A call changes only documents of earlier calls, so few calls would contain few changes."""
 
 
 @dataclass(frozen=True)
 class LookUp:
-    """The number of documents that a store finds for one value of a field."""
+    """The number of documents in which a store finds `value` in the field at `path`."""
 
     path: FieldPath
     value: int
@@ -48,7 +48,7 @@ class LookUp:
 
 @dataclass(frozen=True)
 class Ingested(Documents):
-    """All documents, with the results of looking up values in the indexes."""
+    """All stored documents, the results of looking up values in the indexes, and the fields whose index is missing."""
 
     look_ups: tuple[LookUp, ...] = ()
     without_index: tuple[FieldPath, ...] = ()
@@ -56,8 +56,8 @@ class Ingested(Documents):
 
 @dataclass(frozen=True)
 class Ingest(DocumentOperation, Changes):
-    """Store all documents. The measured time is from the first call until merges are done and the store is closed. The
-    share of documents that replace or delete an earlier document is `updates`."""
+    """Store all documents by several calls. The measured time ends when merges are done and the store is closed.
+    `updates` is the share of documents that replace or delete an earlier document."""
 
     updates: float = share(0.5, none=True)
     indexes: int | str = count(NO_INDEXES, NO_INDEXES, spelled=True)
@@ -83,7 +83,7 @@ class Ingest(DocumentOperation, Changes):
         return super().unfit(adapter)
 
     def take_input(self, stage: OperationContext, rows: int) -> list[Call]:
-        """Return the calls, with their documents in private memory."""
+        """Return the list of calls, with their documents in private memory."""
         lines = lines_of(stage.table(rows))
         call_bytes = min(PIECE_BYTES, -(-sum(map(len, lines)) // FEWEST_CALLS))
         return list(calls(lines, source.key_field(stage), self.updates, call_bytes))
@@ -113,7 +113,7 @@ class Ingest(DocumentOperation, Changes):
         return source.ordered_fields(stage, int(self.indexes)) if self.indexes != NO_INDEXES else ()
 
     def answer(self, stage: OperationContext, result: Path, location: Path) -> Ingested:
-        """Return all documents stored, and the documents that the store's indexes find."""
+        """Return all stored documents and the number of documents that the store's indexes find for some values."""
         key, indexed = source.key_field(stage), self._indexed(stage)
         handle = store_of(stage).open(result, key)
         try:
@@ -127,7 +127,7 @@ class Ingest(DocumentOperation, Changes):
     def difference(
         self, stage: OperationContext, held: Sequence[Call], result: Documents, losses: Sequence[DocumentLoss]
     ) -> str | None:
-        """Compare with a dict to which the same calls were applied."""
+        """Return the first difference from a dict to which the same calls were applied, or None."""
         key = source.key_field(stage)
         there = after(held, key).values()
         difference = first_difference(there, result.rows, losses, key)
@@ -137,7 +137,8 @@ class Ingest(DocumentOperation, Changes):
 def _looked_up(
     stage: OperationContext, handle: DocumentHandle, there: Sequence[Document], path: FieldPath, key: str
 ) -> Iterator[LookUp]:
-    """Look up values from documents throughout the store, because an update may miss the index at any document."""
+    """Yield the result of looking up values of a field in the store. The values are spread over all values of the
+    field, because an index may be wrong for any document."""
     held = sorted({value for document in there if type(value := source.value_at(document, path)) is int})
     for value in held[:: max(len(held) // LOOK_UPS, 1)]:
         plan = plan_of_range(path, value, value, [(key,)])
@@ -163,7 +164,7 @@ def _difference_by_index(there: Iterable[Document], result: Ingested) -> str | N
 
 
 def after(made: Sequence[Call], key: str) -> dict[Key, Document]:
-    """Return the documents that remain after all calls."""
+    """Return the documents that remain after all calls, by key."""
     there: dict[Key, Document] = {}
     for each in made:
         there.update((document[key], document) for document in msgspec.json.Decoder().decode_lines(each.upserts))

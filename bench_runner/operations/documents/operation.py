@@ -1,6 +1,7 @@
-"""The common part of operations on documents: they call an open store and define the right answer.
+"""The base classes of operations on documents, which call a document store and define the right answer.
 
-Partial reads are short, so they are called several times in one process, on a copy that stays open (method rule 19).
+Reads of some documents are short, so they are called several times in one process, on a store that stays open (method
+rule 19).
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class DocumentOperation(Operation):
 
 @dataclass(frozen=True)
 class DocumentReading(DocumentOperation, Calls):
-    """Reading some of the documents, or an answer computed from them, on a store that stays open."""
+    """An operation that reads some documents, or a result computed from documents, from a store that stays open."""
 
     def handles(self, adapter: Any) -> int:
         """Return 1, because every store can stay open."""
@@ -75,13 +76,13 @@ class DocumentReading(DocumentOperation, Calls):
         document_handle(handle).settle()
 
     def call(self, stage: OperationContext, handle: Handle | None, held: Any, location: Path, laps: Laps) -> Documents:
-        """Call the store once."""
+        """Call the store once and return its result."""
         found = self.asked(stage, document_handle(handle), held)
         laps.lap("engine_ns")
         return Documents(found)
 
     def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Documents:
-        """Open, make ready, call once, close."""
+        """Open the store, prepare it, call it once, close it, and return the result."""
         handle = self.open(stage, location)
         assert handle is not None
         self.make_ready(stage, handle, [held])
@@ -101,7 +102,7 @@ def document_handle(handle: Handle | None) -> DocumentHandle:
 
 
 def first_unlike(expected: Iterable[Any], found: Sequence[Any], losses: Sequence[DocumentLoss]) -> str | None:
-    """Return how ordered rows differ, or None if they have equal types and equal bits."""
+    """Return how two ordered lists of rows differ, or None if their values have equal types and equal bits."""
     wanted = list(expected)
     if len(wanted) != len(found):
         return f"{len(found):,} rows were read, but there must be {len(wanted):,}"

@@ -1,7 +1,7 @@
 """Counting the values of some fields in the documents where another field is in a range.
 
-As in Alkowaileet and Carey, table 3: a share of the documents is found by an index or by scanning, and the values of 1,
-5 or 10 fields in these documents are counted.
+Table 3 of Alkowaileet and Carey has the same experiment: a share of the documents is found by an index or by a scan,
+and the values of 1, 5 or 10 fields in these documents are counted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ SCAN, INDEX = "scan", "index"
 
 @dataclass(frozen=True)
 class Range(Asking):
-    """Count the values of some fields over a share of the documents of an open store. Each field gives one count."""
+    """Count the values of some fields in a share of the documents of an open store. The result has one count for each
+    field."""
 
     selectivity: float = share(0.001)
     paths: int = count(1, spelled=True)
@@ -44,8 +45,8 @@ class Range(Asking):
 
     @property
     def leaves_traces(self) -> bool:
-        """True for `by=index`. The index stays in the copy, and a store uses it for every range of the indexed
-        field."""
+        """True for `by=index`, because the index stays in the stored copy, and a store would also use it for `by=scan`
+        on the same field."""
         return self.by == INDEX
 
     def unfit(self, adapter: Any) -> str | None:
@@ -55,13 +56,14 @@ class Range(Asking):
         return super().unfit(adapter)
 
     def make_ready(self, stage: OperationContext, handle: Handle, inputs: Sequence[str]) -> None:
-        """Create the index if it is needed and missing, then prepare the plans as for any question."""
+        """For `by=index`, create the index if it does not exist. Then let the store prepare the query plans."""
         if self.by == INDEX:
             document_handle(handle).index(self._ordered(stage))
         super().make_ready(stage, handle, inputs)
 
     def confirm(self, stage: OperationContext, handle: Handle, inputs: Sequence[str]) -> None:
-        """Raise RefusedData if the store reports that it does not use its index for at least one of the ranges."""
+        """For `by=index`, raise RefusedData if the store reports for any of the ranges that it does not use its
+        index."""
         if self.by != INDEX:
             return
         for plan in dict.fromkeys(inputs):
@@ -73,7 +75,7 @@ class Range(Asking):
                 )
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[str]:
-        """Return a plan for each repetition, each with another range of values."""
+        """Return a list with a query plan for each repetition. The plans differ in the range of values."""
         ordered = self._ordered(stage)
         (found,) = source.values(stage, rows, ordered)
         # The fields and ranges are the same with and without an index.
@@ -83,7 +85,8 @@ class Range(Asking):
         return [plan(ordered, low, high, chosen) for low, high in asked]
 
     def right(self, stage: OperationContext, plan: str) -> list[dict[str, Any]]:
-        """Return the counts, computed from the values by code that is independent of the reference implementation."""
+        """Return the right counts. They are computed here, without the reference implementation of the query
+        language."""
         condition, counting = json.loads(plan)
         low, high = (bound["right"]["value"] for bound in condition["condition"]["conditions"])
         paths = tuple(tuple(each["expression"]["path"]) for each in counting["aggregates"])
@@ -113,7 +116,8 @@ def _present(inside: list[bool], column: list[Any]) -> int:
 
 
 def plan(ordered: FieldPath, low: int, high: int, counted: list[FieldPath]) -> str:
-    """Return a plan, as JSON, that counts the values of fields where another field is from `low` to `high`."""
+    """Return a query plan, as JSON, that counts the values of the fields `counted` in the documents where the field
+    `ordered` is from `low` to `high`."""
     bounds = ((">=", low), ("<=", high))
     inside = q.And(tuple(q.Compare(q.Field(ordered), operator, q.Constant(value)) for operator, value in bounds))
     counts = (q.Aggregate(f"count_{n}", "count", q.Field(path)) for n, path in enumerate(counted, start=1))

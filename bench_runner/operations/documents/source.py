@@ -1,7 +1,6 @@
-"""The stored documents as read from the cached data set: documents, keys, paths with values, and values to choose from.
+"""Reading documents from the cached data set, to choose the inputs of operations and to compute their right answers.
 
-Inputs are chosen before timing, from single fields read here. Right answers are computed after timing, from whole
-documents.
+Inputs are chosen before timing, from single fields. Right answers are computed after timing, from whole documents.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ def documents(stage: OperationContext, rows: int) -> Iterator[dict[str, Any]]:
 
 
 def values(stage: OperationContext, rows: int, *paths: FieldPath) -> list[list[Any]]:
-    """Return, for each path, its values in the first `rows` documents, in order. None marks a document without a
-    value."""
+    """Return a list for each path with the value at this path in each of the first `rows` documents, in order. The
+    value is None if a document has no value at the path."""
     found: list[list[Any]] = [[] for _ in paths]
     for document in documents(stage, rows):
         for path, column in zip(paths, found, strict=True):
@@ -49,7 +48,7 @@ def values(stage: OperationContext, rows: int, *paths: FieldPath) -> list[list[A
 
 
 def value_at(document: Document, path: FieldPath) -> Any:
-    """Return the value at a path; None if there is none."""
+    """Return the value at a path, or None if the document has no value there."""
     value: Any = document
     for name in path:
         value = value.get(name) if isinstance(value, dict) else None
@@ -58,29 +57,31 @@ def value_at(document: Document, path: FieldPath) -> Any:
 
 @lru_cache(maxsize=1)
 def lines_by_key(stage: OperationContext) -> Mapping[Key, bytes]:
-    """Return a mapping from key to the document's line. Use it only after timing, because it holds all of the text."""
+    """Return a mapping from each key to the document's line of JSON. Call this only after timing, because the mapping
+    needs as much memory as all documents."""
     (keys,) = values(stage, stage.rows, (key_field(stage),))
     return dict(zip(keys, lines_of(stage.table(stage.rows)), strict=True))
 
 
 def document_of(line: bytes) -> dict[str, Any]:
-    """Parse the document in a line of JSON."""
+    """Return the document in a line of JSON."""
     return _DECODER.decode(line)
 
 
 def chosen_paths(stage: OperationContext, count: int, spelled: str) -> list[FieldPath]:
-    """Return `count` paths that hold values other than arrays, chosen by the digest of the data. The key is never
-    chosen. Returns fewer paths if the data have fewer."""
+    """Return `count` paths of fields that are not arrays, chosen by the digest of the data. The key field is never
+    chosen. If the documents have fewer such fields, return all of them."""
     known = sorted(_looked_at(stage))
     random = generator(stage.digest, spelled)
     return [known[place] for place in random.permutation(len(known))[:count].tolist()]
 
 
 def ordered_fields(stage: OperationContext, count: int) -> list[FieldPath]:
-    """Return `count` fields for range conditions: fields other than the key that hold only integers or nothing.
+    """Return the paths of `count` fields for range conditions. Where such a field occurs, its value is an integer. The
+    key field is never returned.
 
-    Fields with the most different values among the inspected documents come first, and ties are broken by name. Raises
-    RefusedData if the data have fewer such fields.
+    Fields with the most different values in the inspected documents come first, and fields with equally many are sorted
+    by name. Raises RefusedData if the data have fewer such fields.
     """
     found = [
         (-len(set(held)), path) for path, held in _looked_at(stage).items() if all(type(value) is int for value in held)
@@ -112,8 +113,8 @@ def _places(value: dict[str, Any], before: FieldPath) -> Iterator[tuple[FieldPat
 def shares_between(
     found: list[Any], share: float, random: np.random.Generator, repetitions: int
 ) -> list[tuple[int, int]]:
-    """Return the lowest and highest value of each of several runs of the sorted integers. Each run holds about this
-    share of the integers. Runs do not overlap while there are enough integers."""
+    """Return the lowest and the highest value of a range for each repetition. Each range contains about this share of
+    the integers in `found`. No range is used again until all ranges have been used."""
     held = np.sort(np.array([value for value in found if type(value) is int], np.int64))
     count = max(1, round(share * len(held)))
     runs = len(held) // count

@@ -1,6 +1,6 @@
-"""Reading one byte of each page that the rows of an Arrow table occupy, in one compiled call (method rule 7).
+"""Reading one byte of each page that the rows of an Arrow table occupy, by a compiled function (method rule 7).
 
-For a table of 30 columns, a loop in Python would take longer than the shortest operations.
+For a table of 30 columns, a loop in Python would take longer than the shortest operations that are measured.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _EMPTY, _FIXED, _TEXT, _LARGE_TEXT, _LIST, _LARGE_LIST, _NESTED, _VIEWS = range(
 
 
 class _Known(local):
-    """The last schema that this thread touched, with its layout. Repeated calls usually return tables of one schema."""
+    """The schema of the last table that was touched in this thread, and its layout. Successive tables usually have the
+    same schema."""
 
     schema: pa.Schema | None = None
     layout: np.ndarray | None = None
@@ -34,7 +35,7 @@ _known = _Known()
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """Return the compiled library; None if it was not built for this machine."""
+    """Return the compiled library, or None if it was not built for this machine."""
     try:
         loaded = ctypes.CDLL(str(library_of("pages")))
         loaded.fb_touch.restype = ctypes.c_int
@@ -44,8 +45,8 @@ def library() -> ctypes.CDLL | None:
 
 
 def touch_table(table: pa.Table) -> int | None:
-    """Read one byte in each page that the table's rows occupy and return the sum of those bytes. Return None if the
-    library was not built, or if `layout_of` does not support a type."""
+    """Read one byte in each page that the table's rows occupy and return the sum of the bytes read. Return None if the
+    compiled library is missing, or if `layout_of` does not support a type of the table."""
     loaded = library()
     layout = _layout(table.schema)
     if loaded is None or layout is None:
@@ -69,10 +70,11 @@ def _layout(schema: pa.Schema) -> np.ndarray | None:
 
 
 def layout_of(schema: pa.Schema) -> np.ndarray | None:
-    """Return the layout of a record batch for pages.c, as int64, or None if a type is not supported.
+    """Return the layout of a record batch for pages.c, as an int64 array, or None if a type is not supported.
 
-    Each array of the type tree has five numbers: its kind of memory, the bits of a value (for a nested array, the items
-    in each child), the number of buffers, the number of children, and whether the array has a dictionary.
+    The layout has five numbers for each array, including nested arrays: its kind of memory, the bits of a value (for a
+    nested array, the items in each child), the number of buffers, the number of children, and whether the array has a
+    dictionary.
     """
     try:
         children = [number for field in schema for number in _numbers(field.type)]

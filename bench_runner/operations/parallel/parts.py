@@ -1,4 +1,5 @@
-"""The work on one partition, which runs in a process of the pool. Its data stay in this process between two calls."""
+"""Functions that run in a process of the pool and work on one partition. The process keeps the partition's data in
+memory between two calls."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from data_generator.cache import read_rows
 
 @dataclass(frozen=True)
 class Part:
-    """One partition of a table: the rows from `first` up to `last`, without `last`."""
+    """One partition of a table: its rows have the numbers from `first` to `last` - 1."""
 
     variant: str
     target: targets.Target
@@ -38,7 +39,7 @@ class Part:
 
 @dataclass
 class _Held:
-    """What this process holds: the partition to save, or the partition that was read."""
+    """The data in this process's memory: the partition to save, or the partition that was read."""
 
     data: Any = None
 
@@ -48,7 +49,8 @@ _held = _Held()
 
 @lru_cache(maxsize=1)
 def context(part: Part) -> OperationContext:
-    """Return the context of this partition, with the libraries of its variant loaded for one thread."""
+    """Return the context for operations on this partition. It contains the adapter, whose libraries are loaded and use
+    one thread."""
     adapter = registries.build(part.variant, threads=1)
     adapter.load_library()
     targets.apply_strings(part.target)
@@ -57,7 +59,7 @@ def context(part: Part) -> OperationContext:
 
 
 def hold(part: Part) -> int:
-    """Take the partition into this process's private memory, in the form of the target. Return its rows."""
+    """Load the partition into this process's private memory, in the form of the target. Return its number of rows."""
     targets.apply_strings(part.target)
     table = pa.Table.from_batches(read_rows(part.dataset, part.first, part.last - part.first))
     _held.data = targets.make(table, part.target)
@@ -65,12 +67,13 @@ def hold(part: Part) -> int:
 
 
 def drop() -> None:
-    """Free what this process holds."""
+    """Free the data in this process's memory."""
     _held.data = None
 
 
 def save(part: Part, folder: Path) -> None:
-    """Store the held partition at its place in `folder`. Raises RefusedData."""
+    """Store the partition in this process's memory at its path in `folder`. Raises RefusedData if the library does not
+    accept the data."""
     stage = context(part)
     adapter, place = cast(TabularFormat, stage.adapter).part(folder, part.number)
     try:
@@ -92,18 +95,18 @@ def scan(part: Part, folder: Path, operation: Scan, asked: Predicate) -> Any:
 
 
 def keep(part: Part, work: Callable[..., Any], *given: Any) -> int:
-    """Do `work`, keep its result in this process, and return the number of rows."""
+    """Call `work(part, *given)`, keep its result in this process, and return the result's number of rows."""
     _held.data = work(part, *given)
     return len(_held.data)
 
 
 def held(part: Part) -> Any:
-    """Return what this process holds."""
+    """Return the data in this process's memory."""
     return _held.data
 
 
 def check(part: Part, refuse: Callable[[Any], None]) -> None:
-    """Call `refuse` with what this process holds. It raises an error for what is not in private memory."""
+    """Call `refuse` with the data in this process. `refuse` raises an error if they are not in private memory."""
     refuse(_held.data)
 
 

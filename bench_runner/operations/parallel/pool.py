@@ -1,8 +1,9 @@
-"""A pool of processes of dask.distributed, each with one thread, that ends with the process that started it.
+"""A pool of worker processes of dask.distributed, each with one thread. The pool ends with the process that started it.
 
-The scheduler is a thread of this process. The processes are forked before this process has any thread, so that they
-have the libraries loaded, and import time counts nowhere. They have no nanny, which would start another process in
-place of one that has ended, so that its sample would be wrong instead of failed.
+dask's scheduler is a thread of this process. The worker processes are forked before this process has any thread. They
+have the libraries loaded from the start, so that no sample includes import time. The pool does not use dask's nanny,
+because it replaces a worker process that has ended: the sample would then continue with wrong results instead of
+failing.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ SETTINGS: Mapping[str, Any] = {
     "distributed.worker.memory.terminate": False,
     "distributed.worker.profile.enabled": False,
     "distributed.scheduler.work-stealing": False,
-    # A process that ends fails its sample at once.
+    # If a process ends, its sample fails at once.
     "distributed.scheduler.allowed-failures": 0,
     "dataframe.convert-string": False,
 }
-"""dask's settings. Nothing is written to disk or paused to save memory."""
+"""Settings of dask. With these settings dask does not pause processes or write data to disk to save memory."""
 ONE_THREAD = dict.fromkeys(
     (
         "OMP_NUM_THREADS",
@@ -44,20 +45,20 @@ ONE_THREAD = dict.fromkeys(
     ),
     "1",
 )
-"""Variables of libraries that start their threads at the first call."""
+"""Environment variables that limit libraries to one thread. The libraries start their threads at the first call."""
 START_LIMIT_S = 60.0
 """Longest wait for the processes of a pool."""
 LOOK_S = 1.0
-"""Interval at which the pool is searched for ended processes while calls run."""
+"""Interval in seconds between checks, while calls run, whether a process has ended."""
 
 
 class PoolError(Exception):
-    """A process of the pool ended, or did not start."""
+    """Raised if a process of the pool has ended or did not start."""
 
 
 @dataclass
 class _Process:
-    """A forked process, which waits for the address of the scheduler."""
+    """A forked process, which waits until it receives the scheduler's address through a pipe."""
 
     pid: int
     told: int
@@ -80,10 +81,11 @@ class _Process:
 
 
 class Pool:
-    """Processes that each hold one partition. Partition k belongs to process k."""
+    """Worker processes, each of which keeps one partition in memory: process k keeps partition k."""
 
     def __init__(self, size: int, *, spare: bool = False) -> None:
-        """Start the processes and wait until all are ready. With `spare`, `restart` can be called once."""
+        """Start `size` processes and wait until all of them are ready. With `spare`, fork twice as many processes, so
+        that `restart` can be called once."""
         import dask.config
         import distributed
 
@@ -96,9 +98,9 @@ class Pool:
         self.parts: Sequence[Part] = ()
         """The partitions, by number."""
         self.whole: Any = None
-        """The whole table in this process, for an engine that sends the partitions itself."""
+        """The whole table in this process, for an engine that sends the partitions to the worker processes itself."""
         self.asked: Predicate | None = None
-        """The condition of a scan."""
+        """The condition of a scan, or None for other operations."""
         _silence()
         self._cluster = distributed.LocalCluster(
             n_workers=0, processes=False, protocol="tcp://", host="127.0.0.1", dashboard_address=None
@@ -121,19 +123,20 @@ class Pool:
         self._addresses = [by_pid[process.pid] for process in self._processes]
 
     def restart(self) -> None:
-        """Replace all processes by new ones, which hold nothing and have called no library."""
+        """End all processes and start the spare ones, which have no data and have not called any library yet."""
         self._end_processes()
         self._start()
 
     def each(self, work: Callable[..., Any], *given: Any, shift: int = 0) -> list[Any]:
-        """Call `work(part, *given)` for all partitions at once. Return the results by partition.
+        """Call `work(part, *given)` for all partitions at the same time. Return a list of the results, in the order of
+        the partitions.
 
-        With `shift`, each process works on the partition of a neighbour. Raises the error of a call, or PoolError.
+        With `shift`, process k + shift works on partition k. Raises the error of a call, or PoolError.
         """
         return self._results([self._submitted(part.number + shift, work, part, *given) for part in self.parts])
 
     def everywhere(self, work: Callable[..., Any], *given: Any) -> list[Any]:
-        """Call `work(*given)` in every process. Return the results by process."""
+        """Call `work(*given)` in every process. Return a list of the results, in the order of the processes."""
         return self._results([self._submitted(number, work, *given) for number in range(len(self._processes))])
 
     def _submitted(self, number: int, work: Callable[..., Any], *given: Any) -> Any:
@@ -141,7 +144,8 @@ class Pool:
         return self._client.submit(work, *given, workers=[address], pure=False, retries=0)
 
     def waited(self, pending: Any) -> Any:
-        """Wait until dask has computed what is pending, and return it. Raises PoolError."""
+        """Wait until dask has computed `pending`, for example a persisted DataFrame, and return it. Raises PoolError if
+        a process ends."""
         while True:
             try:
                 self._distributed.wait(pending, timeout=LOOK_S)
@@ -152,7 +156,7 @@ class Pool:
     def _results(self, futures: Sequence[Any]) -> list[Any]:
         if not futures:
             return []
-        # dask waits forever for a result that was lost with its process.
+        # dask waits forever for a result that was lost because its process ended, so look for ended processes here.
         found = asyncio.run_coroutine_threadsafe(
             self._client.gather(list(futures), asynchronous=True), self._client.loop.asyncio_loop
         )
@@ -184,10 +188,10 @@ class Pool:
 
 
 def _forked(number: int) -> _Process:
-    """Fork a process that becomes a worker of dask when it gets an address."""
+    """Fork a process that becomes a worker of dask when it receives the scheduler's address. Return its handle."""
     told, tell = os.pipe()
     with warnings.catch_warnings():
-        # Lance and polars warn at each fork, because their threads would not survive. They have none yet.
+        # Lance and polars warn at each fork, because a fork does not copy their threads. They have no threads yet.
         warnings.simplefilter("ignore")
         pid = os.fork()
     if pid == 0:
@@ -200,7 +204,7 @@ def _forked(number: int) -> _Process:
 
 
 def _become_worker(told: int) -> None:
-    # The launcher's pipe, and those of other processes, would stay open as long as this process lives.
+    # Close the pipes to the launcher and to other processes, which would otherwise stay open while this process lives.
     os.closerange(3, told)
     os.closerange(told + 1, 1 << 12)
     address = os.read(told, 1 << 10).decode()
@@ -209,8 +213,8 @@ def _become_worker(told: int) -> None:
         os._exit(0)
     os.environ.update(ONE_THREAD)
     _silence()
-    # A collection of all garbage would write to objects that this process shares with the one that forked it, and so
-    # copy their memory.
+    # The garbage collector would write to objects whose memory this process shares with its parent, and each write
+    # would copy a page.
     gc.freeze()
     asyncio.run(_worked(address))
     os._exit(0)
@@ -229,6 +233,7 @@ async def _worked(address: str) -> None:
 
 
 def _silence() -> None:
-    """Let dask print nothing. Errors reach the caller; the rest is where each process listens, and how it ends."""
+    """Stop dask from printing log messages. They only report at which address a process listens and that it ends;
+    errors are raised to the caller."""
     for name in [name for name in logging.Logger.manager.loggerDict if name.startswith("distributed")]:
         logging.getLogger(name).setLevel(logging.CRITICAL)

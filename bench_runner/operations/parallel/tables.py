@@ -1,8 +1,8 @@
 """Save, read and scan a table in partitions (source: Tarageľ, Brno 2024, sections 3.1 and 5.1).
 
-Partition k has the rows from k times rows / partitions on. A format that dask.dataframe can store is measured by
-dask's own calls as `engine=dask`. For all other engines, each process of the pool stores or reads one partition with
-the engine's usual calls.
+A partition is a range of consecutive rows. All partitions have the same number of rows, or differ by one row. If
+dask.dataframe can store a format, its own calls are measured as `engine=dask`. For all other engines, each process of
+the pool stores or reads one partition with the engine's usual calls.
 """
 
 from __future__ import annotations
@@ -34,19 +34,20 @@ from bench_runner.operations.tables.scan import Scan
 from bench_runner.operations.whole import Changes
 
 MOST_PARTITIONS = 64
-"""Each partition needs a process of about 100 MB."""
+"""Largest number of partitions. Each partition needs a process, which uses about 100 MB."""
 NEIGHBOUR = 1
-"""Partitions are read by the neighbour of the process that wrote them, which cannot have kept them in memory."""
+"""Difference between the number of the process that reads a partition and the number of the process that wrote it. The
+reading process therefore cannot have kept the partition in memory."""
 
 
 @lru_cache(maxsize=1)
 def pool_of(size: int, *, spare: bool) -> Pool:
-    """Return this process's pool. It is started at the first call."""
+    """Return the pool of worker processes, which is started at the first call."""
     return Pool(size, spare=spare)
 
 
 def parts_of(stage: OperationContext, rows: int, partitions: int) -> list[parts.Part]:
-    """Return the partitions of the first `rows` rows, whose sizes differ by at most one row."""
+    """Return the list of partitions of the first `rows` rows. Their sizes differ by at most one row."""
     ends = [rows * number // partitions for number in range(partitions + 1)]
     variant = stage.adapter.variant
     return [
@@ -56,20 +57,20 @@ def parts_of(stage: OperationContext, rows: int, partitions: int) -> list[parts.
 
 
 def joined(found: Sequence[Any], target: targets.Target) -> Any:
-    """Return partitions as one object of the target, in their order."""
+    """Return one Arrow table or DataFrame with the rows of these partitions, in the order of `found`."""
     if target.kind == "arrow":
         return pa.concat_tables(found, promote_options="default")
     if any(isinstance(dtype, pd.CategoricalDtype) for dtype in found[0].dtypes):
         from dask.dataframe import methods
 
-        # pandas alone turns categories that differ from partition to partition into text.
+        # pandas.concat would turn a categorical column into text if its categories differ between partitions.
         return methods.concat(list(found)).reset_index(drop=True)
     return pd.concat(found, ignore_index=True)
 
 
 @dataclass(frozen=True)
 class Left:
-    """A table whose partitions stay in the processes that read them."""
+    """The result of a read whose partitions stay in the processes that read them."""
 
     pool: Pool
     target: targets.Target
@@ -79,7 +80,7 @@ class Left:
         self.pool.each(parts.check, refuse, shift=NEIGHBOUR)
 
     def gathered(self) -> Any:
-        """Return the table in this process."""
+        """Return the whole table, collected in this process."""
         return joined(self.pool.each(parts.held, shift=NEIGHBOUR), self.target)
 
 
@@ -91,16 +92,16 @@ class _Parallel(Operation):
     pool: str = word("warm", "cold")
 
     restarts_later: ClassVar[bool] = False
-    """Whether a cold pool is started after the partitions were stored."""
+    """Whether new processes for a cold pool are started after the partitions were stored, instead of before."""
 
     @property
     def target_kinds(self) -> tuple[str, ...]:
-        """Both kinds of table."""
+        """DataFrames and Arrow tables."""
         return ("pandas", "arrow")
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """dask and its processes."""
+        """The distributions of dask and of its process pool."""
         return ("dask", "distributed")
 
     @property
@@ -126,7 +127,7 @@ class _Parallel(Operation):
         return adapter.parts if isinstance(adapter.parts, str) else None
 
     def refused_under(self, conditions: Conditions) -> str | None:
-        """Return a refusal reason for a cold cache and for a single thread."""
+        """Return a refusal reason if the cache is cold or if only one thread is allowed."""
         if (reason := super().refused_under(conditions)) is not None:
             return reason
         if conditions.cache != "warm":
@@ -136,7 +137,7 @@ class _Parallel(Operation):
         return None
 
     def works_at(self, location: Path) -> Path:
-        """Return a folder next to that of the stored copy."""
+        """Return the path of the partitions' folder, which is next to the folder of the stored copy."""
         return location.parent.with_name(f"{location.parent.name}-{self.name}") / "parts"
 
     def prepare(self, location: Path) -> None:
@@ -146,8 +147,8 @@ class _Parallel(Operation):
         place.parent.mkdir()
 
     def take_input(self, stage: OperationContext, rows: int) -> Pool:
-        """Return the pool, whose processes hold their partitions. An engine that sends the partitions itself gets the
-        whole table in this process."""
+        """Return the pool after each of its processes has loaded its partition. For an engine that sends the partitions
+        to the processes itself, load the whole table in this process instead."""
         pool = self._pool()
         if self.pool == "cold" and rows == stage.rows and not self.restarts_later:
             pool.restart()
@@ -162,7 +163,7 @@ class _Parallel(Operation):
         return pool_of(self.partitions, spare=self.pool == "cold")
 
     def end(self, stage: OperationContext, location: Path) -> None:
-        """Do nothing. The processes hold results that are still to be verified."""
+        """Do nothing. The pool must continue, because its processes keep results that are not verified yet."""
 
 
 def _by_dask(stage: OperationContext) -> bool:
@@ -184,13 +185,13 @@ def _save(stage: OperationContext, pool: Pool, place: Path, laps: Laps) -> None:
 
 @dataclass(frozen=True)
 class SaveParallel(_Parallel, Changes):
-    """Store a table in partitions at once. Timing ends when all processes have closed their files."""
+    """Store all partitions of a table at the same time. Timing ends when all processes have closed their files."""
 
     name: ClassVar[str] = "save-parallel"
     meaning: ClassVar[str] = "store all of the data in partitions, by as many processes"
 
     def begin(self, stage: OperationContext, location: Path) -> None:
-        """Do nothing, because the pool is running."""
+        """Do nothing, because the pool is already running."""
 
     def refused_by_asv(self) -> None:
         """Return None, because each process stores into an empty folder."""
@@ -202,7 +203,8 @@ class SaveParallel(_Parallel, Changes):
         return place
 
     def files_of(self, stage: OperationContext, place: Path) -> Sequence[tuple[Any, Path]]:
-        """Return each partition, unless the engine stores all of them itself. Raises OtherAnswer for a wrong number."""
+        """Return pairs (adapter, path), one for each partition, or one pair for the whole folder if dask stores it.
+        Raises OtherAnswer if the number of stored partitions is wrong."""
         adapter = cast(TabularFormat, stage.adapter)
         if (found := adapter.count_parts(place)) != self.partitions:
             raise OtherAnswer(f"{found} partitions are stored, not {self.partitions}")
@@ -211,7 +213,7 @@ class SaveParallel(_Parallel, Changes):
         return list(dict.fromkeys(adapter.part(place, number) for number in range(self.partitions)))
 
     def answer(self, stage: OperationContext, result: Path, location: Path) -> Any:
-        """Return all stored partitions, read in this process. Raises OtherAnswer for a wrong number of them."""
+        """Close the pool, read all stored partitions in this process, and return them as one table."""
         adapter = cast(TabularFormat, stage.adapter)
         self._pool().close()
         if _by_dask(stage):
@@ -221,7 +223,7 @@ class SaveParallel(_Parallel, Changes):
 
 @dataclass(frozen=True)
 class _Reads(_Parallel):
-    """An operation that reads the partitions that the pool stored just before."""
+    """An operation that reads partitions. The pool stores them just before, untimed."""
 
     by: str = word("processes", "threads")
 
@@ -233,7 +235,7 @@ class _Reads(_Parallel):
         return super().title + (" by threads" if self.by == "threads" else "")
 
     def unfit(self, adapter: Any) -> str | None:
-        """Return a refusal reason if the engine's own threads cannot read a folder of partitions."""
+        """Return a refusal reason if threads should read the partitions, but the engine cannot read a folder."""
         if self.by == "threads" and not adapter.reads_folders:
             return "its read takes one file: measure it with by=processes"
         return super().unfit(adapter)
@@ -254,8 +256,9 @@ class _Reads(_Parallel):
 
 @dataclass(frozen=True)
 class ReadParallel(_Reads):
-    """Read all partitions at once. `result=gathered` ends with one table in the caller's process, as dask's compute();
-    `left` with the partitions in the processes that read them, as its persist()."""
+    """Read all partitions at the same time. With `result=gathered`, the result is one table in the caller's process, as
+    from dask's compute(). With `result=left`, the partitions stay in the processes that read them, as after dask's
+    persist()."""
 
     result: str = word("gathered", "left", spelled=True)
 
@@ -268,13 +271,13 @@ class ReadParallel(_Reads):
         return super().title + (", left in processes" if self.result == "left" else "")
 
     def unfit(self, adapter: Any) -> str | None:
-        """Return a refusal reason for threads, which leave nothing in other processes."""
+        """Return a refusal reason for `by=threads` with `result=left`, because threads use only one process."""
         if self.by == "threads" and self.result == "left":
             return "threads share one process: measure them with result=gathered"
         return super().unfit(adapter)
 
     def run(self, stage: OperationContext, held: Pool, location: Path, laps: Laps) -> Any:
-        """Read all partitions."""
+        """Read all partitions. Return the table, or an object that refers to the partitions in the processes."""
         place = self.works_at(location)
         if self.by == "threads":
             return stage.answer(lambda: stage.adapter.read(place), laps)
@@ -305,7 +308,7 @@ class LeftByDask:
         self.frame.map_partitions(_checked, refuse, meta=(None, "bool")).compute()
 
     def gathered(self) -> Any:
-        """Return the table in this process."""
+        """Return the whole table, collected in this process."""
         return targets.from_native(self.frame.compute(), self.stage.target, self.stage.adapter.native_read)
 
 
@@ -325,7 +328,8 @@ def _read_by_dask(stage: OperationContext, pool: Pool, place: Path, laps: Laps, 
 
 @dataclass(frozen=True)
 class ScanParallel(_Reads):
-    """Read the rows that meet a condition from all partitions at once, into one table in the caller's process."""
+    """Read the rows that meet a condition from all partitions at the same time, into one table in the caller's
+    process."""
 
     selectivity: float = share(0.01)
 
@@ -342,17 +346,18 @@ class ScanParallel(_Reads):
         return f"scan {self.selectivity * 100:g}% of {self._words}" + (" by threads" if self.by == "threads" else "")
 
     def take_input(self, stage: OperationContext, rows: int) -> Pool:
-        """Return the pool, with the condition. Raises RefusedData if the variant changes the column."""
+        """Return the pool, with the condition in its field `asked`. Raises RefusedData if the data allow no such
+        condition, or if the variant changes values of the column that the condition tests."""
         pool = super().take_input(stage, rows)
         pool.asked = self._scan.take_input(stage, rows)
         return pool
 
     def fallback(self, adapter: Any) -> str:
-        """Return READ_ALL if the engine cannot evaluate a range."""
+        """Return READ_ALL if the engine cannot evaluate a range condition."""
         return self._scan.fallback(adapter)
 
     def run(self, stage: OperationContext, held: Pool, location: Path, laps: Laps) -> Any:
-        """Scan all partitions."""
+        """Read the rows that meet the condition from all partitions, and return them as one table."""
         place = self.works_at(location)
         if self.by == "threads":
             return self._scan.run(stage, held.asked, place, laps)

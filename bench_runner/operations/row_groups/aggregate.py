@@ -1,4 +1,4 @@
-"""Aggregating the rows that meet a condition for which the number of row groups that can be skipped is known."""
+"""Aggregating the rows that meet a condition whose matching rows are in a known share of the table's blocks."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from data_generator.cache import read_table
 COLUMNS = ("count", "min", "max", "sum")
 SCHEMA = pa.schema([(name, pa.int64()) for name in COLUMNS])
 MOST_SUM = 1 << 53
-"""Larger sums are inexact in engines that add floats, so only columns with smaller sums are aggregated."""
+"""Limit for the sum of an aggregated column. Larger sums are inexact in engines that add floats."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The input of a repetition: its number, its condition and the column to aggregate."""
+    """The input of one call: the number of the repetition, the condition and the column to aggregate."""
 
     number: int
     condition: Predicate
@@ -42,7 +42,7 @@ class Asked:
 @dataclass(frozen=True)
 class Aggregate(AsksForBlocks):
     """Compute count, minimum, maximum and sum of a column over the rows that meet a condition, on an open copy. If the
-    engine has no such call, it reads the column for these rows and Arrow aggregates."""
+    engine has no call for this, it reads the column's values in these rows, and Arrow computes the result."""
 
     name: ClassVar[str] = "aggregate"
     meaning: ClassVar[str] = "count and sum up the rows that meet a condition that a known share of the blocks can meet"
@@ -53,19 +53,19 @@ class Aggregate(AsksForBlocks):
         return f"aggregate {self._where}"
 
     def take_input(self, stage: OperationContext, rows: int) -> Asked:
-        """Return the input of the first repetition. For the few rows of the primer, the condition is one that all rows
-        meet."""
+        """Return the input of the first repetition. For the untimed first call on a few rows, use a condition that all
+        rows meet."""
         if rows < stage.rows:
             return Asked(0, self.everything(stage), self._column(stage))
         return self.inputs(stage, rows, 1)[0]
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[Any]:
-        """Return the inputs of the repetitions."""
+        """Return a list with the input of each repetition."""
         column = self._column(stage)
         return [Asked(number, each, column) for number, each in enumerate(self.conditions(stage, repetitions))]
 
     def call(self, stage: OperationContext, handle: Handle | None, held: Asked, location: Path, laps: Laps) -> Any:
-        """Read and aggregate the rows, and touch the result."""
+        """Return the aggregates as a table of one row, computed by the engine or from the rows that it reads."""
         adapter = cast(TabularFormat, stage.adapter)
         if handle is not None and handle.aggregate is not None:
             own = handle.aggregate
@@ -77,11 +77,11 @@ class Aggregate(AsksForBlocks):
         return answer
 
     def expected_columns(self, stage: OperationContext, held: Any = None) -> list[str]:
-        """Return the columns of the answer."""
+        """Return the column names of the result."""
         return list(COLUMNS)
 
     def expected(self, stage: OperationContext, columns: Sequence[str]) -> pa.Table:
-        """Return the answers of all repetitions, one row each."""
+        """Return a table of the right results, with one row for each repetition."""
         asked = self.held(stage)
         (named,) = {each.column for each in asked}
         offers = cast(TabularFormat, stage.adapter).offers
@@ -91,7 +91,7 @@ class Aggregate(AsksForBlocks):
         return pa.concat_tables([added_up(values.take(pa.array(numbers))) for numbers in rows]).select(list(columns))
 
     def expected_rows(self, stage: OperationContext, held: Asked) -> np.ndarray:
-        """Return the row of the repetition."""
+        """Return the number of the repetition, which is the number of its row in `expected`."""
         return np.array([held.number])
 
     def _column(self, stage: OperationContext) -> str:
@@ -99,7 +99,7 @@ class Aggregate(AsksForBlocks):
 
 
 def added_up(column: pa.ChunkedArray) -> pa.Table:
-    """Return one row with the columns COLUMNS, in int64."""
+    """Return count, minimum, maximum and sum of a column as a table of one row, with the schema SCHEMA."""
     extent = pc.min_max(column)
     found = [len(column), extent["min"].as_py(), extent["max"].as_py(), pc.sum(column).as_py()]
     return pa.Table.from_arrays([pa.array([value], pa.int64()) for value in found], schema=SCHEMA)
@@ -107,8 +107,8 @@ def added_up(column: pa.ChunkedArray) -> pa.Table:
 
 @lru_cache(maxsize=1)
 def _chosen(dataset: Path, rows: int, tested: str) -> str:
-    """Return the first int64 column, other than the tested column, that has no nulls and whose sums are small
-    enough."""
+    """Return the name of the column to aggregate: the first int64 column, other than the one that the condition tests,
+    that has no nulls and whose sums are exact in every engine. Raises RefusedData if there is no such column."""
     for field in read_table(dataset, 0).schema:
         if not pa.types.is_int64(field.type) or field.name == tested:
             continue

@@ -1,8 +1,8 @@
-"""Filters that match a known share of the blocks of a table, and their answers.
+"""Choosing conditions that rows of a known share of a table's blocks meet, and computing the rows that meet them.
 
-A block is a run of rows. A filter depends only on the data. It tests a column where each block has values that no other
-block has. If these values ascend from block to block, the blocks that a filter matches are neighbours, which is called
-*clustered*. Otherwise they are *scattered*.
+A block is a group of consecutive rows. A condition depends only on the data. It tests a column in which each block has
+values that no other block has. If these values ascend from block to block, the blocks that meet a condition are
+neighbours; such blocks are called *clustered*. Otherwise they are called *scattered*.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from data_generator.cache import read_table
 
 CLUSTERED, SCATTERED = "clustered", "scattered"
 MOST_BELOW = 64
-"""Number of values reserved below the smallest value, for conditions that no row meets. One block of calls needs
-fewer."""
+"""Number of unused values below the smallest value of the column, for conditions that no row meets. The calls of one
+sample need fewer values."""
 FEW_BLOCKS = 10
-"""With fewer blocks than this, the order of the blocks does not show whether the column is sorted."""
+"""If a table has fewer blocks than this, the order of the blocks does not show whether the column is sorted."""
 MOST_OFF = 0.05
 """Largest relative difference between the share wanted and the nearest share that whole blocks can give."""
 Integers = NDArray[np.int64]
@@ -36,7 +36,8 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Blocks:
-    """A column whose values distinguish blocks, with the first value of each block in ascending order."""
+    """A column in which each block has its own range of values. `lows` has the smallest value of each block, in
+    ascending order. The position of a block in `lows` is its rank."""
 
     column: str
     type: pa.DataType
@@ -54,8 +55,8 @@ class Blocks:
     def condition(self, first: int, blocks: int) -> Predicate:
         """Return a condition that only rows of the `blocks` blocks starting at rank `first` meet.
 
-        All rows of these blocks meet it, except rows whose value a neighbouring block has too. With `blocks` 0 no row
-        meets it: the condition is a range below all values, which differs for each rank.
+        All rows of these blocks meet the condition, except rows with a value that also occurs in a neighbouring block.
+        If `blocks` is 0, no row meets the condition: it is a range below all values, and another range for each rank.
         """
         if blocks == 0:
             low, high = int(self.lows[0]) - first - 1, int(self.lows[0]) - first
@@ -64,8 +65,8 @@ class Blocks:
         return Predicate(self.column, Kind.RANGE, _values((low, high), self.type))
 
     def bounds(self, first: int, blocks: int) -> tuple[int, int]:
-        """Return the first value of the `blocks` blocks starting at rank `first`, and the value below which they
-        end."""
+        """Return the range of values of the `blocks` blocks starting at rank `first`: their smallest value, and the
+        value that is just above their largest value or is the start of the next block."""
         behind = first + blocks
         low = int(self.lows[first]) + (first in self.shared)
         return low, int(self.lows[behind]) if behind < self.count else self.end
@@ -85,8 +86,11 @@ def _can_be(numbers: Sequence[int], of: pa.DataType) -> bool:
 
 @lru_cache(maxsize=1)
 def blocks_of(dataset: Path, rows: int, block_rows: int, place: str) -> Blocks:
-    """Return the first column whose values distinguish blocks of `block_rows` rows, with blocks that are `place`
-    ('clustered' or 'scattered'). Raises RefusedData if there is no such column."""
+    """Return the first column in which each block of `block_rows` rows has its own range of values.
+
+    `place` is 'clustered' if these values must ascend from block to block, or 'scattered' if they must not. Raises
+    RefusedData if there is no such column.
+    """
     schema = read_table(dataset, 0).schema
     starts = np.arange(0, rows, block_rows)
     for field in schema:
@@ -96,11 +100,12 @@ def blocks_of(dataset: Path, rows: int, block_rows: int, place: str) -> Blocks:
         if column.null_count or not rows:
             continue
         values = _numbers(column)
-        # Conditions may name values just below and above all values.
+        # Conditions may contain values just below and just above the values of the column.
         if values is None or not _can_be((int(values.min()) - MOST_BELOW, int(values.max()) + 1), field.type):
             continue
         least, most = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
-        # If the table is sorted by the column, neighbouring blocks may share a value if each also has others.
+        # If the table is sorted by the column, neighbouring blocks may share one value, if each block also has values
+        # that no other block has.
         shared = np.append(False, most[:-1] == least[1:])
         ends = np.append(least[1:], most[-1] + 1)
         sizes = np.diff(np.append(starts, len(values)))
@@ -108,7 +113,7 @@ def blocks_of(dataset: Path, rows: int, block_rows: int, place: str) -> Blocks:
         ascending = bool((most[:-1] <= least[1:]).all() and np.logical_or.reduceat(own, starts).all())
         order = np.argsort(least)
         apart = bool((most[order][:-1] < least[order][1:]).all())
-        # A few blocks, as in a pilot round, may ascend by chance. Then the rows within the blocks decide.
+        # A few blocks may ascend by chance. Then the order of the rows within the blocks decides.
         scattered = apart and (not ascending or (len(starts) < FEW_BLOCKS and bool((np.diff(values) < 0).any())))
         if ascending if place == CLUSTERED else scattered:
             ties = frozenset(np.flatnonzero(shared).tolist()) if place == CLUSTERED else frozenset()
@@ -120,12 +125,13 @@ def blocks_of(dataset: Path, rows: int, block_rows: int, place: str) -> Blocks:
 
 
 def met_by(share: float, blocks: int) -> int:
-    """Return how many of `blocks` blocks make this share: a whole number, at least 1 unless the share is 0."""
+    """Return the number of blocks that is nearest to this share of `blocks` blocks. It is at least 1, unless the share
+    is 0."""
     return max(round(share * blocks), 1) if share else 0
 
 
 def cannot_give(share: float, rows: int, block_rows: int) -> str | None:
-    """Return why no number of whole blocks is close to this share of the table, or None if a number is."""
+    """Return why no whole number of blocks is close to this share of the table, or None if there is such a number."""
     blocks = -(-rows // block_rows)
     off = abs(met_by(share, blocks) / blocks - share) if blocks else share
     if off <= MOST_OFF * share:
@@ -135,8 +141,8 @@ def cannot_give(share: float, rows: int, block_rows: int) -> str | None:
 
 
 def conditions(blocks: Blocks, share: float, repetitions: int, seed: str) -> Iterator[Predicate]:
-    """Yield filters that match this share of the blocks, and at least one block unless the share is 0. The filters
-    match different blocks while there are enough."""
+    """Yield `repetitions` conditions that rows of this share of the blocks meet: at least one block, unless the share
+    is 0. No block is used again until fewer unused blocks are left than a condition needs."""
     met = met_by(share, blocks.count)
     if not met:
         yield from (blocks.condition(number, 0) for number in range(repetitions))
@@ -148,10 +154,11 @@ def conditions(blocks: Blocks, share: float, repetitions: int, seed: str) -> Ite
 def of_values(
     blocks: Blocks, column: pa.ChunkedArray, share: float, values: int, repetitions: int, seed: str
 ) -> Iterator[Predicate]:
-    """Yield lists of `values` values, spread evenly over this share of the blocks. Each value occurs in some rows.
+    """Yield `repetitions` conditions that test for one of `values` values. The values occur in the column and are
+    spread evenly over this share of the blocks.
 
-    Raises RefusedData for a share of 0, for fewer values than blocks, and if a block has fewer than twice as many
-    values as the list takes from the block.
+    Raises RefusedData if the share is 0, if `values` is smaller than the number of blocks, or if a block has fewer than
+    twice as many values as the condition takes from it.
     """
     met = met_by(share, blocks.count)
     if not 0 < met <= values:
@@ -171,7 +178,8 @@ def of_values(
 
 
 def _firsts(count: int, met: int, repetitions: int, draw: random.Random) -> Iterator[int]:
-    """Yield the rank of the first block of each filter. A filter matches `met` consecutive ranks."""
+    """Yield the rank of the first block for each condition. Rows of `met` blocks with consecutive ranks meet the
+    condition."""
     left: list[int] = []
     for _ in range(repetitions):
         if not left:
@@ -186,20 +194,24 @@ def everything(blocks: Blocks) -> Predicate:
 
 
 def given_rows(column: pa.ChunkedArray, asked: Predicate, offers: Offers) -> Integers:
-    """Return the ascending numbers of the rows that an engine returns. They depend on what the engine filters by."""
+    """Return the ascending numbers of the rows that a correct engine returns for a condition.
+
+    These are all rows, the rows of the row groups that may contain matching rows, or only the matching rows, depending
+    on how the engine filters (`offers.sifts`).
+    """
     rows = len(column)
     if offers.sifts is Sifts.NOTHING:
         return np.arange(rows)
     values = integers(column)
     bounds = integers(pa.chunked_array([pa.array(asked.values, column.type)]))
-    # An engine reads a group if a value of the range or list can be between the group's minimum and maximum.
     if offers.sifts is Sifts.ROWS and asked.kind is Kind.IN:
-        # Narrow the search first: few rows are between the ends of a list, and looking up all rows took half a second.
+        # Look up only the few rows between the smallest and largest listed value. Looking up all rows takes too long.
         between = np.flatnonzero((values >= bounds.min()) & (values <= bounds.max()))
         return between[np.isin(values[between], bounds)]
     if offers.sifts is Sifts.ROWS:
         return np.flatnonzero((values >= bounds[0]) & (values < bounds[1]))
     assert offers.group_rows is not None
+    # An engine reads a row group if a value of the range or list can be between the group's minimum and maximum.
     starts = np.arange(0, rows, offers.group_rows)
     least, most = np.minimum.reduceat(values, starts), np.maximum.reduceat(values, starts)
     if asked.kind is Kind.IN:

@@ -1,4 +1,5 @@
-"""Loading and holding the metadata of many stored files, as a reader does before it reads one of the files."""
+"""Loading the metadata of many stored files and keeping them in memory, as a reader does before it reads one of the
+files."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ from bench_runner.operations.parameters import count
 
 @dataclass(frozen=True)
 class Metadata(Operation):
-    """Read the metadata of `files` files into memory. The stored files are read repeatedly until that number is
-    reached. The figure of interest is the memory used."""
+    """Read the metadata of `files` files into memory. If fewer files are stored, they are read several times. The
+    figure of interest is the memory used."""
 
     files: int = count(640, spelled=True)
 
@@ -36,11 +37,11 @@ class Metadata(Operation):
         return not network
 
     def unfit(self, adapter: Any) -> str | None:
-        """Return a refusal reason if the reader offers no metadata."""
+        """Return a refusal reason if the adapter cannot load metadata without reading rows."""
         return None if adapter.offers.metadata else "its adapter does not declare how its reader holds metadata"
 
     def take_input(self, stage: OperationContext, rows: int) -> int:
-        """Return the number of files, which is 1 for the primer."""
+        """Return the number of files, which is 1 for the untimed first call."""
         return 1 if rows < stage.rows else self.files
 
     def run(self, stage: OperationContext, held: int, location: Path, laps: Laps) -> Any:
@@ -58,7 +59,7 @@ class Metadata(Operation):
         return ["rows"]
 
     def expected(self, stage: OperationContext, columns: Sequence[str]) -> pa.Table:
-        """Return the number of rows of each row group of each file, in order."""
+        """Return a table with the number of rows of each row group of each file, in order."""
         offers = cast(TabularFormat, stage.adapter).offers
         assert offers.group_rows is not None
         file_rows = offers.file_rows or max(stage.rows, 1)

@@ -1,8 +1,8 @@
-"""Reading the rows that meet a condition for which the number of row groups that a reader can skip is known.
+"""Reading the rows that meet a condition whose matching rows are in a known share of the table's blocks.
 
-`scan` reads a share of the rows, anywhere in the table. `query` reads a share of the blocks that contain matching rows,
-because these decide what a reader with statistics has to read. Opening the file is not timed, because a service keeps
-its files open.
+A block is a group of consecutive rows. A reader that has statistics of row groups must read only blocks that contain
+matching rows. The operation `query` therefore sets the share of these blocks, while `scan` sets the share of matching
+rows, which can be anywhere in the table. Opening the file is not timed, because a service keeps its files open.
 """
 
 from __future__ import annotations
@@ -27,15 +27,16 @@ from bench_runner.operations.tables.project import asked_columns, too_few_column
 from bench_runner.operations.tables.scan import refuse_changed
 
 BLOCK_ROWS = 10_000
-"""Default rows of a block: the same as in the row groups of near storage."""
+"""Default number of rows of a block. The row groups of near storage have the same number of rows."""
 
 
 @dataclass(frozen=True)
 class AsksForBlocks(Calls):
-    """The common part of `query` and `aggregate`: the blocks to read, and the copy that stays open.
+    """The base class of `query` and `aggregate`. It chooses the blocks to read and keeps the stored copy open.
 
-    The condition is a range of values whose ends are those of blocks, so that all rows of these blocks meet it. With
-    the parameter `values` the condition is instead a list of that many values, which few rows of each block meet.
+    The condition is a range of values that begins and ends where blocks do, so that all rows of the chosen blocks meet
+    it. If the parameter `values` is a number, the condition is instead a list of that many values, which only a few
+    rows of each chosen block meet.
     """
 
     groups: float = share(0.01, none=True)
@@ -59,31 +60,32 @@ class AsksForBlocks(Calls):
         return Kind.RANGE if self.values == ALL else Kind.IN
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return a refusal reason if whole blocks do not make this share, or if there are fewer values than blocks."""
+        """Return a refusal reason if the share `groups` is not a whole number of blocks, or if `values` is smaller than
+        the number of blocks to read."""
         met = blocks.met_by(self.groups, -(-rows // self.block_rows))
         if isinstance(self.values, int) and not 0 < met <= self.values:
             return f"{self.values} values for {met:,} blocks: each block needs at least one value"
         return blocks.cannot_give(self.groups, rows, self.block_rows)
 
     def handles(self, adapter: Any) -> int:
-        """Return 0 if the engine's call cannot keep a handle open. Then each call opens the copy, within its measured
-        time."""
+        """Return the number of handles that stay open. Return 0 if the engine's call cannot keep a handle open. Then
+        each call opens the copy, and its measured time includes the opening."""
         return super().handles(adapter) if adapter.offers.keeps_scans else 0
 
     def open(self, stage: OperationContext, location: Path) -> Handle | None:
-        """Open the stored copy for filters; return None where everything is read."""
+        """Open the stored copy for filtered reads. Return None if the fallback reads everything."""
         adapter = cast(TabularFormat, stage.adapter)
         if self.fallback(adapter):
             return None
         return adapter.open_scans(location) if self.handles(adapter) else adapter.open(location)
 
     def needs_values(self, held: Any) -> bool:
-        """Return False if statistics show that no row meets the condition."""
+        """Return False if the share of blocks is 0. Statistics then show that no row meets the condition."""
         return self.groups > 0
 
     def conditions(self, stage: OperationContext, repetitions: int) -> list[Predicate]:
-        """Return a condition for each repetition, chosen from the whole data. Raises RefusedData if no column
-        distinguishes blocks, or if the variant changes the values of the chosen column."""
+        """Return a list with a condition for each repetition, chosen from the whole data set. Raises RefusedData if no
+        column has different values in different blocks, or if the variant changes values of the chosen column."""
         found = self._blocks(stage)
         column = refuse_changed(stage, found.column)
         seed = f"{stage.digest}/{self.spelled}"
@@ -92,7 +94,7 @@ class AsksForBlocks(Calls):
         return list(blocks.of_values(found, column, self.groups, int(self.values), repetitions, seed))
 
     def everything(self, stage: OperationContext) -> Predicate:
-        """Return a condition that all of the primer's few rows meet."""
+        """Return a condition that all rows meet, for the untimed first call on a few rows."""
         return blocks.everything(self._blocks(stage))
 
     def _blocks(self, stage: OperationContext) -> blocks.Blocks:
@@ -119,12 +121,12 @@ class Query(AsksForBlocks):
         return too_few_columns(self.columns, schema) or super().refusal(schema, rows)
 
     def take_input(self, stage: OperationContext, rows: int) -> Predicate:
-        """Return the condition of the first repetition. For the primer's few rows, the condition is one that all rows
-        meet."""
+        """Return the condition of the first repetition. For the untimed first call on a few rows, return a condition
+        that all rows meet."""
         return self.everything(stage) if rows < stage.rows else self.inputs(stage, rows, 1)[0]
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[Any]:
-        """Return the conditions of the repetitions."""
+        """Return a list with the condition of each repetition."""
         return self.conditions(stage, repetitions)
 
     def call(self, stage: OperationContext, handle: Handle | None, held: Predicate, location: Path, laps: Laps) -> Any:
@@ -133,11 +135,11 @@ class Query(AsksForBlocks):
         return stage.answer(lambda: selection.scanned(adapter, handle, location, held, columns), laps)
 
     def expected_columns(self, stage: OperationContext, held: Any = None) -> list[str]:
-        """Return the columns requested."""
+        """Return the names of the columns requested."""
         return asked_columns(stage, self.columns)
 
     def expected_rows(self, stage: OperationContext, held: Predicate) -> np.ndarray:
-        """Return the rows that the engine returns: either the rows that meet the condition, or all rows of the blocks
-        that the engine cannot skip."""
+        """Return the numbers of the rows that a correct engine returns. Depending on the engine, these are the rows
+        that meet the condition, or all rows of the row groups that the engine cannot skip."""
         adapter = cast(TabularFormat, stage.adapter)
         return blocks.given_rows(stage.table(stage.rows, [held.column]).column(0), held, adapter.offers)

@@ -1,8 +1,8 @@
 """Reading all rows in mini-batches, twice, as a training loop does.
 
-The order of the rows in each epoch depends on the digest of the data, so that all variants, rounds, runs and machines
-read the same rows. There is no training step: each batch is touched, and the next batch is requested. The worker
-verifies the epochs.
+A pass through all rows is called an epoch. The order of the rows in an epoch depends on the digest of the data, so that
+all variants, rounds, runs and machines read the same rows. There is no training step: one byte in each page of a batch
+is read, and the next batch is requested. The worker process verifies the epochs.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from bench_runner.operations.tables.take import generator
 from data_generator.images import is_images
 
 EPOCHS = 2
-"""Passes through all rows. The second pass shows effects of what a library caches or learns in the first."""
+"""Number of passes through all rows. The second pass shows the effect of data that a library kept from the first."""
 MOST_EPOCH_NS = 10 * 10**9
-"""A first epoch that would take longer ends at this time, with the rows read so far. The second epoch reads the same
-number of rows."""
+"""Longest first epoch. If it has not ended after this time, it ends early, and the second epoch reads only as many rows
+as the first."""
 MOST_KEPT_BYTES = 160 * 10**6
-"""Largest size of the rows of an epoch, because all batches are kept until they are verified."""
+"""Largest size of the rows of an epoch. It is limited because all batches stay in memory until they are verified."""
 
 BETWEEN = "between"
-"""Name of the lap between epochs, which no figure includes."""
+"""Name of the timed step between the two epochs, which no figure includes."""
 
 STORED, SHUFFLED, BLOCKS, BUFFER = "stored", "shuffled", "blocks", "buffer"
 
 
 @dataclass(frozen=True)
 class TrainingCopy:
-    """A stored copy open for training."""
+    """A stored copy that is open for reading batches."""
 
     pieces: Callable[[np.ndarray], Iterator[Any]]
-    """Return rows in the given order, in the pieces that the engine returns: batches or, for `blocks`, windows of
-    blocks."""
+    """Function that yields the rows with these numbers, in this order. A yielded piece is a batch or, for the order
+    `blocks`, a window of several batches."""
     close: Callable[[], None]
     is_target: bool = False
-    """Whether pieces already have the form of the target, so that they need no conversion."""
+    """Whether the pieces are already Arrow tables or images, so that they need no conversion."""
 
 
 @dataclass
@@ -86,8 +86,8 @@ def length(batch: Any) -> int:
 
 @dataclass(frozen=True)
 class Batches(Operation):
-    """Read all rows of the closed copy into private memory, batch by batch, twice. If an engine can neither read rows
-    by number nor read in batches, everything is read first and batches are selected in memory."""
+    """Open the stored copy and read all of its rows into private memory, batch by batch, twice. If an engine cannot
+    read batches in the requested order, the whole table is read first and batches are selected in memory."""
 
     rows: int = count(64, spelled=True)
     order: str = word(SHUFFLED, STORED, BLOCKS, BUFFER, spelled=True)
@@ -108,12 +108,12 @@ class Batches(Operation):
 
     @property
     def sampling(self) -> Sampling:
-        """Two passes through all rows."""
+        """Always "epochs": two passes through all rows."""
         return "epochs"
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """torch, if batches are loaded in other processes."""
+        """The distribution of torch, if batches are loaded in other processes."""
         return ("torch",) if self._in_processes else ()
 
     @property
@@ -121,7 +121,8 @@ class Batches(Operation):
         return self.workers != "0"
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return a refusal reason if there is only one batch, or if the order is not possible for such data."""
+        """Return a refusal reason if there is only one batch, or if the order does not fit the data or the number of
+        loading processes."""
         if rows <= self.rows:
             return f"batches of {self.rows:,} need more than the {rows:,} rows of the data"
         if self._in_processes and self.order in (STORED, BUFFER):
@@ -137,8 +138,8 @@ class Batches(Operation):
         return "" if own else READ_ALL
 
     def take_input(self, stage: OperationContext, rows: int) -> list[np.ndarray]:
-        """Return, for each epoch, the numbers of the first `rows` rows in the order of the epoch, up to the number that
-        can be kept in memory."""
+        """Return an array for each epoch: the numbers of the first `rows` rows in the order of the epoch, cut to the
+        number of rows that can be kept in memory."""
         if self._in_processes:
             torch_loader.load()
         make = {
@@ -152,7 +153,8 @@ class Batches(Operation):
         return [make(generator(stage.digest, f"{self.spelled}/{epoch}"), rows)[:most] for epoch in range(1, EPOCHS + 1)]
 
     def open(self, stage: OperationContext, location: Path) -> TrainingCopy:
-        """Open the stored copy for this order. If the engine has no call for the order, read everything."""
+        """Open the stored copy for reading batches, in this process or in loading processes. If the engine has no call
+        for the order, read everything."""
         return self._in_others(stage, location) if self._in_processes else self.open_here(stage, location)
 
     def _in_others(self, stage: OperationContext, location: Path) -> TrainingCopy:
@@ -192,8 +194,8 @@ class Batches(Operation):
         return TrainingCopy(lambda numbers: (take(part, columns) for part in self._requests(numbers)), table.close)
 
     def _requests(self, numbers: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield the rows of each request. A request is a batch or, for `blocks`, all batches of a window, so that
-        neighbouring rows are read together."""
+        """Yield the row numbers of each request to the engine. A request asks for a batch or, for the order `blocks`,
+        for all batches of a window, so that neighbouring rows are read together."""
         window = orders.NEIGHBOUR_ROWS * orders.WINDOW_BLOCKS
         size = self.rows * max(window // self.rows, 1) if self.order == BLOCKS else self.rows
         return (numbers[start : start + size] for start in range(0, len(numbers), size))
@@ -208,7 +210,7 @@ class Batches(Operation):
             while came < handed + orders.BUFFER_ROWS and (batch := next(stored, None)) is not None:
                 waiting |= dict(enumerate(zip(batch.arrays, batch.labels, strict=True), came))
                 came += len(batch.arrays)
-            # Missing images are noticed when the rows of the epoch are counted.
+            # Do not raise an error for missing images here: the verification counts the rows of the epoch.
             drawn = [waiting.pop(number) for number in part.tolist() if number in waiting]
             yield Images([array for array, _ in drawn], [label for _, label in drawn])
 
@@ -221,7 +223,7 @@ class Batches(Operation):
                 asked = numbers.tolist()
                 return Images([everything.arrays[each] for each in asked], [everything.labels[each] for each in asked])
         else:
-            # Join the chunks once. Otherwise each `take` on a table of many chunks would join them.
+            # Join the chunks once. Otherwise each `take` would join the chunks again.
             table = everything.combine_chunks()
 
             def some(numbers: np.ndarray) -> Any:
@@ -239,10 +241,11 @@ class Batches(Operation):
         laps: Laps,
         opened_ns: int | None = None,
     ) -> Epoch:
-        """Make one pass through the rows with these numbers. In stored order only their count matters.
+        """Read the rows with these numbers once and return the batches with their times. For the order `stored`, only
+        the count of `numbers` matters.
 
-        The first pass includes the opening, which began at `opened_ns`. Only the first pass ends early if it takes too
-        long.
+        `opened_ns` is given only for the first epoch: the time when opening the copy began, which is then the start of
+        the epoch. Only the first epoch ends early if it takes too long.
         """
         found = Epoch(now_ns() if opened_ns is None else opened_ns)
         latest_ns = math.inf
@@ -265,7 +268,7 @@ class Batches(Operation):
                 found.batches.append(batch)
                 found.there_ns.append(now_ns())
                 handed += length(batch)
-            # A source that gives too many rows is wrong. Only one more request can show that.
+            # If the whole table is read, request one more piece, to find out whether the source returns too many rows.
             if handed >= len(numbers) + whole:
                 break
             if handed < len(numbers) and found.there_ns[-1] > latest_ns:
@@ -279,7 +282,8 @@ class Batches(Operation):
         return found
 
     def _batches_of(self, result: Any) -> Iterator[Any]:
-        """Yield the batches of a window of blocks, as views into the window. Yield any other result unchanged."""
+        """Yield the batches of a piece. A window of several batches is split into slices that share its memory; any
+        other piece is one batch."""
         size = length(result)
         if self.order != BLOCKS or size <= self.rows:
             yield result
@@ -291,7 +295,8 @@ class Batches(Operation):
                 yield result.slice(start, self.rows)
 
     def run(self, stage: OperationContext, held: list[np.ndarray], location: Path, laps: Laps) -> list[Epoch]:
-        """Open the copy and read all rows twice. The second pass reads as many rows as the first."""
+        """Open the copy, read all rows twice, and return both epochs. The second epoch reads as many rows as the
+        first."""
         source = self.open(stage, location)
         found: list[Epoch] = []
         for numbers in held:
@@ -305,7 +310,7 @@ class Batches(Operation):
 
 
 def _touch(result: Any) -> None:
-    # Touch only the rows of a table, because a batch may be a slice of a larger table.
+    # For a table, read only the pages of its rows, because a batch may be a slice of a larger table.
     if isinstance(result, Images):
         targets.touch(result)
     else:
@@ -313,6 +318,6 @@ def _touch(result: Any) -> None:
 
 
 def _there(call: Callable[..., Any] | None) -> Callable[..., Any]:
-    """Return a call that the adapter's `offers` declare to exist."""
+    """Return the call, which is not None because the adapter declares it in its `offers`."""
     assert call is not None
     return call

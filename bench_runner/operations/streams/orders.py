@@ -1,7 +1,7 @@
 """The orders in which a training loop reads rows, and measures of how well an order is shuffled.
 
-An order is an int64 array that contains each row number of a table once. A batch is a run of consecutive entries. See
-docs/method.md.
+An order is an int64 array that contains each row number of a table once. A batch consists of consecutive entries of
+this array. See docs/method.md.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 NEIGHBOUR_ROWS = 16
-"""Neighbouring rows in a block, for the order `blocks`."""
+"""Number of neighbouring rows in a block, for the order `blocks`."""
 WINDOW_BLOCKS = 64
 """Number of blocks that are shuffled together, for the order `blocks`."""
 BUFFER_ROWS = 1_000
@@ -21,12 +21,13 @@ EQUAL_PARTS = 16
 
 
 def permuted(random: np.random.Generator, rows: int) -> np.ndarray:
-    """Return a full shuffle of the rows."""
+    """Return all row numbers in random order."""
     return random.permutation(rows).astype(np.int64)
 
 
 def in_blocks(random: np.random.Generator, rows: int) -> np.ndarray:
-    """Return shuffled blocks, with the rows of each window of blocks shuffled. Rows read together are neighbours."""
+    """Return all row numbers, shuffled in two steps: first blocks of neighbouring rows are shuffled, then the rows
+    within each window of WINDOW_BLOCKS blocks. A reader can read a block of neighbouring rows together."""
     blocks = random.permutation(-(-rows // NEIGHBOUR_ROWS))
     windows = []
     for start in range(0, len(blocks), WINDOW_BLOCKS):
@@ -37,8 +38,8 @@ def in_blocks(random: np.random.Generator, rows: int) -> np.ndarray:
 
 
 def buffered(random: np.random.Generator, rows: int, waiting: int = BUFFER_ROWS) -> np.ndarray:
-    """Return rows drawn from a buffer. When the buffer is full, one row is drawn, and the next row in stored order
-    replaces it."""
+    """Return all row numbers in the order in which they are drawn at random from a buffer of `waiting` rows. The next
+    row in stored order replaces each drawn row."""
     buffer = list(range(min(waiting, rows)))
     order = np.empty(rows, np.int64)
     drawn = random.random(rows)
@@ -58,8 +59,12 @@ def buffered(random: np.random.Generator, rows: int, waiting: int = BUFFER_ROWS)
 
 
 def locality(order: np.ndarray, rows: int, batch: int) -> float:
-    """Return how often two rows of a batch are stored less than one batch size apart, relative to chance. The value is
-    1 for a random order and about rows / (2 batch) for the stored order. `order` may cover only part of all `rows`."""
+    """Return how often two rows of a batch are stored less than one batch size apart, divided by the frequency in a
+    random order.
+
+    The value is 1 for a random order and about rows / (2 * batch) for the stored order. `order` may contain only the
+    first of all `rows` row numbers.
+    """
     near = pairs = 0
     for ordered in _batches(order, batch):
         numbers = np.sort(ordered)
@@ -72,8 +77,12 @@ def locality(order: np.ndarray, rows: int, batch: int) -> float:
 
 
 def parts(order: np.ndarray, rows: int, batch: int) -> float:
-    """Return how unevenly batches are spread over the table. The value is the mean chi-squared per degree of freedom
-    over equal parts of the table, relative to chance: 1 for a random order, the batch size for the stored order."""
+    """Return how unevenly the rows of a batch are spread over the table, averaged over the batches.
+
+    The table is divided into EQUAL_PARTS equal parts. The value is chi-squared per degree of freedom for the numbers of
+    rows from each part, divided by its expected value in a random order. It is 1 for a random order and about the batch
+    size for the stored order.
+    """
     ends = np.arange(1, EQUAL_PARTS) * rows // EQUAL_PARTS
     shares = np.diff([0, *ends, rows]) / rows
     found = []
@@ -87,7 +96,7 @@ def parts(order: np.ndarray, rows: int, batch: int) -> float:
 
 
 def can_tell(rows: int, batch: int) -> bool:
-    """Return whether there are enough rows for measuring how well batches are shuffled."""
+    """Return whether the table and the batches have enough rows to measure how well batches are shuffled."""
     return batch >= 2 and rows >= max(EQUAL_PARTS, 2 * batch)
 
 

@@ -1,4 +1,5 @@
-"""Helpers for operations that never hold a whole table: reading the source, touching pieces, and computing a digest."""
+"""Helpers for operations that never have a whole table in memory: reading the data set in batches, reading one byte of
+each page of a batch, and computing a digest of all batches."""
 
 from __future__ import annotations
 
@@ -18,12 +19,12 @@ from data_generator.cache import read_rows
 
 
 def source(stage: OperationContext, rows: int, batch_rows: int, laps: Laps) -> Iterator[pa.RecordBatch]:
-    """Yield the first `rows` rows of the data set, at most `batch_rows` at a time. Each batch has separate memory, so
-    that an engine may keep it. Timing is paused while a batch is read from the cache."""
+    """Yield batches of at most `batch_rows` rows with the first `rows` rows of the data set. Each batch has its own
+    memory, so that an engine may keep it. Timing is paused while a batch is read from the cached data set."""
     start = batches = size_bytes = 0
     while start < rows:
         with laps.paused():
-            # A batch is never longer than the rest of the cache's batch.
+            # A batch never has rows of two batches of the cached data set, so that nothing needs to be joined.
             fresh = [next(read_rows(stage.dataset, start, min(batch_rows, rows - start)))]
             start, batches, size_bytes = start + fresh[0].num_rows, batches + 1, size_bytes + fresh[0].nbytes
             note(laps, batches, size_bytes)
@@ -32,14 +33,14 @@ def source(stage: OperationContext, rows: int, batch_rows: int, laps: Laps) -> I
 
 
 def note(laps: Laps, batches: int, size_bytes: int) -> None:
-    """Record how many batches went through a stream, and their size."""
+    """Record the number of batches of a stream and their total size, as figures of the sample."""
     laps.note("batches_count", batches)
     laps.note("result_bytes", size_bytes)
 
 
 def touch(table: pa.Table) -> None:
-    """Read one byte in each page of the table's rows (method rule 7). Pages of other rows are skipped, because pieces
-    of a larger batch share its buffers and would touch the same pages again."""
+    """Read one byte in each page that the table's rows occupy (method rule 7). Other pages of its buffers are skipped:
+    slices of a larger batch share its buffers, so each slice would read all pages of the batch again."""
     if touch_table(table) is not None:
         return
     for column in table.columns:
@@ -49,7 +50,7 @@ def touch(table: pa.Table) -> None:
 
 
 def _places(array: pa.Array) -> Iterator[tuple[int, int]]:
-    """Yield (address, bytes) of the parts of the buffers that an array uses."""
+    """Yield the address and size in bytes of each part of a buffer that the array's rows occupy."""
     buffers, start, count, kind = array.buffers(), array.offset, len(array), array.type
     if not count or of.is_null(kind):
         return
@@ -71,7 +72,7 @@ def _places(array: pa.Array) -> Iterator[tuple[int, int]]:
         yield from _places(array.indices)
         yield from _places(array.dictionary)
     elif of.is_string_view(kind) or of.is_binary_view(kind):
-        # Locating each value would require looking at every value, so yield whole buffers.
+        # Finding the parts that the rows occupy would require a look at every value, so yield whole buffers.
         yield from ((buffer.address, buffer.size) for buffer in buffers[1:] if buffer is not None and buffer.size)
     else:
         first, last = start * kind.bit_width // 8, -(-(start + count) * kind.bit_width // 8)
@@ -80,10 +81,11 @@ def _places(array: pa.Array) -> Iterator[tuple[int, int]]:
 
 
 def joined(batches: Sequence[pa.Table]) -> pa.Table:
-    """Return the batches concatenated.
+    """Return one table with the rows of all batches.
 
-    Readers of text guess the types of each batch separately. A column gets the type that can hold the values of all
-    batches, ignoring batches where all of its values are missing. Raises ArrowException if there is no such type.
+    Readers of text files guess the types of each batch separately. A column of the table gets a type for the values of
+    all batches; batches in which all values of the column are missing are ignored. Raises ArrowException if there is no
+    such type.
     """
     types = [batch.schema.remove_metadata() for batch in batches]
     if all(each.equals(types[0]) for each in types):
@@ -94,8 +96,8 @@ def joined(batches: Sequence[pa.Table]) -> pa.Table:
 
 
 def _of_few_types(table: pa.Table, floats: Collection[str]) -> pa.Table:
-    """Return a table where columns without values have no type. Booleans become floats if another batch has floats in
-    that column, as in pandas."""
+    """Return the table with the null type for columns without values. If the column's name is in `floats`, because
+    another batch has floats in this column, convert booleans to floats, as pandas does."""
     for place, field in enumerate(table.schema):
         column = table.column(place)
         if column.null_count == table.num_rows:
@@ -106,10 +108,11 @@ def _of_few_types(table: pa.Table, floats: Collection[str]) -> pa.Table:
 
 
 class StreamDigest:
-    """SHA-256 of types, nulls, values and lengths of a stream, in order. The division into batches does not affect it.
+    """SHA-256 of the rows of a stream: their types, nulls, values and lengths. How the rows are divided into batches
+    does not change the digest.
 
-    Bytes stored under a null are ignored. If readers of text change the type of a column between batches, the digest
-    includes the new type from the row where it first occurs.
+    Bytes that a buffer has in place of a null are ignored. If a reader of text files changes the type of a column
+    between batches, the digest depends on the new type and on the row where this type begins.
     """
 
     def __init__(self) -> None:
@@ -129,7 +132,7 @@ class StreamDigest:
         self.rows += table.num_rows
 
     def hexdigest(self) -> str:
-        """Return 64 hexadecimal digits."""
+        """Return the digest of all rows as 64 hexadecimal digits."""
         whole = hashlib.sha256(f"{self.rows}\x1d{list(self._types)}".encode())
         for path in sorted(self._hashes):
             whole.update(f"\x1e{path}\x1f".encode() + self._hashes[path].digest())
@@ -147,7 +150,7 @@ class StreamDigest:
         if of.is_null(kind):
             return
         if of.is_struct(kind):
-            # flatten() makes the items of children missing where their parent is missing.
+            # In the children that flatten() returns, items of missing structs are missing too.
             for place, child in enumerate(array.flatten()):
                 self._feed((*path, str(place)), child)
             return
@@ -192,7 +195,7 @@ def _items(array: pa.Array, offsets: np.ndarray) -> pa.Array:
 
 
 def _offsets(array: pa.Array) -> np.ndarray:
-    """Return the offsets of the array's rows and the end of the last row, or nothing if there are no rows."""
+    """Return the offsets of the array's rows and the end of the last row, or an empty array if there are no rows."""
     kind = array.type
     wide = of.is_large_string(kind) or of.is_large_binary(kind) or of.is_large_list(kind)
     if not len(array):

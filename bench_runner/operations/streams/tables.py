@@ -1,4 +1,4 @@
-"""Saving and reading a table that may not fit into memory. Each batch is consumed before the next batch is made."""
+"""Saving and reading a table that may not fit into memory. Each batch is consumed before the next batch is created."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ from bench_runner.operations.whole import Changes
 from bench_runner.refusals import REFUSING, refusal
 
 SAVE_ALL = "save-all"
-"""Fallback for an engine that cannot save a stream: gather all batches in memory and save one table."""
+"""Name of the fallback for an engine that cannot save a stream: collect all batches in memory and save one table."""
 BATCH_ROWS = 8_192
-"""Default rows of a batch: about 1 MB for most tables, which is less than a writer's unit."""
+"""Default number of rows of a batch. A batch of most tables has about 1 MB, less than writers store as one unit."""
 
 
 @dataclass(frozen=True)
 class StreamSave(Changes):
-    """Save a table batch by batch. Timing ends when the call has returned and every handle is closed. Timing is paused
-    while batches are read, because that is not the format's work. Each batch is new memory, which is part of the memory
-    figure while the batch is held."""
+    """Save a table batch by batch. Timing ends when the call has returned and every handle is closed.
+
+    Timing is paused while a batch is read from the cached data set, because this is not the format's work. Each batch
+    is new memory, which the measured peak memory includes while the batch is in use.
+    """
 
     rows: int = count(BATCH_ROWS, spelled=True)
 
@@ -45,13 +47,13 @@ class StreamSave(Changes):
         return "" if adapter.offers.save_stream else SAVE_ALL
 
     def take_input(self, stage: OperationContext, rows: int) -> int:
-        """Return the number of rows. Read them all once, so that none is read from the device during timing."""
+        """Return the number of rows. Read all rows once, so that the data set is in the page cache during timing."""
         for _ in pieces.source(stage, rows, self.rows, Laps()):
             pass
         return rows
 
     def run(self, stage: OperationContext, held: int, location: Path, laps: Laps) -> Path:
-        """Convert each batch to the engine's input when the engine asks for it, and store it. Return the path."""
+        """Store all batches and return the path. Each batch is read and converted when the engine requests it."""
         adapter = cast(TabularFormat, stage.adapter)
         place = self.works_at(location)
         schema = stage.schema.remove_metadata()
@@ -86,9 +88,11 @@ def _native(batches: Iterator[pa.RecordBatch], stage: OperationContext, native: 
 
 @dataclass(frozen=True)
 class StreamRead(Operation):
-    """Read all rows of the stored copy into private memory, one batch after the other. Opening is timed. Timing is
-    paused while a digest of each batch is made. Afterwards the copy is read again in the same way. The second digest
-    must be equal, and the second table is compared as a whole."""
+    """Read all rows of the stored copy into private memory, one batch after the other. Opening the copy is timed.
+
+    Timing is paused while a digest of each batch is computed. For verification, the copy is read a second time after
+    timing. Both reads must have the same digest, and the table from the second read is compared with the data set.
+    """
 
     rows: int = count(BATCH_ROWS, spelled=True)
 
@@ -106,24 +110,24 @@ class StreamRead(Operation):
 
     def refused_by_asv(self) -> str:
         """Return a refusal reason, because asv would time the digests too."""
-        return f"our clock pauses in {self.name}, asv's does not"
+        return f"timing pauses in {self.name}, which asv's timer cannot do"
 
     def run(self, stage: OperationContext, held: None, location: Path, laps: Laps) -> str:
-        """Open the copy, read each batch, convert it to the target and touch one byte in each of its pages. Return the
-        digest of all batches."""
+        """Open the copy, read each batch, convert it to the target and read one byte in each of its pages. Return the
+        digest of all batches as hexadecimal digits."""
         digest = pieces.StreamDigest()
         batches = size_bytes = 0
         for batch in self._batches(stage, location, laps):
             with laps.paused():
                 digest.update(batch)
                 batches, size_bytes = batches + 1, size_bytes + batch.nbytes
-                # Free the batch before the next batch is made.
+                # Free the batch before the next batch is created.
                 del batch
         pieces.note(laps, batches, size_bytes)
         return digest.hexdigest()
 
     def _batches(self, stage: OperationContext, location: Path, laps: Laps) -> Iterator[pa.Table]:
-        """Yield the batches. Raises OtherAnswer for a batch that is empty or too large."""
+        """Yield the batches of the stored copy. Raises OtherAnswer for a batch that is empty or too large."""
         adapter = cast(TabularFormat, stage.adapter)
         columns = self.expected_columns(stage)
         if self.fallback(adapter):
@@ -155,8 +159,8 @@ class StreamRead(Operation):
         laps.lap("engine_ns")
 
     def answer(self, stage: OperationContext, result: str, location: Path) -> Any:
-        """Return the batches of a second read, concatenated. Raises OtherAnswer if they differ from the batches that
-        were read in the timed part."""
+        """Read the copy a second time and return all batches as one table. Raises OtherAnswer if the batches differ
+        from those of the timed read."""
         digest = pieces.StreamDigest()
         batches: list[pa.Table] = []
         for batch in self._batches(stage, location, Laps()):

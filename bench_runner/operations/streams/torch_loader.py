@@ -1,7 +1,7 @@
 """Batches loaded by two processes through torch's DataLoader, the usual way to use more than one core.
 
-The processes are spawned, because a forked process may hang if a library has threads, as Lance has. Each process opens
-the stored copy itself and sends its results through a pipe.
+The processes are spawned, because a forked process may hang if a library such as Lance has started threads. Each
+process opens the stored copy itself and sends its results through a pipe.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def load() -> None:
 
 @dataclass
 class Requests:
-    """A map-style torch data set. An index is an array of row numbers, and its value is these rows in the user's form.
-    `open_source` is the operation's `open`. The opened source stays in the process that opened it."""
+    """A map-style torch data set. An index is an array of row numbers, and its value is a table or list of images with
+    these rows. Each loading process calls `open_source` once and keeps the opened stored copy."""
 
     open_source: Callable[[OperationContext, Path], Any]
     variant: str

@@ -17,13 +17,13 @@ from bench_runner.operations.parameters import count
 from bench_runner.operations.whole import Changes
 
 REWRITE = "rewrite"
-"""Fallback for a format without an append call: read everything, add the rows, save everything again."""
+"""Name of the fallback for a format without an append call: read everything, add the rows, save everything again."""
 
 
 @dataclass(frozen=True)
 class Append(Changes):
-    """Append rows held in memory. Timing ends when every handle is closed. A format that cannot append is read
-    completely and saved to another file, as its users must do."""
+    """Append rows from memory. Timing ends when every handle is closed. If a format cannot append, the whole table is
+    read and saved with the new rows to another file, as users of the format must do."""
 
     rows: int = count(1_000, spelled=True)
 
@@ -49,7 +49,7 @@ class Append(Changes):
         return targets.make(stage.table(min(self.rows, rows)), stage.target)
 
     def adds_to(self, location: Path) -> Path:
-        """Return the stored copy."""
+        """Return the path of the stored copy."""
         return location
 
     def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Path:
@@ -75,8 +75,8 @@ class Append(Changes):
 
 
 def as_stored(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return rows with the types that were read from a store. Categories are decoded first if the store returned plain
-    values, because pyarrow casts categories to few types."""
+    """Return rows, cast to the types of `schema`, which were read from a store. Dictionary-encoded columns are decoded
+    first if the store returned plain values, because pyarrow can cast dictionaries to only a few types."""
     for place, (had, wanted) in enumerate(zip(rows.schema, schema, strict=True)):
         if pa.types.is_dictionary(had.type) and not pa.types.is_dictionary(wanted.type):
             plain = rows.column(place).cast(had.type.value_type)

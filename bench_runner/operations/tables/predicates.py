@@ -1,7 +1,7 @@
-"""Conditions that filter a data set, and their answers computed in memory.
+"""Choosing conditions that filter a data set, and computing in memory which rows meet a condition.
 
-A condition depends only on the data, so that all variants, rounds and machines evaluate the same condition. The column
-is the one that gives the number of rows nearest to the number wanted. The digest decides between ties.
+A condition depends only on the data, so that all variants, rounds and machines evaluate the same condition. Its column
+is one whose condition is met by about the wanted number of rows. The digest of the data decides between ties.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from adapters.errors import RefusedData
 from adapters.predicate import Kind, Predicate
 
 MOST_OFF = 2.0
-"""A condition may match up to this factor more or fewer rows than wanted. Otherwise the data cannot give that share."""
+"""Factor by which the number of rows that meet a condition may differ from the number wanted, in either direction."""
 MOST_VALUES = 20
 """Largest number of values in an IN condition."""
 MOST_PREFIX = 8
@@ -34,8 +34,8 @@ class Chosen:
 
 
 def mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray:
-    """Return which rows meet a condition, as booleans without nulls. NaN meets no condition, null meets only IS NULL,
-    and -0.0 equals 0.0."""
+    """Return a boolean for each row, without nulls: whether it meets a condition. NaN meets no condition, null meets
+    only IS NULL, and -0.0 equals 0.0."""
     if predicate.kind is Kind.NULL:
         return pc.is_null(column)
     values = [pa.scalar(value, column.type) for value in predicate.present]
@@ -53,10 +53,10 @@ def mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray:
 
 
 def choose(table: pa.Table, kind: Kind, selectivity: float, *, stored: str, digest: str) -> Chosen:
-    """Return the condition of this kind that about `selectivity` of the rows of a table meet.
+    """Return a condition of this kind that a share of about `selectivity` of the rows of a table meet.
 
     `stored` is 'sorted' to choose a column with ascending values, 'shuffled' to choose any other column. Raises
-    RefusedData, with the nearest share found, if no column gives half to twice the number of rows wanted.
+    RefusedData, with the nearest share found, if no condition is met by half to twice the number of rows wanted.
     """
     names = list(table.column_names)
     random.Random(f"{digest}/scan").shuffle(names)
@@ -122,8 +122,8 @@ def _candidates(column: pa.Array, kind: Kind, wanted: float) -> Iterator[tuple[A
 
 
 def _ranges(column: pa.Array, wanted: float) -> Iterator[tuple[Any, ...]]:
-    """Yield a range that begins about a third of the way through the sorted values, which is neither at an end of the
-    file nor in its middle."""
+    """Yield a range that begins about a third of the way through the sorted values. In a sorted column these rows are
+    neither at an end of the file nor in its middle."""
     present = column.drop_null()
     if pa.types.is_floating(present.type):
         present = present.filter(pc.invert(pc.is_nan(present)))
@@ -138,8 +138,8 @@ def _ranges(column: pa.Array, wanted: float) -> Iterator[tuple[Any, ...]]:
 
 
 def _sets(column: pa.Array, wanted: float, most: int) -> Iterator[tuple[Any, ...]]:
-    """Yield values whose numbers of rows add up to about `wanted`, rarest last. If `most` is 1, yield the value whose
-    number of rows is nearest."""
+    """Yield one tuple of at most `most` values that together occur in about `wanted` rows, the rarest value last. If
+    `most` is 1, yield the value that occurs in a number of rows nearest to `wanted`."""
     counted = sorted(
         ((each["counts"], each["values"]) for each in pc.value_counts(column.drop_null()).to_pylist()),
         key=lambda each: (-each[0], str(each[1])),

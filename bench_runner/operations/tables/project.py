@@ -42,14 +42,14 @@ class OnHandle(Calls):
 
     def refused_by_asv(self) -> str | None:
         """Return a refusal reason if the handle stays open, because asv would time the opening too."""
-        return f"asv's clock includes opening; use {self.name}[handle=reopened]" if self.keeps_open else None
+        return f"asv would time the opening too; use {self.name}[handle=reopened]" if self.keeps_open else None
 
 
 @dataclass(frozen=True)
 class Project(OnHandle):
-    """Read columns of the stored copy into private memory, in the order requested. Opening the copy is timed, unless
-    the handle stays open between calls. If the engine cannot read single columns, everything is read, and the columns
-    are selected before conversion."""
+    """Read some columns of the stored copy into private memory, in the order requested. Opening the copy is timed,
+    unless the handle stays open between calls. If the engine cannot read single columns, the whole table is read, and
+    the columns are selected before conversion."""
 
     columns: int = count(DEFAULT_COLUMNS, spelled=True)
     handle: str = word("once", "reopened", "kept")
@@ -66,12 +66,12 @@ class Project(OnHandle):
 
     @property
     def target_kinds(self) -> tuple[str, ...]:
-        """Also DataFrames, if the operation is called once per sample."""
+        """DataFrames and Arrow tables if the operation is called once per sample, otherwise only Arrow tables."""
         return ("pandas", "arrow") if self.handle == "once" else ("arrow",)
 
     @property
     def sampling(self) -> Sampling:
-        """Depends on `handle`."""
+        """The value "once" for `handle=once`, otherwise "calls"."""
         return "once" if self.handle == "once" else "calls"
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
@@ -93,7 +93,8 @@ class Project(OnHandle):
         return self.take_input(stage, stage.rows) if self.sampling == "once" else super().held(stage)
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[tuple[str, ...]]:
-        """Return the column names of each repetition. Repetitions share no column while there are enough columns."""
+        """Return the column names of each repetition. No column is used again until fewer unused columns are left than
+        a repetition needs."""
         hands: list[tuple[str, ...]] = []
         left = list(stage.schema)
         for number in range(repetitions):
@@ -112,7 +113,7 @@ class Project(OnHandle):
         return adapter.open_columns(location) if self.keeps_open else adapter.open(location)
 
     def run(self, stage: OperationContext, held: tuple[str, ...], location: Path, laps: Laps) -> Any:
-        """Open the copy, call once, and close it."""
+        """Open the copy, read the columns, close the copy, and return the columns."""
         handle = self.open(stage, location)
         return self._read(stage, handle, held, location, laps, closing=True)
 
@@ -132,13 +133,14 @@ class Project(OnHandle):
         *,
         closing: bool,
     ) -> Any:
-        # Copy the list for each call, because an adapter may change it, which must not affect the comparison.
+        # Make a new list for each call: an adapter may change its argument, which must not affect the verification.
         columns = list(held)
         adapter = cast(TabularFormat, stage.adapter)
         return stage.answer(lambda: _columns(adapter, handle, columns, location, closing=closing), laps)
 
     def expected_columns(self, stage: OperationContext, held: tuple[str, ...] | None = None) -> list[str]:
-        """Return the columns requested, in that order. Without `held`, return those of the first call."""
+        """Return the names of the columns requested, in that order. If `held` is None, return the names of the first
+        call."""
         return list(held or self.take_input(stage, stage.rows))
 
 
@@ -160,19 +162,20 @@ def too_few_columns(asked: int | str, schema: pa.Schema) -> str | None:
 
 
 def asked_columns(stage: OperationContext, asked: int | str) -> list[str]:
-    """Return the names of all columns, or of `asked` columns, in the order requested."""
+    """Return the names of the columns to read: all names in stored order if `asked` is 'all', otherwise `asked` names
+    chosen by the digest of the data."""
     return list(stage.schema.names if asked == ALL else _chosen(stage.schema, stage.digest, int(asked)))
 
 
 @lru_cache(maxsize=1)
 def _chosen(schema: pa.Schema, digest: str, count: int) -> tuple[str, ...]:
-    # The result is cached before timing starts, so that only a lookup is timed.
+    # An earlier call, before timing starts, fills the cache, so that only a lookup is timed.
     return tuple(chosen_columns(schema, digest, count))
 
 
 def chosen_columns(schema: pa.Schema, digest: str, count: int) -> list[str]:
-    """Return `count` column names, in an order other than the stored order. The types take turns, and each type gives
-    its columns in an order shuffled by the digest. So no type is left out while another type gives several columns."""
+    """Return `count` column names, in an order other than the stored order. Columns are chosen at random by the digest,
+    one of each type in turn, so that no type is left out while another type has several columns."""
     generator = random.Random(f"{digest}/project")
     by_type: dict[str, list[str]] = {}
     for field in schema:

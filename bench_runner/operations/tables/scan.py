@@ -1,7 +1,7 @@
 """Reading the rows that meet a condition on one column.
 
-The condition depends only on the data (see predicates), so that all variants, rounds, runs and machines use the same
-condition.
+The condition depends only on the data (see the module predicates), so that all variants, rounds, runs and machines use
+the same condition.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from data_generator.cache import read_table
 @dataclass(frozen=True)
 class Scan(Operation):
     """Read the rows that meet a condition into private memory, in stored order. Opening the copy is timed. If the
-    engine cannot evaluate such a condition, everything is read and filtered in memory."""
+    engine cannot evaluate such a condition, the whole table is read and filtered in memory."""
 
     selectivity: float = share(0.01)
     kind: str = word(Kind.RANGE.value, *(kind.value for kind in Kind if kind is not Kind.RANGE), spelled=True)
@@ -54,8 +54,8 @@ class Scan(Operation):
         return "" if Kind(self.kind) in adapter.offers.scan else READ_ALL
 
     def take_input(self, stage: OperationContext, rows: int) -> Predicate:
-        """Return the condition. It is chosen from the whole data set, whatever `rows` is. Raises RefusedData if the
-        data allow no such condition, or if the variant changes the tested column."""
+        """Return the condition. It is chosen from the whole data set; `rows` has no effect. Raises RefusedData if the
+        data allow no such condition, or if the variant changes values of the column that the condition tests."""
         chosen = _chosen(stage.dataset, stage.rows, stage.digest, self)
         refuse_changed(stage, chosen.column)
         return chosen
@@ -73,7 +73,7 @@ class Scan(Operation):
         return native
 
     def expected_columns(self, stage: OperationContext, held: Any = None) -> list[str]:
-        """Return the columns requested."""
+        """Return the names of the columns requested."""
         return asked_columns(stage, self.columns)
 
     def expected_rows(self, stage: OperationContext, held: Predicate) -> np.ndarray:
@@ -83,7 +83,7 @@ class Scan(Operation):
 
 
 def refuse_changed(stage: OperationContext, name: str) -> pa.ChunkedArray:
-    """Return the column that a condition tests. Raises RefusedData if the variant changes its values."""
+    """Return the column `name`, which a condition tests. Raises RefusedData if the variant changes its values."""
     column = stage.table(stage.rows, [name]).column(0)
     of = stage.target
     for loss in cast(TabularFormat, stage.adapter).losses:
@@ -94,6 +94,6 @@ def refuse_changed(stage: OperationContext, name: str) -> pa.ChunkedArray:
 
 @lru_cache(maxsize=1)
 def _chosen(dataset: Path, rows: int, digest: str, scan: Scan) -> Predicate:
-    # Cached because a worker calls it twice: for the primer and for the stored copy.
+    # Cached because a worker calls it twice: for the untimed first call on a few rows and for the timed call.
     table = read_table(dataset, rows)
     return predicates.choose(table, Kind(scan.kind), scan.selectivity, stored=scan.stored, digest=digest).predicate

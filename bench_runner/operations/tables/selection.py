@@ -1,6 +1,6 @@
-"""Selecting rows of a result, if an engine has no call for that. The selection is timed.
+"""Selecting rows of a result in memory, for engines that cannot select rows themselves. The selection is timed.
 
-Only predicates defines the meaning of conditions, whichever library produced the result.
+The module predicates decides which rows meet a condition, so that all libraries are compared on the same rows.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def matching(result: Any, native: Native, predicate: Predicate, columns: Sequenc
 def scanned(
     adapter: TabularFormat, handle: Handle | None, location: Path, predicate: Predicate, columns: list[str]
 ) -> Any:
-    """Return the rows that meet a condition. An open handle evaluates the condition; without a handle, everything is
-    read."""
+    """Return the rows that meet a condition. If `handle` is None, the whole table is read and filtered in memory.
+    Otherwise the engine evaluates the condition on its open handle."""
     if handle is None:
         return matching(adapter.read(location), adapter.native_read, predicate, columns)
     assert handle.scan is not None

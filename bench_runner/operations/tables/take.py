@@ -28,15 +28,16 @@ from bench_runner.operations.tables.project import OnHandle, asked_columns, too_
 RUN_ROWS = 10
 """Number of neighbouring rows that are taken together in the pattern `clustered`."""
 ZIPF_EXPONENT = 1.1
-"""In the pattern `zipf` the row of rank r is requested with a frequency proportional to 1 / r**ZIPF_EXPONENT."""
+"""Exponent of the pattern `zipf`: the row of rank r is requested with a frequency proportional to
+1 / r**ZIPF_EXPONENT."""
 
 MOST_STREAMS = 256
-"""Largest number of threads. Users would not start more, and a device has no queue slots for more."""
+"""Largest number of threads. Users would not start more threads, and a storage device could not queue more requests."""
 
 
 @dataclass(frozen=True)
 class Take(OnHandle):
-    """Read rows of an open or closed stored copy into private memory, in the order requested."""
+    """Read rows of a stored copy by their numbers into private memory, in the order requested."""
 
     rows: int = count(100, spelled=True)
     pattern: str = word("uniform", "clustered", "zipf")
@@ -77,8 +78,9 @@ class Take(OnHandle):
         return reason
 
     def unfit(self, adapter: Any) -> str | None:
-        """Return why the variant cannot do it, or None. Streams need a library that several threads may call. Repeated
-        rows need the library's own cache, because without such a cache the page cache would be measured."""
+        """Return why the operation cannot be done with this variant, or None. Streams need a library that several
+        threads may call at once. The pattern `zipf` repeats rows and needs the library's own cache, because without it
+        the page cache of the system would be measured."""
         if self.pattern == "zipf" and adapter.values.get("library_cache") == "off":
             return "zipf takes the same rows repeatedly, and library_cache=off caches none: use pattern=uniform"
         if self.streams == 1:
@@ -100,7 +102,7 @@ class Take(OnHandle):
         return super().shorter if self.streams == 1 else "take fewer rows, or use fewer streams"
 
     def handles(self, adapter: Any) -> int:
-        """Return 1 if the library can share a handle between all streams, otherwise one handle for each stream."""
+        """Return the number of handles: 1 if the library lets all streams share a handle, otherwise one per stream."""
         return super().handles(adapter) * (self.streams if adapter.offers.sharing is Sharing.EACH else 1)
 
     def fallback(self, adapter: Any) -> str:
@@ -108,8 +110,8 @@ class Take(OnHandle):
         return "" if adapter.offers.take is not None else READ_ALL
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[np.ndarray]:
-        """Return the row numbers of each repetition, int64 below `rows`. Repetitions share no row while there are
-        enough rows, except in the pattern `zipf`."""
+        """Return an int64 array of row numbers below `rows` for each repetition. Except in the pattern `zipf`, no row
+        is used again until fewer unused rows are left than a repetition needs."""
         wanted = min(self.rows, rows)
         chosen = {"uniform": _uniform, "clustered": _clustered, "zipf": _zipf}[self.pattern](
             generator(stage.digest, self.spelled), rows, wanted, repetitions
@@ -135,27 +137,28 @@ class Take(OnHandle):
         return selection.rows_of(everything, adapter.native_read, numbers)
 
     def expected_columns(self, stage: OperationContext, held: Any = None) -> list[str]:
-        """Return the columns requested."""
+        """Return the names of the columns requested."""
         return asked_columns(stage, self.columns)
 
     def expected_rows(self, stage: OperationContext, held: Any) -> np.ndarray:
-        """Return the row numbers of the repetition."""
+        """Return the row numbers requested, which are the input of the call."""
         return cast(np.ndarray, held)
 
 
 def generator(digest: str, spelled: str) -> np.random.Generator:
-    """Return the random generator of one operation on one data set."""
+    """Return a random generator whose seed depends on the data set and the full name of the operation."""
     seed = int.from_bytes(hashlib.sha256(f"{digest}/{spelled}".encode()).digest()[:8], "little")
     return np.random.default_rng(seed)
 
 
 def _uniform(random: np.random.Generator, rows: int, wanted: int, repetitions: int) -> list[np.ndarray]:
-    """Return consecutive parts of a shuffled order of the rows. After the last row the rows are shuffled again."""
+    """Return consecutive parts of the shuffled row numbers. When too few numbers are left, all rows are shuffled
+    again."""
     return dealt(lambda: random.permutation(rows), wanted, repetitions)
 
 
 def _clustered(random: np.random.Generator, rows: int, wanted: int, repetitions: int) -> list[np.ndarray]:
-    """Return consecutive parts of an order in which runs of neighbouring rows are shuffled."""
+    """Return consecutive parts of the row numbers, shuffled in groups of RUN_ROWS neighbouring rows."""
 
     def shuffled() -> np.ndarray:
         starts = random.permutation(-(-rows // RUN_ROWS)) * RUN_ROWS
@@ -166,7 +169,7 @@ def _clustered(random: np.random.Generator, rows: int, wanted: int, repetitions:
 
 
 def _zipf(random: np.random.Generator, rows: int, wanted: int, repetitions: int) -> list[np.ndarray]:
-    """Return arrays in which a few rows occur often. These rows can be anywhere in the table."""
+    """Return arrays of row numbers in which a few rows occur often. These rows can be anywhere in the table."""
     weights = np.cumsum(np.arange(1, rows + 1, dtype=np.float64) ** -ZIPF_EXPONENT)
     of_rank = random.permutation(rows)
     return [
@@ -176,7 +179,8 @@ def _zipf(random: np.random.Generator, rows: int, wanted: int, repetitions: int)
 
 
 def dealt(shuffled: Callable[[], np.ndarray], wanted: int, repetitions: int) -> list[np.ndarray]:
-    """Return `repetitions` arrays of `wanted` numbers. No number is repeated within one pass through the rows."""
+    """Return `repetitions` arrays of `wanted` row numbers, taken from the start of `shuffled()`. When too few numbers
+    are left, `shuffled` is called again."""
     hands: list[np.ndarray] = []
     pile = shuffled()
     for _ in range(repetitions):

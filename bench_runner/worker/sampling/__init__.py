@@ -1,1 +1,1 @@
-"""The ways of taking a sample: one call, a block of calls, concurrent calls, two epochs."""
+"""The ways of taking a sample: one call, a block of calls, concurrent calls, or two passes through all rows."""

@@ -1,7 +1,7 @@
-"""A block of short calls in one process, each timed separately (method rule 19).
+"""Making a block of short calls in one process, each of which is timed separately (method rule 19).
 
-If the copy stays open, it is opened before the first call. The time of the first call is a separate figure. The median
-of the other calls is one value of the sample.
+If the stored copy stays open between calls, it is opened before the first call. The time of the first call is a
+separate figure. The median time of the other calls is the time of the sample.
 """
 
 from __future__ import annotations
@@ -21,30 +21,33 @@ from bench_runner.operations import Calls, OperationContext, targets
 from bench_runner.operations.operation import REPETITIONS
 
 ENOUGH_NS = 2 * 10**9
-"""If all calls would take longer, judging by the first call, the block has fewer calls, down to three. More calls would
-only show how much the calls of one process differ, but intervals are computed over processes (rule 19)."""
+"""Longest block with more than three calls. If the duration of the first call shows that all calls would take longer,
+the block has fewer calls. More calls would only show how much calls in one process differ, but confidence intervals are
+computed from several processes (rule 19)."""
 MOST_NS, MOST_RESULT_BYTES = 10 * 10**9, 64 * 10**6
-"""Limits of a block (rule 19). If its calls would exceed this time, it may have fewer than three calls. If its results
-would exceed these bytes, it has fewer calls."""
+"""Limits for the duration and for the size of all results of a block (rule 19). If three calls would exceed MOST_NS, or
+if all results would exceed MOST_RESULT_BYTES, the block has fewer calls."""
 FEWEST_KEPT = 3
-"""With fewer calls there is no figure for a handle that stays open (rule 19)."""
+"""Smallest number of calls on a handle that stays open. With fewer calls, no figure is reported (rule 19)."""
 PRIVATE_FROM_NS = 50 * 10**6
-"""Shortest block that has a figure of private memory, because memory is read every 2 ms (rule 19)."""
+"""Shortest block for which private memory is reported. Memory is read only every 2 ms (rule 19)."""
 CACHED_SHARE = 0.5
-"""If the second half of a block requests less than this share of the bytes of the first half, the library reads from
-its cache (rule 19)."""
+"""If the calls of the second half of a block request less than this share of the bytes that the first half requested,
+the library reads from its own cache (rule 19)."""
 LOOK_BYTES = 128
-"""A call that requests fewer bytes reads no values (rule 19). SQLite reads 16 bytes in each statement to check whether
-its file has changed, and threads that wake each other read 8 bytes."""
+"""A call that requests fewer bytes does not read stored values (rule 19). It may read some bytes for other reasons:
+SQLite reads 16 bytes in each statement to check whether its file has changed, and threads that wake each other read 8
+bytes."""
 HELD_BYTES, HELD_SHARE = 16 * 10**6, 0.1
-"""A handle that holds more than both limits is a cache too, if its reads cannot be seen or if it held that much from
-the start (rule 19)."""
+"""Limits for the memory of an open handle, in bytes and as a share of the stored copy (rule 19). A handle that uses
+more than both limits is considered a cache, if its reads cannot be counted or if it read much more before the block
+than a call of the block reads."""
 
 
 @dataclass
 class Opened:
-    """A stored copy, and the figures of opening it. The copy is opened once, or once for each calling thread, or not at
-    all if each call opens it."""
+    """The open handles of a stored copy, and the figures of opening them. There is one handle, or one for each calling
+    thread, or none if each call opens the copy."""
 
     handles: tuple[Handle, ...]
     figures: dict[str, int] = field(default_factory=dict)
@@ -56,22 +59,23 @@ class Opened:
 
     @property
     def of_calls(self) -> tuple[Handle | None, ...]:
-        """The handles that calls use in turn, or None if calls open the copy themselves."""
+        """The handles that calls use in turn, or (None,) if each call opens the copy."""
         return self.handles or (None,)
 
 
 Call = Callable[[Handle | None, Any], tuple[Any, dict[str, int]]]
-"""Make one repetition with a handle and an input. Return its result and its laps."""
+"""Type of functions that make one call with a handle and an input. They return the result and the durations of the
+timed steps ("laps") by name."""
 
 
 @dataclass
 class Block:
-    """Results and laps of the calls of a block."""
+    """The results of the calls of a block, and the durations of the timed steps ("laps") of each call."""
 
     results: list[Any] = field(default_factory=list)
     laps: list[dict[str, int]] = field(default_factory=list)
     asked_bytes: list[int] = field(default_factory=list)
-    """Bytes requested in the first half of the block and in the second half."""
+    """Two numbers: the bytes requested in the first half of the block and in the second half."""
     device_bytes: int = 0
     together_ns: int | None = None
     """Time from the start of the first call to the end of the last call, if calls ran concurrently."""
@@ -82,8 +86,8 @@ class Block:
         return [each["wall_ns"] for each in self.laps]
 
     def figures(self, cpu_ns: int) -> dict[str, int]:
-        """Return a sample's figures: medians and means over the calls. `cpu_ns` includes all calls and child
-        processes."""
+        """Return the figures of a sample by name: medians and means over the calls. `cpu_ns` is the CPU time of all
+        calls, including child processes."""
         walls, calls = self.walls_ns, len(self.laps)
         figures = {
             "p90_ns": int(quantiles(walls, n=10, method="inclusive")[-1]) if calls > 1 else walls[0],
@@ -93,7 +97,7 @@ class Block:
             "device_read_bytes": self.device_bytes // calls,
         }
         if self.together_ns is not None:
-            # The time of each call includes waiting for other calls. So use the time of all calls together.
+            # The time of each call includes waiting for other calls. So use the total duration of all calls.
             return figures | {
                 "wall_ns": self.together_ns // calls,
                 "calls_ns": self.together_ns,
@@ -107,7 +111,7 @@ class Block:
 
 
 def open_copy(operation: Calls, stage: OperationContext, location: Path) -> Opened:
-    """Open the copy as often as the operation needs, and return it with the figures of opening."""
+    """Open the stored copy as often as the operation needs, and return the handles with the figures of opening."""
     wanted = operation.handles(stage.adapter)
     if not wanted:
         return Opened(())
@@ -123,8 +127,8 @@ def open_copy(operation: Calls, stage: OperationContext, location: Path) -> Open
 
 
 def make_ready(operation: Calls, stage: OperationContext, opened: Opened, inputs: Sequence[Any]) -> None:
-    """Prepare the handles between opening and the first call. This loop is a separate function, because a loop variable
-    in the function that closes handles would keep the last handle alive."""
+    """Prepare the handles between opening and the first call. This loop is a separate function, so that its loop
+    variable does not keep the last handle alive when the handles are closed."""
     for handle in opened.handles:
         operation.make_ready(stage, handle, inputs)
         operation.confirm(stage, handle, inputs)
@@ -133,7 +137,7 @@ def make_ready(operation: Calls, stage: OperationContext, opened: Opened, inputs
 def one_call(
     operation: Calls, stage: OperationContext, handle: Handle | None, held: Any, location: Path
 ) -> tuple[Any, dict[str, int]]:
-    """Make one repetition and time it. Return its result and its laps."""
+    """Make one call and time it. Return its result and the durations of its timed steps by name."""
     laps = Laps()
     laps.start()
     if handle is None:
@@ -146,7 +150,10 @@ def one_call(
 
 def calls_that_fit(first_ns: int, result_bytes: int, *, shorter: str = "", threads: int = 1) -> int:
     """Return the number of calls in a block, over all threads, from the duration and the result size of the first call.
-    `shorter` is the user's remedy for long calls. If it is given, too few calls on an open handle raise RefusedData."""
+
+    `shorter` is the advice to a user whose calls are too long. If it is not empty, RefusedData is raised if fewer than
+    FEWEST_KEPT calls per thread fit into the limits.
+    """
     first_ns, fewest = max(first_ns, 1), FEWEST_KEPT * threads
     in_time = max(ENOUGH_NS // first_ns, min(fewest, MOST_NS // first_ns))
     calls = min(REPETITIONS * threads, in_time, MOST_RESULT_BYTES // max(result_bytes, 1))
@@ -159,21 +166,25 @@ def calls_that_fit(first_ns: int, result_bytes: int, *, shorter: str = "", threa
 
 
 def has_large_answers(result_bytes: int, threads: int) -> bool:
-    """Return whether two answers exceed the limit of a block. If so, all variants make a single call."""
+    """Return whether two results of this size exceed the limit of a block. If they do, each variant makes a single
+    call."""
     return threads == 1 and 2 * result_bytes > MOST_RESULT_BYTES
 
 
 def tells_memory(calls: int, calls_ns: int, result_bytes: int, *, once: bool, threads: int = 1) -> bool:
-    """Return whether a block's private memory is comparable with that of other blocks. The block must be long enough
-    for the probe, and must hold the same number of answers, which stay in memory until they are verified. With `once`,
-    all variants make a single call."""
+    """Return whether the private memory measured in a block is comparable between variants.
+
+    The block must be long enough for memory to be read several times. It must also have the same number of calls as
+    the blocks of other variants, because all results stay in memory until they are verified. `once` means that all
+    variants make a single call.
+    """
     single = once or has_large_answers(result_bytes, threads)
     return calls_ns >= PRIVATE_FROM_NS and (single or calls >= REPETITIONS * threads)
 
 
 def call_all(call: Call, handles: Sequence[Handle | None], inputs: Sequence[Any]) -> Block:
-    """Make the calls of a block, using these handles in turn. Between calls nothing else happens, except that the
-    counters are read halfway through."""
+    """Make one call for each input, using these handles in turn, and return their results and times. Between calls
+    nothing else happens, except that the I/O counters are read once, halfway through the block."""
     block = Block()
     turns = itertools.cycle(handles)
     half = (len(inputs) + 1) // 2
@@ -195,14 +206,15 @@ def call_all(call: Call, handles: Sequence[Handle | None], inputs: Sequence[Any]
 def is_cached(
     block: Block, held_bytes: int, copy_bytes: int, before_bytes: int, *, sees_reads: bool, needs_values: bool
 ) -> bool:
-    """Return whether calls found data in the library's own memory, where opening or earlier calls left them.
+    """Return whether calls found data in the library's own memory, where opening or earlier calls had left them.
 
-    `before_bytes` were requested by opening and the first call, for each handle. `sees_reads` is whether counters see
-    reads of the copy. If they do not, only the memory held can show a cache. `needs_values` is whether every call needs
-    stored values. Metadata may stay in memory, so calls that metadata can answer show no cache.
+    `held_bytes` is the memory that the handles use. `before_bytes` is the number of bytes that opening and the first
+    call requested, per handle. `sees_reads` is whether the I/O counters include reads of the stored copy. If they do
+    not, only the memory of the handles can show a cache. `needs_values` is whether every call must read stored values.
+    If metadata are enough for a call, reading few bytes does not show a cache, because metadata may stay in memory.
     """
     calls = len(block.laps)
-    # Held memory may be a decoded footer or buffers of the last call. pyarrow holds both, but caches no data.
+    # The memory of a handle may contain a decoded footer and buffers of the last call, as in pyarrow, but no cache.
     read_ahead_bytes = before_bytes - sum(block.asked_bytes) / calls
     may_be_values = not sees_reads or read_ahead_bytes > HELD_SHARE * copy_bytes
     if may_be_values and held_bytes > max(HELD_BYTES, HELD_SHARE * copy_bytes):
@@ -218,8 +230,8 @@ def is_cached(
 
 
 def empty_call_ns(result: Any) -> int:
-    """Return the time of a call that does nothing. It consists of reading clocks, laps, and touching an existing result
-    (rule 19)."""
+    """Return the median time of a call that does nothing. The time consists of reading clocks, storing the durations,
+    and reading one byte in each page of an existing result (rule 19)."""
     walls = []
     for _ in range(REPETITIONS):
         walls.append(empty_call(None, result)[1]["wall_ns"])
@@ -227,7 +239,7 @@ def empty_call_ns(result: Any) -> int:
 
 
 def empty_call(handle: Handle | None, result: Any) -> tuple[Any, dict[str, int]]:
-    """Do nothing but touch an existing result."""
+    """Make a timed call that only reads one byte in each page of an existing result."""
     laps = Laps()
     laps.start()
     laps.lap("engine_ns")

@@ -1,4 +1,4 @@
-"""A sample of a block of short calls, one after the other or from several threads (rule 19)."""
+"""Taking a sample that consists of a block of short calls, one after the other or from several threads (rule 19)."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class _Before:
     inputs: list[Any]
     """Inputs of the timed calls."""
     first: Block = field(default_factory=Block)
-    """One call on each handle."""
+    """The first calls, one on each handle."""
     early: Block = field(default_factory=Block)
-    """Calls before a block of concurrent calls."""
+    """Single calls before a block of concurrent calls."""
     spare: list[Any] = field(default_factory=list)
     """Inputs for the single calls after the block."""
     asked_bytes: int = 0
-    """Bytes requested by opening and the first call, for each handle."""
+    """Number of bytes that opening and the first call requested, per handle."""
     figures: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -48,12 +48,13 @@ class _Before:
 
 
 def call(prepared: Prepared, laps: Laps) -> list[Any]:
-    """Make one call, including opening and closing."""
+    """Make one call, including opening and closing the copy, and return a list with its result."""
     return [prepared.operation.run(prepared.stage, prepared.held[0], prepared.location, laps)]
 
 
 def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
-    """Make all calls: those before timing, the timed calls, and those after timing."""
+    """Make the calls before timing, the timed calls, and the calls after timing. Return the measurement and the
+    results."""
     operation = cast(Calls, prepared.operation)
     threads = operation.threads_at_once
     opened, io_before = _opened(prepared, operation, task)
@@ -61,7 +62,8 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
     def timed(handle: Handle | None, held: Any) -> tuple[Any, dict[str, int]]:
         return block.one_call(operation, prepared.stage, handle, held, prepared.location)
 
-    # After one call, or one call of each stream, the pages are in the cache, and a service has cached what it needs.
+    # In a cold sample, only the first call of each thread counts: later calls find pages in the page cache, or data in
+    # the caches of services.
     once = task.cold or task.fresh_services
     if once:
         before = _Before(prepared, prepared.held[:threads])
@@ -96,10 +98,10 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
     _add_figures(measured, inside, threads, once=once)
     measured.device_bytes_of_all = linux.io_bytes().device_read - io_before.device_read
     measured.figures |= distinct_bytes(task, prepared)
-    # This includes connection buffers. A caller that can see the network traffic can distinguish them from values.
+    # This memory includes buffers of connections. The launcher sees the network traffic and can account for them.
     measured.held_bytes = held_bytes + prepared.stage.adapter.server_cache_bytes
     given = [*before.results, *inside.results, *late.results]
-    # Large answers of calls before timing have been verified and dropped.
+    # Large results of calls before timing have been verified and dropped.
     asked = prepared.held if before.first.results or once else prepared.held[len(before.first.laps) :]
     if kept and not task.cold:
         measured.cached = block.is_cached(
@@ -108,15 +110,15 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
             stored_bytes(prepared.stage, prepared.location),
             before.asked_bytes,
             sees_reads=task.served is None and not prepared.stage.adapter.reads_unseen,
-            # Raw I/O holds nothing in memory, and for a narrow row it reads few bytes other than the values.
+            # Raw I/O has no cache. For a narrow row it requests few bytes, which must not look like cached values.
             needs_values=operation.needs_values(asked[0]) and not is_raw_io(prepared.stage.adapter.format),
         )
     return Sampled(measured, asked, given)
 
 
 def _opened(prepared: Prepared, operation: Calls, task: MeasureTask) -> tuple[Opened, IoBytes]:
-    """Open the stored copy and prepare it. Return it with the counters at the point from which reads belong to the
-    calls."""
+    """Open the stored copy and prepare it. Return its handles, and the I/O counters from which the reads of the calls
+    are counted."""
     stage, location = prepared.stage, prepared.location
     before = linux.io_bytes()
     opened = block.open_copy(operation, stage, location)
@@ -139,7 +141,8 @@ def _called_before(
     call: block.Call,
     io_before: IoBytes,
 ) -> _Before:
-    """Make the first call. Its time is a separate figure, and decides how many calls the block has."""
+    """Make the calls before timing and return them with the inputs for the timed calls. The time of the first call is a
+    separate figure, and determines how many calls the block has."""
     threads, handles, inputs = operation.threads_at_once, opened.of_calls, prepared.held
     first = block.call_all(call, handles, inputs[: len(handles)])
     inputs = inputs[len(handles) :]
@@ -150,7 +153,8 @@ def _called_before(
     shorter = operation.shorter if opened.kept else ""
     calls = block.calls_that_fit(first.walls_ns[0], size_bytes, shorter=shorter, threads=threads)
     if block.has_large_answers(size_bytes, threads):
-        # Verify and drop large answers. Two at once may exceed the memory made ready, which would slow the second.
+        # Verify and drop large results before timing. Two large results together may need more memory than was made
+        # ready, which would slow down the second call.
         began_ns = now_ns()
         verified(prepared, parts(prepared, prepared.held, first.results), last_reader=False)
         first.results.clear()
@@ -165,8 +169,8 @@ def _called_before(
 
 
 def _given_back_bytes(opened: Opened) -> int:
-    """Close the handles and return the memory that this frees. Memory that pools keep for the next call, or that is
-    fragmented in allocators, does not count."""
+    """Close the handles and return the number of bytes that this frees. Before and after, pools return unused memory to
+    the system, so that memory in pools does not count."""
     clean_slate(thorough=False)
     before = linux.own_memory().private_bytes
     while opened.handles:
@@ -178,7 +182,7 @@ def _given_back_bytes(opened: Opened) -> int:
 
 
 def _add_figures(measured: Measured, inside: Block, threads: int, *, once: bool) -> None:
-    """Add the figures that depend on the answers of the timed calls."""
+    """Add the figures that depend on the results of the timed calls to `measured`."""
     figures, last, calls = measured.figures, inside.results[-1], len(inside.results)
     figures["result_bytes"] = sum(each.nbytes for each in inside.results) // calls
     if threads > 1:
@@ -191,7 +195,8 @@ def _add_figures(measured: Measured, inside: Block, threads: int, *, once: bool)
 
 
 def parts(prepared: Prepared, asked: Sequence[Any], given: Sequence[Any]) -> Sequence[Pair]:
-    """Return the answers joined into few tables, which are faster to compare. Raises Mismatch."""
+    """Return pairs of results and expected results. The results of tables are joined into a few larger tables, which
+    are faster to verify. Raises Mismatch for a result with a wrong number of rows or wrong columns."""
     stage = prepared.stage
     apart = [part for each, result in zip(asked, given, strict=False) for part in once.parts(prepared, each, result)]
     return joined.joined(apart, stage.rows) if stage.target.data_kind.has_columns else apart

@@ -1,8 +1,8 @@
-"""Calls from several threads at once. Each call is timed separately, and all calls are timed together.
+"""Calls from several threads at the same time. The duration of each call and the total duration are measured.
 
-With one request at a time, the device is idle while the library works, and the reverse. With several requests, the
-duration of one call means little, because it includes waiting for other calls. So a block of streams has two figures:
-the time of all calls divided by their number, and the duration of a single call (method rule 19).
+With one request at a time, the device is idle while the library works, and the library waits while the device works.
+With several requests, the duration of a call says little, because it includes waiting for other calls. So there are two
+figures: the total duration divided by the number of calls, and the duration of a single call (method rule 19).
 """
 
 from __future__ import annotations
@@ -19,16 +19,18 @@ from bench_runner.worker.sampling.block import Block, Call, empty_call
 
 
 def both_sides(before: Block, after: Block) -> Block:
-    """Return the calls before and after a block of streams as the two halves of one block."""
+    """Return one block whose first half are the single calls before the concurrent calls, and whose second half are the
+    single calls after them."""
     laps = [*before.laps, *after.laps]
     return Block(laps=laps, asked_bytes=[sum(before.asked_bytes), sum(after.asked_bytes)])
 
 
 def call_at_once(call: Call, handles: Sequence[Handle | None], inputs: Sequence[Any], threads: int) -> Block:
-    """Call with all inputs from `threads` threads. Each thread makes one call and then takes the next input. If there
-    are several handles, each thread uses its own.
+    """Make one call for each input, from `threads` threads, and return their results and times in the order of the
+    inputs.
 
-    Results and laps are in the order of the inputs. After all threads have ended, raises the first error of a call.
+    When the call of a thread ends, the thread takes the next input. If there are several handles, each thread uses a
+    different handle. If a call raises an error, the first error is raised after all threads have ended.
     """
     results: list[Any] = [None] * len(inputs)
     laps: list[dict[str, int]] = [{} for _ in inputs]
@@ -45,7 +47,7 @@ def call_at_once(call: Call, handles: Sequence[Handle | None], inputs: Sequence[
             started = now_ns()
             try:
                 results[place], laps[place] = call(handle, inputs[place])
-            except BaseException as error:  # every error belongs to the sample, not to this thread
+            except BaseException as error:  # the calling thread raises it, so that the sample fails
                 errors.append(error)
             spans[place] = started, now_ns()
             place = next(places)
@@ -69,8 +71,8 @@ def call_at_once(call: Call, handles: Sequence[Handle | None], inputs: Sequence[
 
 
 def empty_call_ns(result: Any, calls: int, threads: int) -> int:
-    """Return the time of a call that does nothing, made by `threads` threads at once. It consists of thread handling,
-    reading clocks, and touching an existing result."""
+    """Return the average time of a call that does nothing, made by `threads` threads at the same time. The time
+    consists of managing threads, reading clocks, and reading one byte in each page of an existing result."""
     block = call_at_once(empty_call, (None,), [result] * calls, threads)
     assert block.together_ns is not None
     return block.together_ns // calls

@@ -1,5 +1,9 @@
-"""A sample that reads all rows in mini-batches, twice, from an open copy (docs/operations.md). It has the times, checks
-that each row occurred once, and measures how well rows were shuffled."""
+"""Measuring a loader of mini-batches (docs/operations.md).
+
+A sample reads all rows of an open stored copy in batches, and then reads them a second time. Each of these passes is an
+epoch. This module times the epochs, checks that each row occurred once in an epoch, and computes how well the rows were
+shuffled.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +35,8 @@ GAP_PERCENTILE = 99
 
 
 def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
-    """Measure two epochs. All batches stay in memory until they are verified, so the memory figure does not show the
-    loader's own memory."""
+    """Return the measurement of two epochs. All batches stay in memory until they are verified. The measured peak
+    memory therefore includes all rows, and is not reported as the loader's memory."""
     stage, operation, location = prepared.stage, cast(Batches, prepared.operation), prepared.location
     watched = task.served is not None
     enter(phase, PHASE_READY, watched=watched)
@@ -71,11 +75,11 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
 def figures(
     operation: Batches, asked: Sequence[np.ndarray], epochs: Sequence[Epoch], parts: Mapping[str, int], rows: int
 ) -> dict[str, int]:
-    """Return a sample's figures. Where other operations have the time or bytes of a call, these are the values of one
-    batch: the total divided by the rows read, times the rows of a batch.
+    """Return the figures of a sample by name. Times and bytes, which other operations report per call, are reported per
+    batch here: the total of both epochs, divided by the rows read, times the rows of a batch.
 
-    `parts` are the laps of all epochs, and `rows` is the number of rows of the table. Raises Mismatch for an epoch
-    without a batch.
+    `asked` has the row numbers of each epoch in the requested order, `parts` has the total duration of each timed step
+    in all epochs, and `rows` is the number of rows of the table. Raises Mismatch if an epoch has no batch.
     """
     for place, epoch in enumerate(epochs, 1):
         if not epoch.batches:
@@ -104,7 +108,7 @@ def figures(
 
 
 def per_batch(value: int, operation: Batches, epochs: Sequence[Epoch]) -> int:
-    """Return the part of a total that falls to one batch."""
+    """Return the average per batch of a total over all epochs, as if all batches had the operation's full size."""
     return _of_a_batch(value, operation, sum(epoch.rows for epoch in epochs))
 
 
@@ -123,18 +127,19 @@ def _nbytes(batch: Any) -> int:
 
 
 def is_cached(asked_bytes: Sequence[int], epochs: Sequence[Epoch]) -> bool:
-    """Return whether the second epoch found data of the first epoch in the library's own memory (rule 19). This is
-    unknown if the first epoch requested fewer bytes than it returned, as when a file is memory-mapped."""
+    """Return whether the library kept data of the first epoch in its own memory and used them in the second epoch
+    (rule 19). Return False if the first epoch requested far fewer bytes than it returned, as it does for a
+    memory-mapped file, because then the number of bytes shows nothing."""
     first, second = asked_bytes
     return first >= CACHED_SHARE * _bytes(epochs[:1]) and second < CACHED_SHARE * first
 
 
-# --- whether each row came once, and in order -------------------------------------------------------------------------
+# --- check that each row occurred once, and in order ------------------------------------------------------------------
 
 
 def parts(prepared: Prepared, asked: Sequence[np.ndarray], given: Sequence[Epoch]) -> Sequence[Pair]:
-    """Return the rows that each epoch must return, with all of its batches joined. Raises Mismatch for too few or too
-    many rows, or for batches of a wrong size."""
+    """Return a pair for each epoch: the epoch's batches joined into one table, and the numbers of the rows expected.
+    Raises Mismatch for too few or too many rows, or for batches of a wrong size."""
     operation, columns = cast(Batches, prepared.operation), prepared.stage.schema.names
     found: list[Pair] = []
     for place, (numbers, epoch) in enumerate(zip(asked, given, strict=True), 1):

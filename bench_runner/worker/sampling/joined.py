@@ -1,6 +1,7 @@
-"""Joining the answers of a block of calls into few tables, which are faster to compare.
+"""Joining the tables that a block of calls returned into a few larger tables, which are faster to verify.
 
-Answers with some rows are joined vertically, answers with columns of all rows horizontally.
+Tables that have only some rows of the data set are joined vertically. Tables that have all rows, but only some of the
+columns, are joined horizontally.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ from bench_runner.worker.verify import Mismatch
 
 
 def joined(parts: Sequence[Pair], rows: int) -> list[Pair]:
-    """Return the answers on a table of `rows` rows, joined. Raises Mismatch if a call returned a wrong number of rows,
-    or wrong columns."""
+    """Return a list with fewer pairs of a returned table and its expected rows, joined from the pairs in `parts`.
+
+    `rows` is the number of rows of the data set. Raises Mismatch if a call returned a wrong number of rows or wrong
+    columns.
+    """
     for place, part in enumerate(parts, 1):
         if part.rows is None and part.given.column_names != list(part.columns):
             raise Mismatch(f"call {place}: {columns_differ(part.columns, part.given.column_names)}")
@@ -32,8 +36,8 @@ def joined(parts: Sequence[Pair], rows: int) -> list[Pair]:
 
 
 def _rows(parts: Iterable[Pair]) -> Iterator[Pair]:
-    """Join rows. Answers with different types form a separate table. A few missing texts, for example, may have another
-    type."""
+    """Yield the rows of all tables that have the same column types, joined to one table. Types can differ between
+    calls: a text column without any value, for example, may get another type."""
     by_types: dict[str, list[Pair]] = {}
     for part in parts:
         by_types.setdefault(str(part.given.schema.remove_metadata()), []).append(part)
@@ -43,7 +47,8 @@ def _rows(parts: Iterable[Pair]) -> Iterator[Pair]:
 
 
 def _columns(parts: Iterable[Pair]) -> Iterator[Pair]:
-    """Join columns. A column that occurs again starts another table."""
+    """Yield the columns of several tables, joined to one table. If a column is already in the joined table, a new
+    joined table begins."""
     together: dict[str, pa.ChunkedArray] = {}
     for part in parts:
         if together.keys() & set(part.columns):

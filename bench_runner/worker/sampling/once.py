@@ -1,4 +1,4 @@
-"""A sample of one call (rules 2, 3, 6, 7, 11 and 13)."""
+"""Taking a sample that consists of one call (rules 2, 3, 6, 7, 11 and 13)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bench_runner.worker.watch import Watch
 
 @dataclass(frozen=True)
 class Called:
-    """Result and readings of a call."""
+    """The result of a timed call, its measurement, and the I/O counters before and after it."""
 
     result: Any
     measured: Measured
@@ -31,13 +31,13 @@ class Called:
 
 
 def call(prepared: Prepared, laps: Laps) -> Any:
-    """Run the operation. Timed by the caller."""
+    """Run the operation and return its result. Timed by the caller."""
     return prepared.operation.run(prepared.stage, prepared.held, prepared.location, laps)
 
 
 def called(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Called:
-    """Make one timed call, then end the server that the call needed."""
-    # The launcher reads the memory that forked processes share once more just before the clock.
+    """Make one timed call, end the server that the call needed, and return the result with its measurement."""
+    # Just before timing, the launcher must read the memory that forked processes share, so wait until it has done so.
     watched = task.served is not None or task.starts_processes
     enter(phase, PHASE_READY, watched=watched)
     watch = Watch()
@@ -59,7 +59,7 @@ def called(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Called:
 
 
 def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
-    """Measure one call that reads."""
+    """Return the measurement and the result of one call that reads."""
     found = called(prepared, task, phase)
     result, figures = found.result, found.measured.figures
     figures["device_read_bytes"] = found.after.device_read - found.before.device_read
@@ -71,6 +71,6 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
 
 
 def parts(prepared: Prepared, asked: Any, given: Any) -> Sequence[Pair]:
-    """Return the answer together with the right answer."""
+    """Return a list with one pair, which contains the result of the call and describes the right result."""
     operation, stage = prepared.operation, prepared.stage
     return [Pair(asked, given, operation.expected_columns(stage, asked), operation.expected_rows(stage, asked))]

@@ -1,4 +1,4 @@
-"""The result of a sampler: the measurement, and the answers to verify."""
+"""The result of taking a sample: the measurement, and the results of the calls, which must be verified."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from bench_runner.worker.messages import Measured
 
 @dataclass(frozen=True)
 class Sampled:
-    """A sample whose answers are not yet verified."""
+    """A sample whose results are not yet verified."""
 
     measured: Measured
     asked: Any
-    """The input of the operation, or of each call."""
+    """The input of the operation, or a list with the input of each call."""
     given: Any
-    """The answers, or None if another operation verifies the result."""
+    """The results of the calls, or None if another operation verifies the stored data."""
