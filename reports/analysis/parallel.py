@@ -14,13 +14,14 @@ from bench_runner.results.records import Run
 from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, Ratio, Ratios, median_interval
 from bench_runner.variants import OperationName, Variant, operation_name_of
 from reports.analysis.access.uses import NO_VERDICT
-from reports.analysis.columns import Column, Role
+from reports.analysis.columns import IN_A_SECTION, Column, Role
+from reports.analysis.engines import ratio_text
 from reports.analysis.figures import Figures
 from reports.analysis.tables import Row, Table, unit_for, value_text
-from reports.analysis.units import MEGABYTES, Unit
+from reports.analysis.units import MEGABYTES, Unit, number_text
 from reports.analysis.words import NOTHING, fallback_mark, why_none
 
-SAVES, READS, SCANS = PARALLEL = ("save-parallel", "read-parallel", "scan-parallel")
+SAVES, READS = IN_A_SECTION[:2]
 COLD, THREADS = "cold", "threads"
 WAYS = {"": "processes of a warm pool", COLD: "processes of a cold pool", THREADS: "the library's own threads"}
 YES, NO, OPEN = "yes", "no", "open"
@@ -31,9 +32,10 @@ MEANING = (
     "one file: the plain call, by one process, whose library may use several threads. 4: four partitions, each by its "
     f"own process of a warm pool; 4 {COLD}: by processes that have done no work before; 4 {THREADS}: by the library's "
     "own threads, in one process. gathered: into one process; left: in the processes that read them",
-    f"speed-up: time of one file / time; it pays if the 95 % interval is above 1 ({YES}), not if it is below 1 ({NO}); "
-    f"{OPEN}: it contains 1; {NO_VERDICT}: under {FEWEST_ROUNDS} rounds. efficiency: time of 1 partition / (partitions "
-    "x time). CPU, peak: of all processes; peak of one: of the process that grew most",
+    f"speed-up: time of one file / time. It pays if the 95 % interval is above 1 ({YES}), and not if it is below 1 "
+    f"({NO}); {OPEN}: it contains 1; {NO_VERDICT}: under {FEWEST_ROUNDS} rounds. Where times are equal, 1 comparison "
+    f"in 40 says {YES} by chance. efficiency: time of 1 partition / (partitions x time). CPU, peak: of all processes; "
+    "peak of one: of the process that grew most",
 )
 
 
@@ -46,6 +48,11 @@ class Series:
     plain: OperationName | None
     """The plain call that does the same work, None if the table does not have it."""
     counts: Mapping[int, OperationName]
+
+    @property
+    def title(self) -> str:
+        """The work and, unless it is the usual one, the way: 'save, cold'."""
+        return f"{self.work}, {self.way}" if self.way else self.work
 
     def head(self, count: int) -> str:
         """Return a short name of a number of partitions: '4', '4 cold'."""
@@ -87,8 +94,8 @@ class Times:
 
 
 def has_parallel(table: Table) -> bool:
-    """Return whether a table has counted operations on partitions."""
-    return any(name.name in PARALLEL and cell.rounds for row in table.rows for name, cell in row.cells.items())
+    """Return whether operations on partitions were tried."""
+    return any(name.name in IN_A_SECTION for name in table.columns.operations)
 
 
 def parallel_of(run: Run, table: Table) -> Iterator[Figures]:
@@ -98,17 +105,17 @@ def parallel_of(run: Run, table: Table) -> Iterator[Figures]:
     yield _answer(table, times, found, MEANING if fractions else (_why_no_fraction(cores), *MEANING))
     for work in dict.fromkeys(series.work for series in found):
         yield _figures(table, times, [series for series in found if series.work == work])
-    yield from _sizes(table, [series for series in found if series.plain == SAVE])
+    yield from _sizes(table, [series for series in found if series.work == "save"])
     yield from fractions
 
 
 def series_of(table: Table) -> list[Series]:
     """Return the series of a table: saves, then reads, then scans; of each kind of work the warm pool first."""
     found: dict[tuple[int, str, str, OperationName], dict[int, OperationName]] = {}
-    for name in (name for name in table.columns.operations if name.name in PARALLEL):
+    for name in (name for name in table.columns.operations if name.name in IN_A_SECTION):
         way = " ".join(word for word in (COLD, THREADS) if word in name.parameters.values())
         work, plain = _work(name)
-        counts = found.setdefault((PARALLEL.index(name.name), work, way, plain), {})
+        counts = found.setdefault((IN_A_SECTION.index(name.name), work, way, plain), {})
         counts[int(name.parameters["partitions"])] = name
     return [
         Series(work, way, plain if plain in table.columns.operations else None, dict(sorted(counts.items())))
@@ -154,15 +161,11 @@ def _answer(table: Table, times: Times, found: Sequence[Series], notes: Sequence
     for series in found:
         own = list(answers_of(table, times, series))
         compared += own if series.plain else []
-        verdicts = [each.verdict for each in own]
+        counts = [str([each.verdict for each in own].count(verdict)) for verdict in (YES, NO, OPEN)]
+        texts = (f"{counts[0]} of {len(own)}", *counts[1:]) if own else (NO_VERDICT,) * 3
         best = _best(own)
-        texts = (
-            f"{verdicts.count(YES)} of {len(own)}" if own else NO_VERDICT,
-            *(str(verdicts.count(verdict)) if own else NO_VERDICT for verdict in (NO, OPEN)),
-            f"{best.label}, {best.count}: {best.speed_up.ratio:.2f}" if best else NOTHING,
-        )
-        title = ", ".join(filter(None, (series.work, series.way, "" if series.plain else "against 1 partition")))
-        lines.append((title, texts))
+        most = f"{best.label}, {best.count}: {number_text(best.speed_up.ratio)}" if best else NOTHING
+        lines.append((series.title if series.plain else f"{series.title}, against 1 partition", (*texts, most)))
     ways = sorted({each.series.way for each in compared})
     told = [summary(way, [each for each in compared if each.series.way == way]) for way in ways] or [NO_ANSWER]
     headers = ("pays for", "does not\npay for", "open for", "most for")
@@ -177,22 +180,17 @@ def _best(answers: Sequence[Answer]) -> Answer | None:
 
 def summary(way: str, answers: Sequence[Answer]) -> str:
     """Return in words for how many variants one way pays in any kind of work, and for which it pays most."""
-    by_verdict = {verdict: {each.label for each in answers if each.verdict == verdict} for verdict in (YES, OPEN, NO)}
-    all_of_them = len(set.union(*by_verdict.values()))
+    paying, unsure, all_of_them = (
+        len({each.label for each in answers if each.verdict in verdicts})
+        for verdicts in ((YES,), (OPEN,), (YES, OPEN, NO))
+    )
     named, best = f"by {WAYS.get(way, way)}", _best(answers)
     if best is None:
-        return (
-            f"{named}, it does not pay for any variant ({all_of_them} compared, {len(by_verdict[OPEN])} of them open)"
-        )
+        return f"{named}, it does not pay for any variant ({all_of_them} compared, open for {unsure or 'none'})"
     return (
-        f"{named}, it pays for {len(by_verdict[YES])} of {all_of_them} variants, most for {best.label} "
-        f"({best.series.work}, {best.count} partitions): {best.speed_up.ratio:.2f} times as fast as one process "
-        f"({_interval(best.speed_up)})"
+        f"{named}, it pays for {paying} of {all_of_them} variants, most for {best.label} ({best.series.work}, "
+        f"{best.count} partitions): {ratio_text(best.speed_up)} times as fast as one process"
     )
-
-
-def _interval(found: Ratio | Interval) -> str:
-    return NOTHING if found.low is None or found.high is None else f"{found.low:.2f}-{found.high:.2f}"
 
 
 # --- figures of one kind of work ----------------------------------------------------------------------------------
@@ -200,30 +198,43 @@ def _interval(found: Ratio | Interval) -> str:
 
 def _figures(table: Table, times: Times, several: Sequence[Series]) -> Figures:
     unit, plain = unit_for(table, Role.TIME.figure), several[0].plain
-    lines = []
+    lines: list[tuple[str, tuple[str, ...]]] = []
+    without: dict[str, list[str]] = {}
     for row in table.rows:
-        if plain in row.cells:
+        if plain is not None and plain in row.cells:
             lines.append((f"{row.label}, one file", _texts(table, row, plain, unit, ("",) * 4)))
-        for series in several:
-            for count, name in series.counts.items():
-                if name in row.cells:
-                    compared = _compared(times, row, series, count)
-                    lines.append((f"{row.label}, {series.head(count)}", _texts(table, row, name, unit, compared)))
+        for series, count, name in ((each, *pair) for each in several for pair in each.counts.items()):
+            if name not in row.cells:
+                continue
+            label, cell = f"{row.label}, {series.head(count)}", row.cells[name]
+            for failure in cell.failures:
+                without.setdefault(f"{failure.kind}: {failure.reason}", []).append(label)
+            # A refused cell has no line, because its note says everything.
+            if cell.rounds or not cell.failures or cell.failures[0].is_failure:
+                lines.append((label, _texts(table, row, name, unit, _compared(times, row, series, count))))
     headers = (
         *(f"time\n{unit.name}", "speed-up", "95 %\ninterval", "pays?", "efficiency"),
         *(f"CPU\n{unit.name}", "peak\nMB", "peak of\none MB"),
     )
-    return Figures(several[0].work, "format, partitions", headers, tuple(lines), abreast=len(headers))
+    notes = tuple(f"{'; '.join(labels)}: {why}" for why, labels in without.items())
+    return Figures(several[0].work, "format, partitions", headers, tuple(lines), notes, abreast=len(headers))
 
 
 def _compared(times: Times, row: Row, series: Series, count: int) -> tuple[str, ...]:
     speed_up = times.speed_up(row, series, count)
     one = times.ratio(row, series.counts.get(1), series.counts[count])
     return (
-        *((NOTHING, NOTHING) if speed_up is None else (f"{speed_up.ratio:.2f}", _interval(speed_up))),
+        NOTHING if speed_up is None else number_text(speed_up.ratio),
+        NOTHING if speed_up is None else _interval(speed_up),
         _verdict(speed_up),
         NOTHING if one is None else f"{one.ratio / count:.2f}",
     )
+
+
+def _interval(found: Ratio) -> str:
+    if found.low is None or found.high is None:
+        return NOTHING
+    return f"{number_text(found.low)}-{number_text(found.high)}"
 
 
 def _texts(table: Table, row: Row, name: OperationName, unit: Unit, compared: tuple[str, ...]) -> tuple[str, ...]:
@@ -279,15 +290,14 @@ def serial_fraction(times: Mapping[int, Mapping[int, float]]) -> Interval | None
 
 def _fractions(table: Table, found: Sequence[Series], cores: float) -> tuple[Figures, ...]:
     fitted = {
-        f"{series.work} {series.way}": {count: name for count, name in series.counts.items() if count <= cores}
-        for series in found
+        series.title: {count: name for count, name in series.counts.items() if count <= cores} for series in found
     }
     columns = {title: counts for title, counts in fitted.items() if 1 in counts and len(counts) >= FEWEST_COUNTS}
     lines = [(row.label, tuple(_fraction(row, counts) for counts in columns.values())) for row in table.rows]
     lines = [(label, texts) for label, texts in lines if {*texts} - {NOTHING}]
     note = (
         f"s of T(N) = T(1) (s + (1 - s) / N) with its 95 % interval, fitted to at least {FEWEST_COUNTS} numbers of "
-        f"partitions up to the {cores:g} cores. It is no forecast for more cores"
+        f"partitions up to the {cores:g} cores. Over 1: several are slower than one. It is no forecast for more cores"
     )
     title = "serial fraction by Amdahl's law"
     return (Figures(title, "format", tuple(columns), tuple(lines), (note,)),) if lines else ()
@@ -299,7 +309,11 @@ def _fraction(row: Row, counts: Mapping[int, OperationName]) -> str:
     found = serial_fraction(times) if 1 in times and len(times) >= FEWEST_COUNTS else None
     if found is None:
         return NOTHING
-    return NO_VERDICT if found.low is None else f"{found.median:.2f} ({_interval(found)})"
+    if found.low is None or found.high is None:
+        return NO_VERDICT
+    # Adding 0 turns -0 into 0.
+    middle, low, high = (f"{round(each, 2) + 0.0:.2f}" for each in (found.median, found.low, found.high))
+    return f"{middle} ({low} to {high})"
 
 
 def _why_no_fraction(cores: float) -> str:

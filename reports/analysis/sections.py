@@ -124,7 +124,7 @@ class RunSection(Section):
 
 TABLE_SECTIONS = (
     TableSection("tables", "times, size and memory", lambda table: True),
-    TableSection("further operations", "further operations", lambda table: bool(table.columns.further)),
+    TableSection("further operations", "further operations", lambda table: bool(table.columns.listed)),
     TableSection(
         "loaders", "training loops: rows per second, and how well rows are shuffled", has_loaders, figures=loaders_of
     ),
