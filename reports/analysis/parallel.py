@@ -157,7 +157,8 @@ def answers_of(table: Table, times: Times, series: Series) -> Iterator[Answer]:
 
 
 def _answer(table: Table, times: Times, found: Sequence[Series], notes: Sequence[str]) -> Figures:
-    lines, compared = [], []
+    lines: list[tuple[str, tuple[str, ...]]] = []
+    compared: list[Answer] = []
     for series in found:
         own = list(answers_of(table, times, series))
         compared += own if series.plain else []
