@@ -12,6 +12,9 @@ from enum import Enum
 from bench_runner.results.information import READ, SAVE, OperationInfo
 from bench_runner.variants import OperationName
 
+IN_A_SECTION = ("save-parallel", "read-parallel", "scan-parallel")
+"""Operations that have their own section with all their figures."""
+
 
 class Role(Enum):
     """What a column shows of its operation, in display order."""
@@ -94,6 +97,11 @@ class Columns:
     def further(self) -> tuple[OperationName, ...]:
         """All operations that are not main ones."""
         return tuple(name for name in self.operations if name not in self.main)
+
+    @property
+    def listed(self) -> tuple[OperationName, ...]:
+        """The further operations that do not have their own section."""
+        return tuple(name for name in self.further if name.name not in IN_A_SECTION)
 
     def writes(self, operation: OperationName) -> bool:
         """Return whether an operation makes a stored copy."""

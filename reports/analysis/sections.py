@@ -28,6 +28,7 @@ from reports.analysis.near_storage.charts import throughput_charts
 from reports.analysis.near_storage.curves import curves_of, has_curves
 from reports.analysis.near_storage.side_costs import has_near_storage, near_storage_of
 from reports.analysis.near_storage.throughput import Series, series_of
+from reports.analysis.parallel import has_parallel, parallel_of
 from reports.analysis.remarks import Remark, remarks
 from reports.analysis.tables import Table, tables
 from reports.analysis.varied.charts import Chart
@@ -123,7 +124,7 @@ class RunSection(Section):
 
 TABLE_SECTIONS = (
     TableSection("tables", "times, size and memory", lambda table: True),
-    TableSection("further operations", "further operations", lambda table: bool(table.columns.further)),
+    TableSection("further operations", "further operations", lambda table: bool(table.columns.listed)),
     TableSection(
         "loaders", "training loops: rows per second, and how well rows are shuffled", has_loaders, figures=loaders_of
     ),
@@ -139,6 +140,12 @@ TABLE_SECTIONS = (
         "share of the device's speed, and bytes read for each byte of the result",
         has_roofline,
         figures=roofline_of,
+    ),
+    TableSection(
+        "parallel",
+        "tables in partitions: whether several processes are faster than one, and what they cost",
+        has_parallel,
+        figures=parallel_of,
     ),
     TableSection(
         "near storage",

@@ -63,7 +63,7 @@ def table_pages(run: Run, table: Table) -> Iterator[Figure]:
 def further_pages(run: Run, table: Table) -> Iterator[Figure]:
     """Yield pages of the other operations, one line of charts each, with the variants that were tried."""
     title = f"{table.suite}: {table.dataset}, {TITLES['further operations']}"
-    further = table.columns.further
+    further = table.columns.listed
     for start in range(0, len(further), BESIDE):
         operations = further[start : start + BESIDE]
         # A line has only two charts. Sizes of further operations are in the terminal's table and on the site.

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from rich.console import Console
+from rich.text import Text
 
 from reports.analysis.figures import Figures
 from reports.text.page import WIDTH, labelled_grid, print_lines, width_of
@@ -27,7 +28,8 @@ def show_figures(page: Console, title: str, found: Iterable[Figures]) -> None:
         headers = [_broken(header) for header in figures.headers]
         for part in _parts(figures, headers):
             lines = [
-                (label, texts[part], "bold green" if label in figures.leading else "") for label, texts in figures.lines
+                (label, [Text(text) for text in texts[part]], "bold green" if label in figures.leading else "")
+                for label, texts in figures.lines
             ]
             page.print(labelled_grid(figures.corner, headers[part], lines))
         print_lines(page, figures.notes)

@@ -66,7 +66,7 @@ def main_grid(run: Run, table: Table) -> Grid:
 def further_grids(run: Run, table: Table) -> Iterator[Grid]:
     """Yield grids of the other operations, with time, peak memory, cores and multiple of raw I/O. With many operations
     only the times are shown; the site and the CSV files have the rest."""
-    further = table.columns.further
+    further = table.columns.listed
     tried = replace(table, rows=tuple(row for row in table.rows if set(further) & row.cells.keys()))
     shown = _time_alone if len(further) > MOST_WHOLE else _group
     beside: list[OperationName] = []

@@ -86,7 +86,7 @@ def _tables(page: Console, contents: Contents, table: Table) -> None:
     page.print()
     print_lines(page, [title_of(contents.run, table)], style="bold")
     page.print(main_grid(contents.run, table))
-    if not table.columns.further:
+    if not table.columns.listed:
         print_lines(page, notes(contents.run, table))
 
 
