@@ -102,8 +102,9 @@ def in_front(
 
 
 def racing(due: Sequence[Chain], left_out: Collection[Chain], progress: Mapping[Chain, Progress]) -> list[Chain]:
-    """Return the due chains of variants that still race. A variant races if none of its chains is left out. There must
-    be at least two such variants, or one with too few rounds for a verdict. Raw I/O takes part with them."""
+    """Return the chains of the next round from the chains in `due`: raw I/O, and the variants without a chain in
+    `left_out`. Return an empty list, which ends the race, if fewer than two variants remain and no remaining chain
+    needs more rounds for a comparison."""
     broken = {chain.variant for chain in left_out if not chain.is_raw_io}
     kept = [chain for chain in due if chain.is_raw_io or chain.variant not in broken]
     runners = [chain for chain in kept if not chain.is_raw_io]
