@@ -308,14 +308,15 @@ def _warn_of_left_out(session: Session, part: str, variants: Collection[str]) ->
 
 
 def _forget_left_out(session: Session, part: str) -> None:
-    """Remove such warnings when a run is resumed, because the missing facts may be measured now."""
+    """Remove the warnings of `_warn_of_left_out` when a run is resumed, because the missing facts may be measured
+    now."""
     warnings = session.info.warnings
     warnings[:] = [each for each in warnings if not (each.text.startswith(part) and LEFT_OUT in each.text)]
 
 
 class _Lanes:
-    """Threads that look for losses in parallel, each with separate launchers. A launcher is created by the thread that
-    uses it, because a forkserver dies with the thread that started it."""
+    """Threads that test variants for changed values in parallel. Each thread creates its own launchers, because a
+    forkserver dies with the thread that started it."""
 
     def __init__(self, session: Session, number: int) -> None:
         self._session = session
