@@ -1,4 +1,5 @@
-"""Reading facts from kernel files such as those in /proc and /sys. A missing fact is None and never raises an error."""
+"""Read facts from files of the kernel in /proc and /sys. If a fact is missing, functions return None instead of raising
+an error."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ def text_of(path: Path) -> str | None:
 
 
 def field_of(path: Path, name: str) -> str | None:
-    """Return the first value with this name in a file of `name: value` lines."""
+    """Return the first value of the field `name` in a file with lines `name: value`, or None."""
     for line in (text_of(path) or "").splitlines():
         key, colon, value = line.partition(":")
         if colon and key.strip() == name:

@@ -190,7 +190,8 @@ def with_verdicts(chains: Sequence[Chain], needed_s: Mapping[Chain, float], left
     of raw I/O on the same data.
 
     `needed_s` is the duration of these rounds for each chain. The fastest chains are selected first. If fewer than half
-    of the chains fit, return all chains. The order of `chains` is kept."""
+    of the chains fit, return all chains. The order of `chains` is kept.
+    """
     asked = [chain for chain in chains if not chain.is_raw_io]
     left_s -= sum(needed_s[chain] for chain in chains if chain.is_raw_io)
     fitting = within_budget(asked, needed_s, left_s)

@@ -84,7 +84,8 @@ def choosing_plan(
     """Return the plan for measuring all candidates on one data set, which is the user's own or one selected by name.
 
     `on_rows` is called with a name and a number of rows while a file is read. Raises PlanError if the plan would have
-    more than `most_datasets` data sets, and the errors of `make_plan`."""
+    more than `most_datasets` data sets, and the errors of `make_plan`.
+    """
     suite, request = CANDIDATES[kind.name](request)
     plan = make_plan([suite], request, on_rows)
     if len(plan.datasets) > most_datasets:
