@@ -1,7 +1,7 @@
 """Decide which errors of a save mean that a format cannot store the data. The result is then 'refused', not a failure.
 
-A full disk, missing permissions and errors of our own code remain failures, whatever their type. Refusals do not affect
-the exit code, so a defect must never count as a refusal.
+A full disk, missing permissions and errors in the code of this project remain failures, whatever their type. Refusals
+do not affect the exit code, so a defect must never count as a refusal.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """CPU time and memory of all descendants of a process.
 
 If a library does its work in other processes, that work is part of its cost (rule 20 of docs/method.md). A worker is
-checked for child processes every 2 ms, so the check must take almost no time if there are none.
+checked for child processes every 2 ms, so the check must take almost no time for a worker without child processes.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class ProcessTree:
         """Private memory of each descendant at the last call of `memory`."""
 
     def look(self) -> None:
-        """Update the list of descendants. This takes some microseconds if there are no new processes on the machine.
+        """Update the list of descendants. Without new processes on the machine, this takes some microseconds.
 
         New processes are detected by the process id that the kernel assigned last. A new process appears in the lists a
         moment after its id is assigned, so the list is updated once more after each change.

@@ -11,7 +11,7 @@ SYSTEM = Path("/")
 
 
 def text_of(path: Path) -> str | None:
-    """Return the file's text without surrounding blanks, or None if there is no text."""
+    """Return the file's text without surrounding blanks, or None if the file is empty or cannot be read."""
     try:
         return path.read_text(errors="replace").strip("\0\n ") or None
     except OSError:
@@ -34,5 +34,6 @@ def choice_of(path: Path) -> str | None:
 
 
 def unescaped(text: str) -> str:
-    """Replace the octal escapes that stand for blanks, tabs, newlines and backslashes in mountinfo."""
+    """Return the text with octal escapes replaced by their characters. The kernel escapes blanks, tabs, newlines and
+    backslashes in mountinfo."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

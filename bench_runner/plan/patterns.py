@@ -72,7 +72,7 @@ def is_spelled(text: str) -> bool:
 
 def names_in(texts: Iterable[str]) -> frozenset[str] | None:
     """Return the names of the formats that the texts can match, for texts such as 'csv', '^csv$', 'csv[engine=pandas]'
-    and '^json'. Return None if any format can match: if there are no texts, or if a text is another regular expression,
+    and '^json'. Return None if any format can match: if `texts` is empty, or if a text is another regular expression,
     which may match a setting."""
     known = {name for registry in REGISTRIES.values() for name in registry.entries}
     names: set[str] = set()

@@ -202,7 +202,7 @@ def _fallbacks_once(operations: Sequence[str], adapter: Adapter) -> list[str]:
 
 
 def _too_few(suite: Suite, dataset: Dataset, candidate: Candidate, request: Request) -> str | None:
-    """Return why measuring a variant on so few rows would be meaningless, or None if it is meaningful."""
+    """Return why measuring a variant on a small data set would be meaningless, or None if it is meaningful."""
     whole = CATALOGUE[parse(dataset.name)[0]].default_rows
     if whole is None or dataset.rows >= whole:
         return None

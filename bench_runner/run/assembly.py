@@ -43,7 +43,7 @@ def assembled(
     if cached is not None and not why_not and operation_of(blank.operation).sampling != "write":
         why_not = _cache_doubt(blank, measured, figures, cached, services)
     if measured.collected:
-        why_not = why_not or "garbage was fully collected inside the clock (from the next sample on before it)"
+        why_not = why_not or "a full garbage collection ran during timing (from now on it runs before timing)"
     if blank.conditions.threads == "1":
         refuse_more_than_one_core(figures)
     taken_bytes = outcome.added_bytes(measured) + measured.held_before_bytes + figures.get("dirtied_bytes", 0)

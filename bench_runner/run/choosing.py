@@ -42,7 +42,7 @@ BASELINE_SHARE = 1 / 4
 more, the race omits that format, and only the screening measures it."""
 PREPARATION_S, PILOT_S = 11.0, 9.0
 """Approximate seconds that a race needs before its first round. PREPARATION_S includes the test of the memory probe.
-PILOT_S is the pilot round, which a race needs only if there was no screening. Only used for the minimum duration of a
+PILOT_S is the pilot round, which only a race without a screening needs. Only used for the minimum duration of a
 race."""
 
 SMALLER = "table[share=0.25]"

@@ -78,8 +78,8 @@ class Costs(msgspec.Struct, forbid_unknown_fields=True, dict=True):
 
     def expected(self, operation: str, variant: str, how: Conditions, dataset: str, rows: int) -> Cost | None:
         """Return the expected cost of a sample on `rows` rows, from costs on the same data set with other numbers of
-        rows. If the data set has no costs, use costs on other data sets. Return None if there are no costs at all for
-        this operation, variant and conditions."""
+        rows. If the data set has no costs, use costs on other data sets. Return None if no data set has costs for this
+        operation, variant and conditions."""
         known = self._known(operation, variant, how, dataset)
         if _name(operation, variant, how, dataset) in self.cells:
             return _between(sorted(known[0], key=lambda cost: cost.rows), rows)

@@ -260,7 +260,7 @@ def _keep_fidelity(facts: MachineFacts, chain: Chain, outcome: Outcome) -> None:
     )
     session.writer.append(*records)
     if outcome.failure is not None:
-        remedy = "its fidelity is known only as far as the fidelity table shows"
+        remedy = "the fidelity table shows only the kinds of column that were tested before"
         session.warn(
             f"{chain.variant}, target {target.kind}: the fidelity probe ended early: {outcome.failure.reason}", remedy
         )
