@@ -1,4 +1,6 @@
-"""Measuring: suites become a plan, the plan contains chains, and chains run in fresh workers that produce samples.
+"""Measure formats. Suites are converted into a plan of chains. A chain is one save followed by the operations that read
+the saved copy. Each operation is executed in a fresh worker process and yields a sample.
 
-Workers import this package, so it loads nothing that is slow to import. Notebooks and programs use `format_bench`.
+Workers import this package, so it imports nothing that is slow to load. Notebooks and programs use `format_bench`
+instead.
 """

@@ -1,7 +1,8 @@
-"""Compile the harness's C code: in place with `python -m bench_runner.build`, or by setup.py during installation.
+"""Compile the C code of this package. `python -m bench_runner.build` compiles in place. setup.py compiles during
+installation.
 
-The compiler is in the package `ziglang`, as for the kernels of F3. This file imports nothing of this project, because
-setup.py runs it by its path.
+The compiler comes from the Python package `ziglang`. This file imports no other module of this project, because
+setup.py executes it by its path.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent
 
 FOLDERS = {"device": "machine/device", "pages": "operations/pages"}
-"""Folder of each C file, by the file's name."""
+"""The folder of each C file. The keys are file names without suffix."""
 WITHOUT = {
     "device": "the loop that probes devices is not built; Python is used instead, which is slower",
     "pages": "the code that touches tables is not built; Python is used, which is too slow for the shortest calls",
 }
-"""What is missing if compiling fails. setup.py reads this from every build.py."""
+"""The message for each library that cannot be compiled. setup.py reads WITHOUT from every build.py."""
 
 _COMPILER = (sys.executable, "-m", "ziglang", "cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror")
 _SHARED = ("-mcpu=baseline", "-shared", "-fPIC", "-fvisibility=hidden")
@@ -30,7 +31,7 @@ def library_of(name: str, package: Path = PACKAGE) -> Path:
 
 
 def build(into: Path, name: str) -> None:
-    """Compile one library, either in a copy of this package's folder or in place. Raises OSError, or
+    """Compile one library. `into` is the folder of this package, or a copy of this folder. Raises OSError, or
     subprocess.CalledProcessError with the compiler's output."""
     target = library_of(name, into.resolve())
     target.parent.mkdir(parents=True, exist_ok=True)

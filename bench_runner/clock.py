@@ -1,4 +1,4 @@
-"""The only module that reads a clock, which a test checks. Adapters never time themselves."""
+"""Functions that read clocks. No other module reads a clock, and a test checks this. Adapters never time themselves."""
 
 import time
 from collections.abc import Iterator
@@ -39,8 +39,8 @@ def utc_now() -> datetime:
 
 
 class Laps:
-    """Splits one measured interval into named parts. `start` reads the wall clock last and `stop` reads it first, so
-    that the time of reading the other clocks is not included."""
+    """Measures an interval that is split into named parts. `start` reads the wall clock last and `stop` reads the wall
+    clock first, so that reading the other clocks is not part of the interval."""
 
     def __init__(self) -> None:
         self.parts: dict[str, int] = {}
@@ -60,7 +60,8 @@ class Laps:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop both clocks while the harness does its own work in this thread, and record the time as `paused_ns`.
+        """Stop the measured wall time and CPU time while the runner does its own work in this thread. Record the time
+        of the pause as `paused_ns`.
 
         CPU time of other threads of the process during the pause still counts as wall time, so that an engine gains
         nothing by working in the background.

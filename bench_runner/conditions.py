@@ -1,8 +1,9 @@
-"""The conditions under which a sample is taken. Plans set them, workers apply them, records store them.
+"""The conditions under which a sample is measured, such as the state of the page cache. Plans set the conditions,
+workers apply them, and records store them.
 
-To add a condition, write a field of `Conditions` and a row in `CONDITIONS`, which reports, site and `--list` use. Then
-add the keyword of `run` (`format_bench.api.request`), its option (`format_bench.options`), the field of `Request`, the
-line of `plan.planning` that sets it, and the code that applies it.
+To add a condition, write a field of `Conditions` and a row in `CONDITIONS`. Reports, the website and `--list` use this
+row. Then add the keyword of `run` (`format_bench.api.request`), its option (`format_bench.options`), the field of
+`Request`, the line of `plan.planning` that sets it, and the code that applies it.
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from bench_runner.networks import FRESH, ONE_PROCESS, network_text
 class Conditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The conditions of a sample. Samples with different conditions are never mixed in one figure.
 
-    cache: warm | cold | cold (guest), which means cold on a virtual machine.
-    threads: default | 1.
-    target: pandas | arrow (the user's object, saved and read) | images | documents.
-    track: plain | default | equal | codecs | choice | access | spelled.
-    strings: str | object (the pandas dtype of text).
-    work_dir: the label of the working folder ('default', or the path as the user gave it).
-    network: between client and stored copy: '' (none, one process) | loopback | 1000mbit (loopback through our proxy,
-    which limits the rate).
-    service: '' (none) | warm (it has answered before) | fresh (started for this sample).
+    `cache`: 'warm', 'cold', or 'cold (guest)', which means cold on a virtual machine.
+    `threads`: 'default' or '1'.
+    `target`: the type of the data in memory: 'pandas' or 'arrow' for tables, otherwise 'images' or 'documents'.
+    `track`: the group of variants to compare: 'plain', 'default', 'equal', 'codecs', 'choice', 'access' or 'spelled'.
+    `strings`: the pandas dtype for text, 'str' or 'object'.
+    `work_dir`: the label of the working folder, which is 'default' or the path as the user gave it.
+    `network`: the network between client and stored copy: '' (none), 'loopback', or a rate such as '1000mbit', which
+    means loopback through a proxy that limits the rate.
+    `service`: '' (none), 'warm' (it has served requests before) or 'fresh' (started for this sample).
     """
 
     cache: str = "warm"
@@ -51,21 +52,23 @@ class Condition:
     name: str
     option: str
     title: str
-    """Heading of the control with which users choose a value on the site."""
+    """Heading of the control with which users of the website choose a value."""
     text: Callable[[str], str]
-    """Return the text of a value in a list of conditions, as in reports."""
+    """Function that returns the text of a value in a list of conditions, as in reports."""
     choice: Callable[[str], str] = str
-    """Return the text of a value as one of several choices on the site."""
+    """Function that returns the text of a value in a list of choices on the website."""
     absent: str = ""
-    """Text that `--list` and the site show for the value ''."""
+    """Text that `--list` and the website show for the value ''."""
     always_shown: bool = False
-    """Whether reports show the condition even at its default."""
+    """Whether reports show the condition even if it has its default value."""
     of_tables: bool = False
     """Whether the condition's option applies to tables only."""
     of_raw_io: bool = False
-    """Whether raw I/O is measured under each value, because the condition changes what the device or machine can do."""
+    """Whether raw I/O is measured under each value of the condition, because the condition affects the device or the
+    machine."""
     repeated: Callable[[str], str | None] = str
-    """Return the option's value that requests the condition again, or None if the option cannot."""
+    """Function that returns the value of the option that requests a stored condition again, or None if there is no such
+    value."""
 
 
 _TRACKS = {
@@ -128,8 +131,8 @@ CONDITIONS = (
 
 
 def conditions_text(conditions: Conditions) -> str:
-    """Return the conditions in words, such as 'track plain, cache warm, target pandas'. Others appear only if they
-    differ from their defaults."""
+    """Return the conditions in words, such as 'track plain, cache warm, target pandas'. Other conditions appear only if
+    their values differ from the defaults."""
     usual = Conditions()
     values = [(each, getattr(conditions, each.name)) for each in CONDITIONS]
     return ", ".join(

@@ -2,8 +2,8 @@
 
 To add a kind, make a `DataKind` here and register three things under its name: the formats that store it
 (`registries.REGISTRIES`), the function that makes the user's object (`operations.targets.MAKERS`), and the function
-that compares an answer (`worker.verification.COMPARISONS`). The rule of a suite decides which formats take part. An
-operation lists the targets that it supports in its `target_kinds`.
+that compares what an operation returned with the stored data (`worker.verification.COMPARISONS`). The rule of a suite
+decides which formats take part. An operation lists the targets that it supports in its `target_kinds`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ class ChoiceLimits:
 
     most_rows: int
     screened_rows: int
-    """Rows on which every candidate is measured once, to choose the candidates for the rounds. Smaller data skip this
-    step."""
+    """Number of rows of the screening, which measures every candidate once to select the candidates for the race.
+    Smaller data are not screened."""
     screened_share: float = 1.0
-    """Upper limit of `screened_rows`, as a share of the data."""
+    """Largest share of the data that the screening uses."""
     most_bytes: int | None = None
     """Largest size of the measured rows, for data with large rows; None for no limit."""
     fewest_rows: int = 1
@@ -43,16 +43,15 @@ class DataKind:
     suite: str
     """The suite that error messages suggest."""
     primer_rows: int
-    """Number of rows in the small call before timing (rule 2)."""
+    """Number of rows of the small call that warms up the library before timing (rule 2)."""
     asv_rows: int
-    """Default number of rows under asv, which repeats a suite for years."""
+    """Default number of rows under asv, a tool that keeps a history of benchmark results."""
     choice: ChoiceLimits | None
     """The limits, or None if `recommend` does not support this kind of data."""
     not_recommended: str = ""
-    """The reason why `recommend` does not support it, if `choice` is None."""
+    """The reason why `recommend` does not support this kind of data, if `choice` is None."""
     has_columns: bool = False
-    """Whether the data have typed columns. Only then are there several targets, dtypes of text, tracks, traits that can
-    be varied, and losses by kinds of column (rules 8, 10 and 12)."""
+    """Whether the data have typed columns. Several options and rules apply only to such data (rules 8, 10 and 12)."""
     has_key: bool = False
     """Whether --key names the field that identifies a row."""
     reads_may_write: bool = False
@@ -105,7 +104,8 @@ KINDS: dict[str, DataKind] = {kind.name: kind for kind in (TABLES, IMAGES, DOCUM
 
 
 def kind_of_target(target: str) -> DataKind:
-    """Return the kind of data whose rows are held as `target`. Raises ValueError for an unknown target."""
+    """Return the kind of data to which a target (the type of the data in memory) belongs. Raises ValueError for an
+    unknown target."""
     for kind in KINDS.values():
         if target in kind.targets:
             return kind

@@ -1,8 +1,8 @@
-"""The errors of planning and running that a user sees. They state what is wrong, what was given, what is allowed, and
-what to do next.
+"""The errors of planning and running that a user sees. A message says what is wrong, what was given, what is allowed,
+and what to do next.
 
-They are printed without a traceback. This module imports nothing that is slow to load, so that code that prints errors
-need not load the code that raised them.
+These errors are printed without a traceback. This module imports nothing that is slow to load, so that code that prints
+errors need not import the code that raises them.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import msgspec
 from adapters.errors import UserError
 
 _SOURCE_PLACE = re.compile(r"(?:,? at |, | \()?[^\s,(]*/[^\s,]+\.(?:rs|cc|cpp|cxx|c|h|hpp|go):\d+(?::\d+)?\)?")
-"""A position in a library's source code, on the machine that compiled the library. It does not help users of the
-build."""
+"""Matches a position in a library's source code, such as ' at src/file.rs:12'. Such positions do not help users of the
+compiled library."""
 
 
 class BenchError(UserError):
@@ -23,19 +23,20 @@ class BenchError(UserError):
 
 
 class PlanError(BenchError):
-    """The request cannot be satisfied. The message has what was requested, what exists, and what to do next."""
+    """The request cannot be satisfied. The message says what was requested, what is available, and what to do next."""
 
 
 class RunError(BenchError):
-    """The run cannot start or continue. The message has the reason and what to do next."""
+    """The run cannot start or continue. The message gives the reason and says what to do next."""
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The reason why a sample has no figures.
 
-    kind: refused (a stated limit, not a failure of the run) | not installed (not a failure either) | mismatch | crash |
-    timeout | memory | disk | cache (the cache state could not be confirmed) | threads (more than one core under
-    threads=1) | error | skipped (the save of the chain failed, or no operation verified it)
+    `kind` is 'refused' (a known limit of the format), 'not installed', 'mismatch' (wrong data), 'crash', 'timeout',
+    'memory', 'disk', 'cache' (the page cache was not in the requested state), 'threads' (more than one core was used
+    under threads=1), 'error', or 'skipped' (the save failed or could not be verified). The kinds 'refused' and 'not
+    installed' do not count as failures of the run.
     """
 
     kind: str
@@ -43,7 +44,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def is_failure(self) -> bool:
-        """Whether the run counts this as failed (exit code 1)."""
+        """Whether the run ends with exit code 1 because of this reason."""
         return self.kind not in ("refused", "not installed")
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 NONE = ""
-"""The value without a network, where one process reads the copy. Shown as ONE_PROCESS where a name is needed."""
+"""Name for no network: one process reads the stored copy from the disk. Users write it as ONE_PROCESS."""
 ONE_PROCESS = "one-process"
 LOOPBACK = "loopback"
-"""Services on this machine, without a rate limit in between."""
+"""Name for services on this machine that are reached without a rate limit."""
 MBIT = "mbit"
 """Suffix of a rate in megabits per second, as in '1000mbit'."""
 MOST_MBIT = 2_500
-"""Fastest rate. The line is a proxy in Python, which has not been shown to keep up with a faster rate."""
+"""Highest allowed rate. A proxy in Python limits the rate, and may be too slow for higher rates."""
 ALLOWED = f"'{ONE_PROCESS}', '{LOOPBACK}', or '1{MBIT}' to '{MOST_MBIT}{MBIT}'"
 WARM, FRESH = "warm", "fresh"
-"""The state of a service: it has answered before, or it is started for each sample."""
+"""The state of a service: WARM means that it has served requests before, FRESH that it is started for each sample."""
 
 
 def rate_mbit(network: str) -> int:

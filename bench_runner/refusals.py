@@ -1,8 +1,7 @@
-"""Deciding which errors of a save mean that a format cannot hold the data. The outcome is then 'refused', not a
-failure.
+"""Decide which errors of a save mean that a format cannot store the data. The result is then 'refused', not a failure.
 
-A full disk, missing permissions and errors of our own code remain failures, whatever their type. Refusals do not affect
-the exit code, so a defect must never count as a refusal.
+A full disk, missing permissions and errors in the code of this project remain failures, whatever their type. Refusals
+do not affect the exit code, so a defect must never count as a refusal.
 """
 
 from __future__ import annotations
@@ -18,9 +17,10 @@ from adapters.errors import RefusedData
 from bench_runner.errors import in_one_line
 
 NOT_TAKEN = (NotImplementedError, TypeError)
-"""Errors with which a call refuses a kind of data, regardless of which code raises them."""
+"""Types of errors that mean that a library does not support a kind of data, whichever code raises them."""
 NOT_HELD = (ValueError, OverflowError)
-"""Errors with which a library refuses values. Raised by our own code, they are faults."""
+"""Types of errors that mean that a library refuses some values. If code of this project raises them, they are
+faults."""
 REFUSING = (*NOT_TAKEN, *NOT_HELD)
 
 _OURS = frozenset(
@@ -36,7 +36,7 @@ _SIGNS = re.compile(
     ),
     re.IGNORECASE,
 )
-"""Words of operating-system errors, which some libraries raise as a ValueError."""
+"""Matches messages of operating-system errors, which some libraries raise as a ValueError."""
 
 
 def refusal(error: Exception, adapter: Adapter, who: str = "the call", next_step: str = "") -> RefusedData:
@@ -70,8 +70,9 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_raised_by_us(error: BaseException, adapter: Adapter) -> bool:
-    """Return whether the innermost Python code that raised the error is ours or the adapter's, and not a library's. A C
-    library that an adapter calls directly counts as the adapter, which must convert refusals to RefusedData."""
+    """Return whether the Python code that raised the error belongs to this project or to the adapter, and not to a
+    library. If an adapter calls a C library directly, its errors count as errors of the adapter. Such an adapter must
+    raise RefusedData itself."""
     frame: FrameType | None = None
     traceback = error.__traceback__
     while traceback is not None:

@@ -1,5 +1,5 @@
-"""The registries of formats for tables, storages for images and stores for documents. Their names differ, so a spelled
-variant identifies its registry."""
+"""The registries of formats for tables, of storages for images and of stores for documents. No name is in two
+registries, so the name of a variant identifies its registry."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ REGISTRIES: dict[str, Registry[Any]] = {
     IMAGES.name: STORAGES,
     DOCUMENTS.name: DOCUMENT_STORES,
 }
-"""The registry of each kind of data, by its name."""
+"""The registry of each kind of data. The keys are names of kinds of data."""
 
 
 def registry_of(spelled: str) -> Registry[Any]:
-    """Return the registry of a spelled variant. For an unknown name, return the registry of formats, which reports the
-    error."""
+    """Return the registry that has the format of a variant, given the variant's full name. For an unknown format,
+    return the registry of table formats, whose methods then raise the error."""
     name, _ = parse(spelled)
     return next((registry for registry in REGISTRIES.values() if name in registry.entries), FORMATS)
 
 
 def engine_of(spelled: str) -> tuple[type[Adapter], dict[str, str]]:
-    """Return the engine class that a spelled variant names, and its settings. Raises the errors of Registry.engine."""
+    """Return the adapter class and the settings of a variant, given its full name. Raises the errors of
+    Registry.engine."""
     return registry_of(spelled).engine(spelled)
 
 
 def build(spelled: str, *, threads: int | None = None) -> Any:
-    """Return a new adapter for a spelled variant, without loading its libraries. Raises the errors of
+    """Return a new adapter for a variant, given its full name, without loading its libraries. Raises the errors of
     Registry.build."""
     return registry_of(spelled).build(spelled, threads=threads)
 

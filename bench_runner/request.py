@@ -1,4 +1,5 @@
-"""A user's request, as values. The command line and the API create it, plans use it, and `run.json` stores it."""
+"""The request of a user: what to measure. The command line and the API create a Request, plans use it, and `run.json`
+stores it."""
 
 from __future__ import annotations
 
@@ -15,16 +16,16 @@ WITH_DATA = tuple(name for kind in KINDS.values() for name in kind.own_datasets)
 
 
 class Over(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is varied while everything else stays equal: a trait of bench_runner.suites.sweep, or a data set's
-    parameter."""
+    """The property that is varied while everything else stays equal: a trait of bench_runner.suites.sweep, or a
+    parameter of a data set."""
 
     trait: str = ""
     points: tuple[str, ...] = ()
-    """The spelled values; empty for the trait's default values."""
+    """The values of the property, as strings. If empty, the default values are used."""
 
 
 def _of_suite() -> str | None:
-    # A factory makes msgspec always write the field. Stored runs without a target are of a version that used pandas.
+    # A factory makes msgspec always write the field. Older versions omitted it when the target was pandas.
     return None
 
 
@@ -40,37 +41,38 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     generated_webface: bool = False
     data: Path | None = None
     data_title: str | None = None
-    """The name that reports use, instead of a path, for data that were in memory."""
+    """The name of data that were passed as an object in memory. Reports show it instead of a path."""
     options: ReadOptions = AS_FOUND
     """How the user's own table is read."""
     key: str | None = None
-    """The key field of the user's own documents. With None it is `id` or, without that field, the line's number."""
+    """The key field of the user's own documents. With None, the key is the field `id`, or the line number if there is
+    no such field."""
     rows: int | None = None
     tracks: tuple[str, ...] = ()
     codecs: tuple[str, ...] = ()
     levels: tuple[int, ...] = ()
     cache: str = "warm"
     threads: str | None = None
-    """The thread condition; None for that of the suite."""
+    """'default' or '1'. With None, the suite decides."""
     target: str | None = msgspec.field(default_factory=_of_suite)
-    """The target; None for that of the suite."""
+    """The type of the data in memory, such as 'pandas'. With None, the suite decides."""
     strings: str = "str"
     work_dirs: tuple[str, ...] = ("default",)
     networks: tuple[str, ...] = ()
-    """Names of bench_runner.networks; empty for those of the suite."""
+    """Names of networks as in bench_runner.networks. If empty, the suite decides."""
     service: str = WARM
-    """Whether services have answered before, or are started for each sample."""
+    """WARM or FRESH: whether services have served requests before, or are started for each sample."""
     baseline: str | None = None
-    """A spelled variant that always takes part, whatever `formats` and `formats_not` are. It is what the user uses
-    now."""
+    """The full name of the variant that the user uses now. It is always measured, whatever `formats` and `formats_not`
+    are."""
     quick: bool = False
     """Whether to measure one round for a first look, with the number of rows that the suite has for quick rounds."""
     over: Over | None = None
 
     @property
     def data_path(self) -> str | None:
-        """The value of --data that measures the same data again. None for data that were in memory, which no option
-        names."""
+        """The value of the option --data that measures the same data again. It is 'FILE' for data that were passed in
+        memory, and None if the request has no own data."""
         if self.data_title is not None:
             return "FILE"
         return None if self.data is None else str(self.data)

@@ -1,4 +1,5 @@
-"""Variants and operations as values: names with parameters, which are parsed once."""
+"""Full names of variants and operations, e.g. 'parquet[engine=pyarrow]', as strings that give access to their
+parameters."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ VIEWS = "arrays=views"
 
 
 class _Spelled(str):
-    """A name with parameters. It equals its text, which is used in records, keys and files. Invalid text is accepted,
-    because a stored run may contain such text."""
+    """A string that consists of a name and parameters in brackets. The parameters are parsed once. Invalid text is
+    accepted, because stored runs may contain such text."""
 
     @cached_property
     def _parts(self) -> tuple[str, Mapping[str, str]]:
@@ -52,14 +53,15 @@ class Variant(_Spelled):
 
     @property
     def is_apart(self) -> bool:
-        """Whether the result is another kind of object than the results of other variants, so that the variant is never
-        ranked with them. Such results are file mappings and arrays that are views of other memory (both rule 7),
-        integers and booleans with nulls as plain numpy (rule 8), and rows that a filter should have removed."""
+        """Whether reading returns another kind of object than with other variants, so that the variant is not ranked.
+        Examples are file mappings, arrays that are views of other memory (rule 7), and columns with nulls as plain
+        numpy arrays (rule 8)."""
         return any(text in self for text in ("mapped=true", VIEWS, "nulls=numpy", "technique="))
 
 
 class OperationName(_Spelled):
-    """An operation with its parameters, or a data set with its own, such as 'take[rows=10]' or 'traits[nulls=0.5]'."""
+    """The full name of an operation or of a data set, with its parameters, such as 'take[rows=10]' or
+    'traits[nulls=0.5]'."""
 
     @property
     def name(self) -> str:
@@ -74,16 +76,16 @@ class OperationName(_Spelled):
 
 @lru_cache(maxsize=4096)
 def variant_of(text: str) -> Variant:
-    """Cached constructor."""
+    """Return the Variant with this full name. Results are cached."""
     return Variant(text)
 
 
 @lru_cache(maxsize=4096)
 def operation_name_of(text: str) -> OperationName:
-    """Cached constructor."""
+    """Return the OperationName with this text. Results are cached."""
     return OperationName(text)
 
 
 def is_raw_io(variant: str) -> bool:
-    """Return whether a spelled variant is raw I/O."""
+    """Return whether a variant, given by its full name, is raw I/O."""
     return variant_of(variant).is_raw_io

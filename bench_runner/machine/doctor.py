@@ -25,7 +25,7 @@ from bench_runner.machine import environment, folders, linux
 
 _GB = 10**9
 BLOCK_BYTES = 64 * 1024 * 1024
-"""Bytes touched at once, as in the control measurement before each sample (rule 1)."""
+"""Size of a memory block whose pages are touched, as in the control measurement before each sample (rule 1)."""
 
 LEVELS = ("good", "hint", "bad")
 
@@ -272,8 +272,8 @@ def _virtual_machine(host: str | None) -> Iterator[Finding]:
 def cpu_speed(repeats: int = 50) -> Finding:
     """Return a finding about the spread of one small computation, which does not depend on storage.
 
-    The spread is the interquartile range, because figures are medians. Seven rounds with a spread of 5 % give a median
-    within about 3 %, which ends a cell early. With a spread of 15 % it is within about 10 %, which is how much two runs
+    The spread is the interquartile range, because results are medians. With a spread of 5 %, the median of seven rounds
+    is accurate to about 3 %. With a spread of 15 %, the median is accurate to about 10 %, which is how much two runs
     may differ.
     """
     before = psutil.cpu_times()
@@ -300,8 +300,8 @@ def _compute() -> None:
 def _fresh_memory(host: str | None) -> Finding:
     """Compare the first and second touch of the same amount of fresh memory (method rule 1).
 
-    Several blocks are held at once. Otherwise the system would return recently freed memory, which is fast even if the
-    host does not back the rest of the machine's memory.
+    Several blocks are allocated at the same time. Otherwise the system would reuse recently freed memory. Such memory
+    is fast even if the host has not provided the rest of the machine's memory yet.
     """
     import numpy as np
 

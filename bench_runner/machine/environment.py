@@ -1,8 +1,8 @@
 """Facts about the machine, its libraries and its load, which are needed to judge and repeat a run.
 
-Every function tolerates missing sources and omits the facts that it cannot read. All values can be converted to JSON.
-bench_runner.machine.doctor judges facts, and bench_runner.machine.folders covers folders. Only `disturbances` and the
-timer's resolution are measured. All other facts are read.
+Functions omit facts that they cannot read, for example because a file of the kernel is missing. All values can be
+converted to JSON. bench_runner.machine.doctor judges the facts, and bench_runner.machine.folders has facts about
+folders.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from bench_runner.machine.folders import all_mounts
 from bench_runner.machine.system_files import SYSTEM, choice_of, field_of, text_of
 
 HARNESS_LIBRARIES = ("format-bench", "matplotlib", "numpy", "pandas", "pyarrow", "scipy", "tpchgen-cli")
-"""Libraries that affect data, figures or reports, whichever formats are chosen."""
+"""Libraries that affect data, results or reports, whichever formats are measured."""
 
 BUSY_CORES = 0.10
-"""Cores used by another process from which it counts as a disturbance."""
+"""Another process counts as a disturbance if it uses more than this number of cores."""
 
 _HYPERVISORS = {
     "qemu": "kvm",
@@ -186,7 +186,8 @@ def container(*, system: Path = SYSTEM) -> str | None:
 
 
 def memory_limit_bytes(*, system: Path = SYSTEM) -> int | None:
-    """Return the lowest memory limit of our control groups if it is below the machine's memory, else None."""
+    """Return the lowest memory limit of the control groups of this process. Return None if no limit is below the
+    machine's memory."""
     total = psutil.virtual_memory().total
     settings = _group_settings(system, "memory", "memory.max", "memory.limit_in_bytes")
     lowest = min((int(text) for text in settings if text.isdigit()), default=total)
@@ -194,14 +195,15 @@ def memory_limit_bytes(*, system: Path = SYSTEM) -> int | None:
 
 
 def usable_memory_bytes() -> int:
-    """Return the memory that a worker may use: the available memory, or less if our control groups allow less."""
+    """Return the memory in bytes that a worker may use: the available memory, or less if a control group of this
+    process allows less."""
     left = memory_left_bytes()
     return linux.available_bytes() if left is None else min(linux.available_bytes(), left)
 
 
 def memory_left_bytes(*, system: Path = SYSTEM) -> int | None:
-    """Return the memory that the limits of our control groups leave: each limit minus the group's use. Page cache does
-    not count as use, because the kernel reclaims it first. None if there is no limit."""
+    """Return the memory in bytes that this process may still use under the limits of its control groups. Page cache
+    does not count as used, because the kernel reclaims it first. Return None if there is no limit."""
     left = []
     for folder, unified in _group_folders(system, "memory"):
         limit, used = (text_of(folder / name) or "" for name in _MEMORY_FILES[unified])
@@ -224,8 +226,8 @@ def _cache_bytes(folder: Path) -> int:
 
 
 def cpu_limit_cores(*, system: Path = SYSTEM) -> float | None:
-    """Return the lowest CPU quota of our control groups, in cores, or None without a quota. Threads that exceed the
-    quota are paused."""
+    """Return the lowest CPU quota of the control groups of this process, in cores, or None if there is no quota. The
+    kernel pauses threads that exceed the quota."""
     quotas = []
     for text in _group_settings(system, "cpu", "cpu.max", None):
         quota, _, period = text.partition(" ")
@@ -242,8 +244,8 @@ def cpu_limit_cores(*, system: Path = SYSTEM) -> float | None:
 
 
 def _group_settings(system: Path, controller: str, unified: str | None, legacy: str | None) -> Iterator[str]:
-    """Yield a setting of our control group and of each group above it. The setting's file is named `unified` in version
-    2 and `legacy` in version 1."""
+    """Yield the value of a setting in the control group of this process and in each group above it. The file with the
+    setting is named `unified` in version 2 of control groups and `legacy` in version 1."""
     for folder, is_unified in _group_folders(system, controller):
         file = unified if is_unified else legacy
         text = text_of(folder / file) if file else None
@@ -252,7 +254,7 @@ def _group_settings(system: Path, controller: str, unified: str | None, legacy: 
 
 
 def _group_folders(system: Path, controller: str) -> Iterator[tuple[Path, bool]]:
-    """Yield the folder of our control group and of each group above it, with whether the group is of version 2."""
+    """Yield (folder, is_version_2) for the control group of this process and for each group above it."""
     mounts = list(all_mounts(system))
     for line in (text_of(system / "proc/self/cgroup") or "").splitlines():
         _, controllers, group = line.split(":", 2)
@@ -331,8 +333,8 @@ def repository_state(root: Path) -> dict[str, Any]:
     """Return {'commit', 'dirty'} of the checkout whose top folder is `root`. Empty if `root` is no checkout or git is
     missing.
 
-    With uncommitted changes the result also has 'changes', a digest of these. New top-level folders do not count as
-    changes, because nothing is imported from them. Results, for example, are stored in such folders.
+    If there are uncommitted changes, the result also has 'changes', a digest of the changes. New top-level folders,
+    such as folders with results, do not count as changes, because nothing is imported from them.
     """
     top = _git(root, "rev-parse", "--show-toplevel")
     if not top or Path(top).resolve() != root.resolve():
@@ -378,8 +380,9 @@ def load(*, system: Path = SYSTEM) -> dict[str, Any]:
 
 
 def disturbances(seconds: float = 0.5) -> list[dict[str, Any]]:
-    """Return other processes that use over 10 % of a core now, as [{'name', 'cores'}], busiest first. Observes for
-    `seconds`. Arguments are omitted because they may be private. Child processes of this process are omitted."""
+    """Return the other processes that use over 10 % of a core now, as [{'name', 'cores'}], busiest first. The processes
+    are observed for `seconds`. This process and its child processes are omitted. Only names are returned, because the
+    arguments of processes may be private."""
     own = psutil.Process()
     family = {own.pid, *(child.pid for child in own.children(recursive=True))}
     watched = [process for process in psutil.process_iter() if process.pid not in family]

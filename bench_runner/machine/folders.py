@@ -15,7 +15,8 @@ from typing import Any
 from bench_runner.machine.system_files import SYSTEM, text_of, unescaped
 
 EVICTABLE = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs"})
-"""Local file systems whose pages posix_fadvise(DONTNEED) drops, so that the next read goes to the device."""
+"""Local file systems on which posix_fadvise(DONTNEED) removes the pages of a file from the page cache, so that the next
+read goes to the device."""
 
 _IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
 _NETWORK = frozenset(
@@ -25,8 +26,8 @@ _NETWORK = frozenset(
 
 @dataclass(frozen=True)
 class Mount:
-    """One line of /proc/self/mountinfo (proc(5)). `options` are those of the mount, `super_options` those of its
-    device."""
+    """One line of /proc/self/mountinfo (see proc(5)). `options` are the options of the mount, and `super_options` are
+    the options of the mounted file system."""
 
     root: str
     point: str
@@ -45,7 +46,7 @@ class Mount:
 
 
 def folder_facts(path: Path, *, system: Path = SYSTEM) -> dict[str, Any]:
-    """Return file system, mount, device and space of a folder, which must exist.
+    """Return a dict with the file system, mount, device and space of an existing folder.
 
     `filesystem` is 'overlay on ext4', for example, for an overlay whose upper folder is visible here. Sizes are in
     bytes. `rotational` is the kernel's value, which for a virtual disk is the host's guess. `read_ahead_kb` is the

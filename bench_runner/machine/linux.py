@@ -22,7 +22,7 @@ from bench_runner.errors import BenchError
 
 PAGE_BYTES = mmap.PAGESIZE
 MANY_FILES = 1_000
-"""A stored copy with more files is synced by syncing its whole file system (rule 6)."""
+"""If a stored copy has more files than this, its whole file system is synced instead of each file (rule 6)."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
@@ -226,7 +226,7 @@ class IoBytes(NamedTuple):
     asked: int
     """Bytes returned by read calls, whether cached or not (rchar). Excludes mappings and io_uring."""
     look: int
-    """Bytes that this reading itself read. Later values of `asked` include them."""
+    """Bytes of the file from which these counters were read. Later values of `asked` include these bytes."""
 
     def asked_since(self, before: IoBytes) -> int:
         """Return the bytes returned by read calls since an earlier reading, excluding the bytes of that reading
@@ -254,7 +254,7 @@ def loopback_bytes() -> int:
 
 
 def meminfo_bytes(*names: str) -> tuple[int, ...]:
-    """Return these rows of /proc/meminfo, in bytes."""
+    """Return the values of the rows `names` of /proc/meminfo, in bytes."""
     rows = {}
     for line in Path("/proc/meminfo").read_text().splitlines():
         name, _, rest = line.partition(":")
@@ -286,9 +286,8 @@ def anonymous_memory(size_bytes: int) -> mmap.mmap:
     """Return private zeroed memory that begins at a page boundary.
 
     Alignment matters. A copy to the beginning of a page takes two to four times as long if its source begins in the
-    last 16 bytes before a page. For 64 MB in blocks of 1 MB it took 35 to 54 ms instead of 15 to 20 ms. Presumably the
-    processor confuses reads with recent writes by the lower 12 bits of their addresses. The address of a `bytes` object
-    depends on all earlier allocations.
+    last 16 bytes before a page. Copying 64 MB in blocks of 1 MB took 35 to 54 ms instead of 15 to 20 ms. A `bytes`
+    object is not used, because its alignment depends on earlier allocations.
     """
     # Use private memory. By default mmap makes shared memory, which is slower.
     return mmap.mmap(-1, max(size_bytes, PAGE_BYTES), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -308,7 +307,8 @@ def touch_memory(size_bytes: int) -> None:
 
 
 def files_below(location: Path) -> Iterator[Path]:
-    """Yield the regular files of a stored copy, sorted: the file itself, or all files below the folder."""
+    """Yield the paths of the files of a stored copy. If `location` is a file, yield `location`. If it is a folder,
+    yield all files below it, sorted within each folder."""
     if location.is_dir() and not location.is_symlink():
         for folder, folders, names in os.walk(location):
             folders.sort()
@@ -365,8 +365,8 @@ def read_through(path: Path) -> None:
 def fsync_all(location: Path) -> None:
     """fsync every file and folder of a stored copy, and the folder that contains it.
 
-    If there are many small files, sync their whole file system instead. After settling, no other data on it are dirty,
-    and the time of 50,000 calls would be that of the calls instead of the device.
+    If there are many files, sync their whole file system instead. With 50,000 files, most of the time would be the
+    overhead of the calls. Before a sample the file system is synced, so that it has no other data to write.
     """
     files = list(files_below(location))
     if len(files) > MANY_FILES:

@@ -1,7 +1,7 @@
 """CPU time and memory of all descendants of a process.
 
-By method rule 20, the work that a library does in other processes counts as its own cost. A worker is polled every 2
-ms, so the check must take almost no time if there are no such processes. Nothing here depends on samples.
+If a library does its work in other processes, that work is part of its cost (rule 20 of docs/method.md). A worker is
+checked for child processes every 2 ms, so the check must take almost no time for a worker without child processes.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from bench_runner.machine.linux import IoBytes, MemoryLevel
 LOOK_MS = 20
 """Interval at which the tree of processes is searched even if no new process was noticed (rule 20)."""
 INHERITED_MS = 100
-"""Interval at which the memory that a forked process still shares is read (rule 20). Reading takes 4 ms for 400 MB in
-small pages (measured)."""
+"""Interval at which the amount of memory that a forked process still shares with its parent is read (rule 20). Reading
+it takes 4 ms for a process with 400 MB."""
 
 NOTHING = MemoryLevel(0, 0)
 
@@ -69,8 +69,8 @@ def cpu_of_ns(process: int) -> int:
 
 
 def tree_io_bytes() -> IoBytes:
-    """Return the bytes that this process and its descendants have moved so far. A process that has ended counts for the
-    process that waited for it."""
+    """Return the bytes that this process and its descendants have read and written so far. The kernel adds the bytes of
+    an ended process to the process that waited for it."""
     of_started = []
     for process in descendants(os.getpid()):
         with suppress(*_GONE):
@@ -110,7 +110,7 @@ class ProcessTree:
         """Private memory of each descendant at the last call of `memory`."""
 
     def look(self) -> None:
-        """Update the list of descendants. This takes some microseconds if there are no new processes on the machine.
+        """Update the list of descendants. Without new processes on the machine, this takes some microseconds.
 
         New processes are detected by the process id that the kernel assigned last. A new process appears in the lists a
         moment after its id is assigned, so the list is updated once more after each change.
@@ -125,13 +125,13 @@ class ProcessTree:
                 del self._inherited[gone]
 
     def read_shared_again(self) -> None:
-        """Read at once how much memory the forked processes still share."""
+        """Read now, instead of at the next interval, how much memory forked processes still share."""
         self._inherited.clear()
         self.memory()
 
     def memory(self) -> MemoryLevel:
-        """Return the sum over the descendants. Memory that a forked process shares with other processes is not counted
-        for the forked process. Pages of files count once for each process that maps them."""
+        """Return the total memory of the descendants. Memory that a forked process shares with its parent is not
+        counted for the forked process. Pages of files count once for each process that maps them."""
         if not self.members:
             return NOTHING
         levels = {process: self._level(process) for process in self.members}
@@ -166,8 +166,9 @@ class ProcessTree:
     def _inherited_bytes(self, process: int) -> int:
         """Return the anonymous memory of a forked process that it shares with other processes.
 
-        statm counts this memory as private. To report it, the kernel walks all pages, so it is not read at each poll.
-        New memory shows in statm at once, and only copies of shared pages are seen later.
+        /proc/<pid>/statm counts this memory as private. To report the shared amount, the kernel must examine all pages,
+        which is slow. So the amount is read only every INHERITED_MS. In between, new allocations are seen, but copies
+        of shared pages are not.
         """
         now = now_ns()
         known = self._inherited.get(process)
@@ -199,7 +200,8 @@ def _listed_children(process: int) -> list[int]:
 
 
 def _by_parent() -> Mapping[int, list[int]]:
-    """Return parent -> children for all processes. For kernels without lists of children; about 30 times as slow."""
+    """Return a dict from each process id to the ids of its children. Used if the kernel has no lists of children,
+    because it is about 30 times as slow."""
     found: dict[int, list[int]] = defaultdict(list)
     for name in os.listdir("/proc"):
         if name.isdigit():

@@ -1,4 +1,5 @@
-"""Reading facts from kernel files such as those in /proc and /sys. A missing fact is None and never raises an error."""
+"""Read facts from files of the kernel in /proc and /sys. If a fact is missing, functions return None instead of raising
+an error."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ SYSTEM = Path("/")
 
 
 def text_of(path: Path) -> str | None:
-    """Return the file's text without surrounding blanks, or None if there is no text."""
+    """Return the file's text without surrounding blanks, or None if the file is empty or cannot be read."""
     try:
         return path.read_text(errors="replace").strip("\0\n ") or None
     except OSError:
@@ -18,7 +19,7 @@ def text_of(path: Path) -> str | None:
 
 
 def field_of(path: Path, name: str) -> str | None:
-    """Return the first value with this name in a file of `name: value` lines."""
+    """Return the first value of the field `name` in a file with lines `name: value`, or None."""
     for line in (text_of(path) or "").splitlines():
         key, colon, value = line.partition(":")
         if colon and key.strip() == name:
@@ -33,5 +34,6 @@ def choice_of(path: Path) -> str | None:
 
 
 def unescaped(text: str) -> str:
-    """Replace the octal escapes that stand for blanks, tabs, newlines and backslashes in mountinfo."""
+    """Return the text with octal escapes replaced by their characters. The kernel escapes blanks, tabs, newlines and
+    backslashes in mountinfo."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), text)

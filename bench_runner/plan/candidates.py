@@ -1,6 +1,5 @@
-"""The variants that take part in a suite: those of the suite's rule, and those that the user spells.
-
-A candidate whose settings are refused carries the reason.
+"""Determine the candidates of a suite: the variants that the suite defines, and the variants that the user names in
+full. A variant is a format with its settings.
 """
 
 from __future__ import annotations
@@ -19,13 +18,14 @@ from bench_runner.suites import CHOICE, CODECS, Asked, Choice, Suite
 from bench_runner.variants import is_raw_io
 
 SPELLED = "spelled"
-"""The track of variants that a user spells and the suite does not list. It is never mixed with the tracks plain,
-default or equal (rule 10)."""
+"""The track (group of comparable variants) of variants that the user names in full and the suite does not define. This
+track is never mixed with the tracks plain, default or equal (rule 10)."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One variant with its track. If the settings are `refused`, the adapter is the engine's default adapter."""
+    """One variant with its track. If the adapter refuses the settings, `refused` is the reason, and `adapter` is an
+    adapter with default settings."""
 
     track: str
     adapter: Adapter
@@ -35,8 +35,8 @@ class Candidate:
 
 
 def candidates(suite: Suite, request: Request, threads: str) -> list[Candidate]:
-    """Return all candidates of a suite, before the user's choice is applied, and the variants that the user spells.
-    Raises RefusedSetting or UnknownFormat if the user's spelling is invalid."""
+    """Return the variants that the suite defines, followed by the variants that the user names in full. The variants
+    are not yet filtered by the request. Raises RefusedSetting or UnknownFormat for an invalid name."""
     spelled = [*alternatives(request.formats), *([request.baseline] if request.baseline else [])]
     own = [_candidate(choice, threads) for choice in suite.variants.choices(_asked(suite, request))]
     more = [
@@ -57,8 +57,8 @@ def candidates(suite: Suite, request: Request, threads: str) -> list[Candidate]:
 
 
 def wanted(variant: str, request: Request) -> bool:
-    """Return whether a variant is measured. Raw I/O always is, because figures are shown as multiples of raw I/O. The
-    baseline always is too."""
+    """Return whether a variant is measured. The request's baseline and raw I/O are always measured. Times are shown as
+    multiples of the times of raw I/O."""
     return is_raw_io(variant) or variant == request.baseline or is_chosen(variant, request.formats, request.formats_not)
 
 
@@ -75,7 +75,7 @@ def names_left_out(suite: Suite) -> dict[str, str]:
 
 
 def _track_of_spelled(suite: Suite) -> str:
-    """Return the track of spelled variants. It is the suite's track if that track compares everything."""
+    """Return the track of variants that the user names in full. In suites with a single track it is that track."""
     if not suite.kind.has_columns or suite.tracks in ((CODECS,), (CHOICE,)):
         return suite.tracks[0]
     return SPELLED
@@ -93,7 +93,8 @@ def _candidate(choice: Choice, threads: str) -> Candidate:
 
 
 def _asked(suite: Suite, request: Request) -> Asked:
-    """Return the input of the suite's rule. The modules of formats that the request cannot match are not loaded."""
+    """Return the input from which a suite determines its variants. The modules of formats that the request cannot match
+    are not loaded."""
     registry = REGISTRIES[suite.kind.name]
     named = names_in([*request.formats, *([request.baseline] if request.baseline else [])]) if request.formats else None
     names = [name for name in registry if named is None or name in named or is_raw_io(name)]

@@ -1,4 +1,4 @@
-"""The parts of a plan: chains, excluded chains with the reason, and the plan that holds both."""
+"""The classes of a plan: Chain, Excluded (operations that cannot be run) and Plan."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from data_generator.dataset import Dataset
 class Chain:
     """Operations that share one stored copy: one save, then each reading operation, then the removal.
 
-    `spelled` builds the adapter. `variant` is the name in records, which may add a conversion by the harness
-    (nulls=numpy). `operations` are spelled names, with the save first.
+    `spelled` is the full name of the variant, from which the adapter is built. `variant` is the name in records. It
+    differs from `spelled` only if the runner converts the data (nulls=numpy). `operations` are full names, with the
+    save first.
     """
 
     suite: str
@@ -40,8 +41,8 @@ class Chain:
         return is_raw_io(self.spelled)
 
     def needed_for(self, wanted: Iterable[str]) -> tuple[str, ...]:
-        """Return the wanted operations with those that they need. The save comes first. A wanted save needs the
-        operation that verifies it."""
+        """Return the `wanted` operations and the operations that they require, in the order of execution. Every
+        operation requires the save. The save requires an operation that verifies it."""
         chosen = {SAVE, *wanted}
         in_order = [operation for operation in self.operations if operation in chosen]
         return tuple(dict.fromkeys((SAVE, *in_order, *([VERIFYING] if SAVE in wanted else ()))))
@@ -62,7 +63,7 @@ class Excluded:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that one command will measure. `excluded` chains are recorded with their reasons."""
+    """Everything that one command will measure. `excluded` has the operations that cannot be run, with the reasons."""
 
     suites: tuple[Suite, ...]
     datasets: Mapping[str, Dataset]
@@ -71,5 +72,5 @@ class Plan:
 
     @property
     def variants(self) -> tuple[str, ...]:
-        """The spelled variants that run, without repetition, in the order of the plan."""
+        """The full names of the variants that are run, without repetition, in the order of the plan."""
         return tuple(dict.fromkeys(chain.spelled for chain in self.chains))

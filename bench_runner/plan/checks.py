@@ -1,4 +1,4 @@
-"""Checks of a request. Each check raises PlanError with what exists and what to do."""
+"""Check a request. Each check raises PlanError, whose message says what is allowed and what to do."""
 
 from __future__ import annotations
 
@@ -122,8 +122,8 @@ def _check_not_tables(suites: Sequence[Suite], request: Request) -> None:
 
 
 def _check_formats(selection: Selection) -> None:
-    """Check that every alternative of --formats matches a variant of one of the suites. Alternatives of --formats-not
-    may match any variant."""
+    """Check that every alternative of `formats` matches a variant of a selected suite, and that every alternative of
+    `formats_not` matches any known variant."""
     suites, request = selection.suites, selection.request
     threads = request.threads or "default"
     found = [candidate.variant for suite in suites for candidate in selection.candidates(suite, threads)]

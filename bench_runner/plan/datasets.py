@@ -1,4 +1,5 @@
-"""The data sets that take part: those of the suite, those that a request names, and the user's own."""
+"""Select the data sets of a plan: the data sets of the suite, the data sets that the request names, or the user's own
+data."""
 
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ from data_generator.catalogue import CATALOGUE, resolve
 from data_generator.dataset import Dataset
 
 KEYED = frozenset(name for kind in KINDS.values() if kind.has_key for name in kind.own_datasets)
-"""The user's own data sets that have a key."""
+"""Names of the data sets that are read from the user's own data and have a key."""
 
 
 def chosen_datasets(suite: Suite, request: Request, on_rows: Callable[[str, int], None] | None) -> Iterator[Dataset]:
-    """Yield the data sets of a suite under a request. A user's data are read here. Meanwhile `on_rows` is called with
-    the data set's name and the number of rows read so far. Raises DataError."""
+    """Yield the data sets of a suite under a request. The user's own data are read here. While reading, `on_rows` is
+    called with the data set's name and the number of rows read so far. Raises DataError if the data cannot be read."""
     names = [name for pattern in request.datasets for name in _matching(suite, pattern)]
     if not request.datasets:
         names = list(suite.datasets) if request.data is None else [suite.kind.own_datasets[0]]
@@ -40,14 +41,14 @@ def chosen_datasets(suite: Suite, request: Request, on_rows: Callable[[str, int]
 
 
 def _source(name: str, request: Request) -> Path | None:
-    """Return the user's file or folder, for the data sets that are read from one."""
+    """Return the path of the user's file or folder from which a data set is read, or None."""
     if name == "webface":
         return request.webface
     return request.data if name in WITH_DATA else None
 
 
 def check_datasets(suites: Sequence[Suite], request: Request) -> None:
-    """Check that every pattern finds a data set in at least one of the suites."""
+    """Check that every pattern of `datasets` matches a data set of at least one of the suites."""
     for pattern in request.datasets:
         if not any(_matching(suite, pattern) for suite in suites):
             _refuse_another_kind(suites, pattern)

@@ -1,5 +1,5 @@
-"""Replacing Int64 and boolean columns by numpy's dtypes for engines that refuse them. Such variants are not ranked
-(rule 8)."""
+"""Add variants for engines (libraries) that refuse pandas' nullable dtypes Int64 and boolean. These variants store such
+columns with numpy's dtypes (nulls=numpy), and are not ranked (rule 8)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from formats.registry import FORMATS
 
 
 def with_null_variants(plan: Plan, columns_with_nulls: Mapping[str, frozenset[str]]) -> Plan:
-    """Return the plan with additional variants with nulls=numpy, for engines that refuse Int64 and boolean columns. The
-    refusal is recorded too (rule 8).
+    """Return the plan, with a variant with nulls=numpy in place of each variant whose engine refuses Int64 and boolean
+    columns. The refused variant is moved to `excluded` (rule 8).
 
-    `columns_with_nulls` names, for each data set, the columns with missing values. They are known only once the data
-    are made, which `--list` does not do.
+    `columns_with_nulls` has, for each data set, the names of the columns with missing values. These columns are known
+    only after the data have been generated.
     """
     chains: list[Chain] = []
     excluded = list(plan.excluded)
@@ -48,7 +48,7 @@ def with_null_variants(plan: Plan, columns_with_nulls: Mapping[str, frozenset[st
 
 
 def with_numpy_nulls(chain: Chain) -> Chain:
-    """Return the variant that `with_null_variants` adds for a chain whose engine refuses masked columns."""
+    """Return the chain with nulls=numpy, for a chain whose engine refuses the dtypes Int64 and boolean."""
     name, settings = parse(chain.variant)
     variant = spell(name, {**settings, "nulls": "numpy"})
     return replace(chain, variant=variant, target=replace(chain.target, nulls="numpy"))

@@ -1,8 +1,9 @@
-"""How a user names variants and operations: by full spelling, by a known name, or by a regular expression.
+"""Match the texts with which a user selects variants and operations: full names, names of formats, or regular
+expressions.
 
-`parquet[codec=zstd]` is a full spelling and matches only itself. `parquet` is the name of a format and matches only
-that format. Any other text is a regular expression, which is searched in names with and without settings. Each
-alternative must match something.
+`parquet[codec=zstd]` is a full name and matches only itself. `parquet` is the name of a format and matches only that
+format. Any other text is a regular expression, which is searched in names with and without settings. Each alternative
+must match something.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def _separates(text: str, place: int) -> bool:
 
 
 def check(parameter: str, texts: Iterable[str]) -> None:
-    """Raise PlanError for a text that is neither a spelling nor a regular expression."""
+    """Raise PlanError for a text that is neither a full name nor a valid regular expression."""
     for text in alternatives(texts):
         if is_spelled(text):
             continue
@@ -70,9 +71,9 @@ def is_spelled(text: str) -> bool:
 
 
 def names_in(texts: Iterable[str]) -> frozenset[str] | None:
-    """Return the formats that these texts can match. Such texts are, for example, 'csv', '^csv$', 'csv[engine=pandas]'
-    and '^json'. Return None if any format can match: without a text, or with another regular expression, because it may
-    match a setting."""
+    """Return the names of the formats that the texts can match, for texts such as 'csv', '^csv$', 'csv[engine=pandas]'
+    and '^json'. Return None if any format can match: if `texts` is empty, or if a text is another regular expression,
+    which may match a setting."""
     known = {name for registry in REGISTRIES.values() for name in registry.entries}
     names: set[str] = set()
     for text in alternatives(texts):
@@ -88,8 +89,8 @@ def names_in(texts: Iterable[str]) -> frozenset[str] | None:
 
 
 def matches(text: str, variant: str) -> bool:
-    """Return whether one alternative matches a variant. A fully spelled alternative, as printed in reports, matches
-    only itself. As a regular expression its brackets would have another meaning, or be invalid."""
+    """Return whether one alternative matches a variant. A full name, as printed in reports, matches only itself. It is
+    not used as a regular expression, in which brackets have another meaning."""
     if is_spelled(text):
         return variant in (text, _honoured(text))
     if any(text in registry.entries for registry in REGISTRIES.values()):
@@ -105,8 +106,7 @@ def is_found(pattern: str, name: str) -> bool:
 
 @cache
 def _honoured(text: str) -> str:
-    """Return the full spelling of an adapter with these settings, which always includes the engine and the other
-    settings."""
+    """Return the full name of the variant, including the engine and all settings that the text omits."""
     try:
         engine, settings = registry_of(text.partition("[")[0]).engine(text)
         return engine(settings).variant

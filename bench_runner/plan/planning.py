@@ -1,7 +1,8 @@
-"""Turning suites and a request into chains, which are complete and checked before anything runs.
+"""Create the plan of a run from suites and a request.
 
-Unknown names, refused settings and data that a format cannot hold are found here, without loading any storage library.
-Missing libraries and refusals become rows with their reason. Invalid requests raise PlanError.
+Unknown names, refused settings and data that a format cannot store are found here, without loading any storage library.
+If a library is missing or refuses the data, its variants are excluded with the reason, and reports list them. An
+invalid request raises PlanError.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ from data_generator.dataset import Dataset
 def make_plan(suites: Sequence[Suite], request: Request, on_rows: Callable[[str, int], None] | None = None) -> Plan:
     """Return the plan for the suites under the request.
 
-    A user's data are read here. Meanwhile `on_rows` is called with the data set's name and the number of rows read so
-    far. Raises PlanError, AdapterError for a variant that the user spells wrongly, and DataError.
+    The user's own data are read here. While reading, `on_rows` is called with the data set's name and the number of
+    rows read so far. Raises PlanError for an invalid request, AdapterError for an invalid name of a variant, and
+    DataError if the data cannot be read.
     """
     selection = Selection(suites, request)
     check_selection(selection)
@@ -103,13 +105,14 @@ def _not_spelled(variant: str, request: Request) -> dict[str, str]:
 
 
 def _has_services(adapter: Adapter) -> bool:
-    """Return whether a network can be between caller and copy. Raw I/O is included, because all variants are compared
-    with it."""
+    """Return whether a stored copy can be read over a network. This is also True for raw I/O, because all variants are
+    compared with raw I/O."""
     return adapter.is_served or is_raw_io(adapter.format)
 
 
 def _target(suite: Suite, adapter: Adapter, request: Request) -> str:
-    """Return the target. For tables it is the user's choice, but always Arrow for raw I/O. For images it is arrays."""
+    """Return the name of the target, the type of the data in memory. For tables, the request or the suite sets the
+    target, but raw I/O always has 'arrow'. Other kinds of data have a single target."""
     if not suite.kind.has_columns:
         return next(iter(suite.kind.targets))
     return "arrow" if adapter.native is Native.BUFFERS else request.target or suite.target
@@ -123,8 +126,8 @@ def _parts(
     conditions: Conditions,
     request: Request,
 ) -> Iterator[Chain | Excluded]:
-    """Yield the chain with the operations that can be done, and each other operation with its reason. A refused
-    operation affects only its own cell."""
+    """Yield the chain with the operations that the variant can do. Yield every other operation as Excluded, with the
+    reason."""
     adapter = candidate.adapter
     availability = registry_of(adapter.format).availability(type(adapter), adapter.values)
     main = next(iter(availability.versions.items()), None)
@@ -163,7 +166,7 @@ def _failure(
     conditions: Conditions,
     request: Request,
 ) -> Failure | None:
-    """Return why nothing of a chain can be measured, or None if something can."""
+    """Return why no operation of a chain can be measured, or None if an operation can be measured."""
     if candidate.refused is not None:
         return candidate.refused
     if not availability.installed:
@@ -184,7 +187,8 @@ def _operation_failure(spelled: str, dataset: Dataset, adapter: Adapter, conditi
 
 
 def _fallbacks_once(operations: Sequence[str], adapter: Adapter) -> list[str]:
-    """Return the operations. Of several operations with the same name and a fallback, only the first is included."""
+    """Return the operations without repeated fallbacks. A fallback replaces a missing call of the library. If several
+    operations differ only in their parameters and use a fallback, return only the first of these operations."""
     kept: list[str] = []
     seen: set[str] = set()
     for spelled in operations:
@@ -198,7 +202,7 @@ def _fallbacks_once(operations: Sequence[str], adapter: Adapter) -> list[str]:
 
 
 def _too_few(suite: Suite, dataset: Dataset, candidate: Candidate, request: Request) -> str | None:
-    """Return why a variant shows nothing on this number of rows, or None if it is meaningful."""
+    """Return why measuring a variant on a small data set would be meaningless, or None if it is meaningful."""
     whole = CATALOGUE[parse(dataset.name)[0]].default_rows
     if whole is None or dataset.rows >= whole:
         return None

@@ -1,4 +1,4 @@
-"""A suite in one quick round, with less of everything that the user did not name."""
+"""Reduce a suite for a quick run of one round. What the user names in the request is not reduced."""
 
 from __future__ import annotations
 

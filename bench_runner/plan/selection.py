@@ -1,4 +1,4 @@
-"""What takes part in the suites of a request: suites, candidates, operations. Each is determined only once."""
+"""Determine the suites, candidate variants and operations of a request."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from bench_runner.suites import Suite
 
 
 class Selection:
-    """The suites as requested, and their candidates before the user's choice is applied."""
+    """The suites of a request, and their candidate variants before the request's filters are applied. Candidates are
+    determined only once."""
 
     def __init__(self, suites: Sequence[Suite], request: Request) -> None:
-        """Raises PlanError for a trait that cannot be varied."""
+        """Raises PlanError if `request.over` names a property of the data (trait) that cannot be varied."""
         self.request = swept(suites, request)
         self.suites = [quickly(suite, self.request) for suite in suites]
         self._candidates: dict[tuple[str, str], Sequence[Candidate]] = {}
@@ -33,9 +34,9 @@ class Selection:
 
 
 def chosen_operations(suite: Suite, request: Request) -> tuple[str, ...]:
-    """Return the spelled operations. The save comes first, because reading needs a stored copy. Operations that leave
-    traces in this copy, such as an index, come last. Otherwise later operations would use the traces, although their
-    names exclude that."""
+    """Return the full names of the operations of a suite under a request, in the order of execution. The save comes
+    first, because reading needs a stored copy. Operations that change the copy, e.g. by adding an index, come last, so
+    that other operations cannot profit from the change."""
     if not request.operations:
         return _traces_last(suite.operations)
     offered = (*suite.operations, *suite.operations_on_request)

@@ -1,7 +1,7 @@
-"""Turning a varied trait into data sets or operations, one for each value, with everything else equal.
+"""Vary one trait, a property of the data or of an operation. A request to vary a trait is converted into an ordinary
+request with one data set or operation for each value of the trait. Everything else stays equal.
 
-bench_runner.suites.sweep has the traits and their default values. The result is an ordinary request, which a user could
-have spelled.
+bench_runner.suites.sweep has the traits and their default values.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from bench_runner.suites.sweep import BASE, BASE_ROWS, TRAITS, Trait
 from data_generator.catalogue import CATALOGUE, Parameter
 
 FEWEST_POINTS = 2
-"""Smallest number of values that can be called varying a trait."""
+"""Smallest number of different values of a varied trait."""
 
 
 def swept(suites: Sequence[Suite], request: Request) -> Request:
-    """Return the request with a data set or operation for each value of the varied trait. Without a trait it is
-    unchanged. Raises PlanError for a trait that cannot be varied."""
+    """Return the request with a data set or operation for each value of the varied trait. If no trait is varied, return
+    the request unchanged. Raises PlanError for a trait that cannot be varied."""
     over = request.over
     if over is None:
         return request
@@ -45,7 +45,8 @@ def swept(suites: Sequence[Suite], request: Request) -> Request:
 
 
 def _over_use(suite: Suite, request: Request, over: Over, trait: Trait) -> Request:
-    """Turn the values into operations on each data set. The operations share the stored copies of the data set."""
+    """Return the request with one operation for each value of the trait. The operations share the stored copies of each
+    data set."""
     if request.operations:
         raise PlanError(
             f"`over={over.trait!r}` already chooses the operation: {trait.operation.format('...')}.",
@@ -62,7 +63,7 @@ def _over_use(suite: Suite, request: Request, over: Over, trait: Trait) -> Reque
 
 
 def _over_data(suite: Suite, request: Request, over: Over, trait: Trait | None) -> Request:
-    """Turn the values into data sets."""
+    """Return the request with one data set for each value of the trait."""
     if request.data is not None:
         raise PlanError(
             f"`over={over.trait!r}` generates its own tables, so it cannot be combined with `data`.",

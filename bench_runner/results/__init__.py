@@ -1,2 +1,2 @@
-"""The results of a run: records, the register of figures, and statistics over samples. This package imports no other
-part of the runner, so that reports need nothing else."""
+"""The results of a run: records, the register of figures, and statistics over samples. Reports read results with this
+package alone, without the modules that execute runs."""

@@ -16,15 +16,17 @@ from bench_runner.variants import operation_name_of
 
 SAVE, READ = operation_name_of("save"), operation_name_of("read")
 RANDOM, SEQUENTIAL, CACHED, CACHED_SEQUENTIAL = "random", "sequential", "cached", "cached sequential"
-"""Kinds of lines of a roofline. The first two kinds read from the device, the others from the page cache."""
+"""Kinds of reads in a roofline, the highest read rates that a storage device delivers. RANDOM and SEQUENTIAL read from
+the device. CACHED and CACHED_SEQUENTIAL read from the page cache."""
 
 
 class StoredInfo(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Base of the parts of `run.json`. Fields with their default are not written, and unknown fields are ignored."""
+    """Base class of the types of `run.json`. A field that has its default value is not written. Unknown fields are
+    ignored when a file is read."""
 
 
 class RunWarning(StoredInfo):
-    """A warning for readers of a run, and what to do about it."""
+    """A warning for readers of a run. `remedy` says what to do about the warning."""
 
     text: str = ""
     remedy: str = ""
@@ -83,15 +85,15 @@ class FolderInfo(StoredInfo):
 
 
 class DataSetInfo(StoredInfo):
-    """One data set. If it is a sample, `input_rows` is the number of rows of the whole data."""
+    """One data set. If the data set is a sample of a larger table, `input_rows` is the number of rows of that table."""
 
     digest: str = ""
     rows: int = 0
     size_bytes: int = 0
     title: str = ""
     parameters: dict[str, str] = {}
-    """Each parameter with its value, even if the name does not spell it. Empty in runs of versions that did not store
-    it."""
+    """All parameters with their values, including parameters that the name of the data set omits. Empty in runs of
+    older versions, which did not store parameters."""
     input_rows: int | None = None
     sampled_rows: int | None = None
     blocks: int | None = None
@@ -124,13 +126,15 @@ class VariantInfo(StoredInfo):
     syncs_on_save: bool = False
     capabilities: tuple[str, ...] | None = None
     maturity: MaturityInfo | None = None
-    """None in runs of versions that did not store it."""
+    """None in runs of older versions, which did not store the maturity."""
     partial_reads: tuple[str, ...] | None = None
-    """Operations that read no more of a table than needed. It contains 'take' if the variant finds rows by their
-    numbers, and 'scan' if it evaluates conditions itself. None in runs of versions that did not store it."""
+    """Operations for which the variant reads only the needed part of a table. 'take' is listed if the variant finds
+    rows by their numbers. 'scan' is listed if the variant itself evaluates conditions on rows. None in runs of older
+    versions, which did not store this field."""
     mapped: bool = False
     reads_unseen: bool = False
-    """Whether the counters of read calls miss the variant's reads, as with mappings and io_uring."""
+    """Whether the kernel's counters of read calls miss the variant's reads. This happens with file mappings and
+    io_uring."""
     import_ns: int | None = None
     import_rss_bytes: int | None = None
 
@@ -146,7 +150,8 @@ class OperationInfo(StoredInfo):
 
 
 class KnownAnswer(StoredInfo):
-    """One known allocation, and what the two probes reported, in bytes."""
+    """A test of the memory probe, which measures the peak memory of a worker: one allocation of known size, and the two
+    peaks that the probe reported for it, in bytes."""
 
     how: str = ""
     size_bytes: int = 0
@@ -155,34 +160,35 @@ class KnownAnswer(StoredInfo):
 
 
 class ProbeInfo(StoredInfo):
-    """The error of the memory probe on this machine."""
+    """The error of the memory probe, which measures the peak memory of a worker, on this machine."""
 
     error_bytes: int | None = None
     known_answers: tuple[KnownAnswer, ...] = ()
 
 
 class SettlingInfo(StoredInfo):
-    """How the machine was brought to rest."""
+    """How the machine was brought to rest before each sample."""
 
     touches: bool = True
-    """Whether memory was touched and freed before every sample. Otherwise it was touched only if a control measurement
-    was slow."""
+    """Whether memory was touched and freed before every sample. If False, memory was touched only after a slow control
+    measurement."""
     why: str = ""
     ready_bytes: int = 0
-    """Largest memory made ready before a sample; 0 in runs of versions that did not store it."""
+    """Largest amount of memory that was touched before a sample, in bytes. 0 in runs of older versions, which did not
+    store this field."""
 
 
 class FactInfo(StoredInfo):
-    """The day since which a fact is known. Such facts do not change between runs on the same machine."""
+    """When a group of facts was measured. Facts are properties that do not change between runs on the same machine."""
 
     measured: str = ""
-    """The day of the measurement. For several measurements, the earliest day."""
+    """The day of the measurement. If the facts were measured on several days, the earliest day."""
     key: str = ""
     """Digest of the machine, the versions and the sources for which the fact is valid."""
     kept: int = 0
-    """Number of facts from earlier runs."""
+    """Number of facts that were reused from earlier runs."""
     new: int = 0
-    """Number of facts measured by this run."""
+    """Number of facts that this run measured."""
 
 
 class CalibrationInfo(StoredInfo):
@@ -194,7 +200,7 @@ class CalibrationInfo(StoredInfo):
 
 
 class RooflineLine(StoredInfo):
-    """Reads of one size, with `depth` reads in flight, and their duration."""
+    """The speed of reads of one size, with `depth` reads in flight at the same time."""
 
     kind: str = ""
     size_bytes: int = 0
@@ -202,7 +208,7 @@ class RooflineLine(StoredInfo):
     reads: int = 0
     wall_ns: int = 0
     at_least: bool = False
-    """Whether the probe was the limit, so that the device may deliver more."""
+    """Whether the reading program was the bottleneck. The device may then be faster than these figures."""
 
     @property
     def per_second(self) -> float:
@@ -216,7 +222,8 @@ class RooflineLine(StoredInfo):
 
 
 class RooflineInfo(StoredInfo):
-    """The roofline of the device under a working folder, measured on raw I/O's copy of a data set."""
+    """The roofline of a working folder's device: the highest rates of reading a data set that raw I/O stored, i.e. a
+    plain file without a format."""
 
     dataset: str = ""
     work_dir: str = ""
@@ -225,11 +232,11 @@ class RooflineInfo(StoredInfo):
     measured: str = ""
     copy_bytes: int = 0
     guest: bool = False
-    """Whether the figures include a host's caches and limits."""
+    """Whether the machine is a virtual machine, so that the figures include the caches and limits of its host."""
     compiled: bool = False
-    """Whether the compiled loop was used instead of Python."""
+    """Whether the reads were issued by a compiled loop instead of a Python loop."""
     why_none: str = ""
-    """The reason why there are no lines, or ''."""
+    """The reason why `lines` is empty, or ''."""
     lines: tuple[RooflineLine, ...] = ()
 
 
@@ -275,28 +282,30 @@ class RunInfo(StoredInfo):
     stages_ns: dict[str, int] = {}
 
     def warn(self, text: str, remedy: str) -> None:
-        """Store a warning with its remedy, unless it is stored already."""
+        """Add a warning with its remedy to `warnings`, unless the same warning is in the list already."""
         warning = RunWarning(text=text, remedy=remedy)
         if warning not in self.warnings:
             self.warnings.append(warning)
 
     def operation(self, spelled: str) -> OperationInfo:
-        """Return the stored information about an operation. For runs that do not store any, it has only the name."""
+        """Return the stored information about an operation, given its full name. If the run stored none, return an
+        OperationInfo with the name as title."""
         known = self.operations.get(spelled)
         return known or OperationInfo(title=spelled, writes=spelled == SAVE)
 
     def shape(self) -> dict[str, Any]:
-        """Return plain dicts, lists, texts and numbers, ready for JSON."""
+        """Return the information as a dict of plain dicts, lists, strings and numbers, ready for JSON. Omit empty
+        collections."""
         found: dict[str, Any] = msgspec.to_builtins(self, enc_hook=str)
-        # Omit empty collections.
         return {name: value for name, value in found.items() if value not in ({}, [])}
 
 
 def information(shape: Mapping[str, Any]) -> RunInfo:
-    """Return the information in a JSON object. Raises msgspec.ValidationError, whose message has the path of the wrong
-    field."""
+    """Convert the dict that `run.json` contains into a RunInfo. Raises msgspec.ValidationError, whose message names the
+    field with a wrong value."""
     asked = shape.get("request")
     if isinstance(asked, dict):
-        # Older versions did not write the target pandas. Today a missing target means that of the suite.
+        # Older versions omitted the target if it was pandas. Today a missing target means the default target of the
+        # suite.
         shape = {**shape, "request": {"target": "pandas", **asked}}
     return msgspec.convert(shape, RunInfo, strict=True, dec_hook=lambda kind, value: kind(value))

@@ -1,8 +1,9 @@
-"""The result files: `run.json` (what is needed to judge and repeat a run), `samples.jsonl` (one line for each
-execution) and `fidelity.jsonl` (what each variant does to each kind of column).
+"""Read and write the result files. `run.json` has the information that is needed to judge and repeat a run.
+`samples.jsonl` has one line for each execution of an operation. `fidelity.jsonl` has one line for each variant and kind
+of column, with the changes that the variant makes to the values.
 
-Only raw integers are stored. Readers compute medians, ratios and other units. Golden records in
-tests/bench_runner/results/golden/ pin the shapes, and docs/results.md describes them.
+Measured values are stored as integers. Readers of the files compute medians, ratios and other units. Stored examples in
+tests/bench_runner/results/golden/ fix the format of the files, and docs/results.md describes it.
 """
 
 from __future__ import annotations
@@ -45,19 +46,19 @@ __all__ = [
     "write_run_info",
 ]
 
-# 1: the first shape. 2: adds `saw_all` and `fallback`, and raw I/O is called raw-io instead of floor.
+# Version 2 adds `saw_all` and `fallback` to version 1, and renames the variant floor to raw-io.
 SCHEMA = 2
-"""Version of the shape of records."""
+"""Version of the format of the result files."""
 OLDER = (1,)
-"""Older versions that can be read."""
+"""Older versions of the format that can be read."""
 PACKED = ".xz"
-"""Suffix of files with compressed lines."""
+"""Suffix of compressed JSON Lines files."""
 MOST_UNPACKED_BYTES = 2**30
-"""Size limit of decompressed lines. A small file from elsewhere must not fill the memory of its reader."""
+"""Largest allowed size of a decompressed file. A small malicious file must not fill the memory of its reader."""
 
 
 class RecordError(UserError):
-    """A result folder cannot be read. The message has the file, the line, the reason and what to do."""
+    """A result folder cannot be read. The message names the file, the line and the reason, and says what to do."""
 
 
 def _schema() -> int:
@@ -69,11 +70,12 @@ _OUTSIDE_CLOCKS = ("prepare_ns", "settle_ns", "verify_ns", "harness_ns")
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One execution of one cell in one fresh process."""
+    """The measurement of one execution of a cell (`Cell`: an operation on a data set with a variant) in a fresh
+    process."""
 
     suite: str
     operation: str
-    """The spelled name with its parameters, such as 'read' or 'project[columns=10]'."""
+    """The name of the operation with its parameters, such as 'read' or 'project[columns=10]'."""
     dataset: str
     dataset_digest: str
     rows: int
@@ -85,30 +87,31 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     conditions: Conditions
     machine: str
     round: int
-    """Number of the round. 0 is the pilot round on few rows, which is never counted."""
+    """Number of the round. Round 0 is the pilot round on few rows. Statistics never use its figures."""
     position: int
-    """Index in the order of execution, over the whole run."""
+    """Position in the order in which the run executed all samples."""
     figures: dict[str, int] = {}
     fidelity: str | None = None
     """'exact' or 'declared loss'; None if the sample was not verified."""
     saw_all: bool = False
-    """Whether all of the data were verified. If so, the save of the chain is verified too."""
+    """Whether the operation read all of the data and the result was verified. This also verifies the save of the same
+    stored copy."""
     fallback: str = ""
-    """Name of the fallback for a call that the engine lacks. 'read-all', for example, reads everything and then
-    selects."""
+    """Name of the replacement for a call that the library lacks, or ''. 'read-all', for example, reads everything and
+    then selects rows or columns."""
     cached: bool = False
-    """Whether later calls of a block found data of earlier calls in the library's own memory."""
+    """Whether repeated calls were served with data that earlier calls had left in the library's own memory."""
     in_service: bool = False
-    """Whether the sample was not requested. It was executed because another operation needs a stored copy, or because
-    the save has to be verified."""
+    """Whether the user did not request this operation. It was executed because another operation needs a stored copy,
+    or because the save has to be verified."""
     losses: tuple[str, ...] = ()
     codec: str | None = None
     """The codec as read back from the written file. None for reads, and for formats without codecs."""
     encodings: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     unsettled: bool = False
-    """Whether the control measurement was still slow after three tries, or a warm read fetched from the device. Such
-    samples are stored but not counted."""
+    """Whether the machine was not at rest: the control measurement was still slow after three tries, or a warm read
+    fetched data from the device. Unsettled samples are stored, but statistics ignore them."""
     failure: Failure | None = None
     schema: int = msgspec.field(default_factory=_schema)
 
@@ -122,30 +125,32 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
     @property
     def counted(self) -> bool:
-        """Whether statistics may use the sample: a settled execution in a counted round, without a failure."""
+        """Whether statistics may use the sample: an execution after the pilot round, on a machine at rest, without a
+        failure."""
         return self.round > 0 and self.failure is None and not self.unsettled
 
     @property
     def clocked_ns(self) -> int:
-        """Total measured time: for a block of calls the time of all calls, for a save including the sync."""
+        """Total measured time in ns. If a call was repeated, this is the time of all calls. For a save it includes the
+        sync."""
         of_calls = self.figures.get("first_ns", 0) + self.figures.get("calls_ns", 0)
         return (of_calls or self.figures.get("wall_ns", 0)) + self.figures.get("sync_ns", 0)
 
     @property
     def taken_ns(self) -> int:
-        """Time from the start of the worker to its end, including everything before, during and after timing."""
+        """Time from the start of the worker process to its end in ns, including the parts that are not measured."""
         return self.clocked_ns + sum(self.figures.get(part, 0) for part in _OUTSIDE_CLOCKS)
 
     @property
     def cell(self) -> Cell:
-        """The identity by which statistics group samples."""
+        """The cell of the sample. Statistics group samples by cell."""
         return cell_of(self.suite, self.operation, self.dataset, self.rows, self.variant, self.conditions, self.machine)
 
 
 def cell_of(
     suite: str, operation: str, dataset: str, rows: int, variant: str, conditions: Conditions, machine: str
 ) -> Cell:
-    """Return the cell of spelled names."""
+    """Return the Cell of an operation, a data set and a variant, each given by its full name."""
     names = operation_name_of(operation), operation_name_of(dataset)
     return Cell(suite, *names, rows, variant_of(variant), conditions, machine)
 
@@ -164,11 +169,11 @@ class Cell:
 
 
 class Fidelity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a variant does to one kind of column, found by a round trip of a small table.
+    """The changes that a variant makes to one kind of column, found by a round trip of a small table.
 
-    outcome: exact | lossy | refused | error. An error is a change without a bound. With a `cause` it is a known fault
-    of the call. Without a `cause` it is a new fault, which fails the run: a change that was not declared, or a declared
-    change that did not occur.
+    `outcome` is 'exact', 'lossy', 'refused' or 'error'. An error is a change without a bound. An error with a `cause`
+    is a known fault of the library call. An error without a `cause` is a new fault and fails the run: either the
+    adapter did not declare the change, or a declared change did not occur.
     """
 
     variant: str
@@ -180,9 +185,9 @@ class Fidelity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, fo
     how: str = ""
     bound: str = ""
     cause: str = ""
-    """format | call | target; empty if the outcome is exact."""
+    """'format', 'call' or 'target'; '' if the outcome is exact."""
     target_alone: str = ""
-    """What the target loses without any format involved."""
+    """The change that the target (the type of the table in memory) makes by itself, without any format involved."""
     schema: int = msgspec.field(default_factory=_schema)
 
 
@@ -197,18 +202,18 @@ class Run:
 
 
 class SampleWriter:
-    """Appends records to a run's files. Each line is written to the operating system at once, so that a stopped run
-    keeps it."""
+    """Append records to the files of a run. Records are passed to the operating system at once, so that a run that is
+    stopped loses none."""
 
     def __init__(self, folder: Path) -> None:
-        """Continue the files of `folder`. A last line that a crash cut short is removed, as readers ignore it too."""
+        """Append to the files in `folder`. If a crash cut the last line of a file short, remove that line."""
         self._samples = folder / "samples.jsonl"
         self._fidelity = folder / "fidelity.jsonl"
         for path in (self._samples, self._fidelity):
             _drop_cut_line(path)
 
     def append(self, *records: Sample | Fidelity) -> None:
-        """Append records of one type, one line each, in a single write of all or none. Raises OSError if the disk is
+        """Append records of one type, one line each. Write all of the records or none. Raises OSError if the disk is
         full."""
         if not records:
             return
@@ -235,7 +240,7 @@ def _drop_cut_line(path: Path) -> None:
 
 
 def write_run_info(folder: Path, info: RunInfo | Mapping[str, Any]) -> None:
-    """Write `run.json` completely or not at all. `info` may also be the dict that JSON contains."""
+    """Write `run.json` completely or not at all. `info` is a RunInfo, or the dict that `RunInfo.shape` returns."""
     path = folder / "run.json"
     partial = path.with_suffix(".partial")
     try:
@@ -247,8 +252,8 @@ def write_run_info(folder: Path, info: RunInfo | Mapping[str, Any]) -> None:
 
 
 def read_run(folder: Path) -> Run:
-    """Read a result folder, including one with compressed lines (see `pack_run`). Raises RecordError with file, line
-    and reason. A last line that a crash cut short is ignored, because its sample was never finished."""
+    """Read a result folder and return the Run. The JSON Lines files may be compressed (see `pack_run`). If a crash cut
+    the last line of a file short, ignore that line. Raises RecordError if the folder cannot be read."""
     info_path = folder / "run.json"
     try:
         shape = json.loads(info_path.read_text())
@@ -269,12 +274,13 @@ def read_run(folder: Path) -> Run:
 
 
 def packed_files(folder: Path) -> list[Path]:
-    """Return the files with compressed lines in a result folder."""
+    """Return the paths of the compressed JSON Lines files in a result folder."""
     return sorted(folder.glob(f"*.jsonl{PACKED}"))
 
 
 def _place_of(path: Path) -> Path:
-    """Return the path of the file with these lines, plain or compressed. Raises RecordError if both exist."""
+    """Return `path`, or the path of its compressed form if only that exists. Raises RecordError if the plain and the
+    compressed file exist."""
     packed = path.with_name(path.name + PACKED)
     if path.exists() and packed.exists():
         raise RecordError(f"{path.parent} holds both {path.name} and {packed.name}.", "Remove one of them.")
@@ -282,7 +288,8 @@ def _place_of(path: Path) -> Path:
 
 
 def pack_run(run: Run, folder: Path) -> None:
-    """Write a run into an empty folder in the form for a package: `run.json`, and compressed lines."""
+    """Write a run into an empty folder, as `run.json` and compressed JSON Lines files. The reference runs in the
+    package have this form."""
     write_run_info(folder, run.info)
     for name, records in (("samples", run.samples), ("fidelity", run.fidelity)):
         lines = b"".join(msgspec.json.encode(record, enc_hook=str) + b"\n" for record in records)
@@ -290,7 +297,8 @@ def pack_run(run: Run, folder: Path) -> None:
 
 
 def _said(error: ValueError) -> str:
-    """Return msgspec's message with its backticks replaced, because in our messages backticks mark parameters."""
+    """Return the message of msgspec's error with quotes instead of backticks. In the messages of this project,
+    backticks mark parameters."""
     return str(error).replace("`", "'")
 
 
@@ -340,7 +348,8 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def _record(line: bytes, record: type[_Record]) -> _Record:
-    """Decode a line. Raises ValueError with the field that is missing, unknown or of a wrong type."""
+    """Decode a line and return the record. Raises ValueError, whose message names a field that is missing, unknown or
+    of a wrong type."""
     shape = msgspec.json.decode(line)
     _check_schema(shape)
     if shape["schema"] == 1:
@@ -354,7 +363,8 @@ _OLD_VARIANTS = {"floor": "raw-io", "image-floor": "image-raw-io"}
 
 
 def _of_schema_1(shape: dict[str, Any]) -> dict[str, Any]:
-    """Convert a record of schema 1. Its only reading operation, 'read', read everything."""
+    """Convert a record of schema version 1 to the current version and return it. Version 1 has no `saw_all`. Its only
+    reading operation, 'read', always read all data."""
     kept = {**_renamed(shape), "schema": SCHEMA}
     if shape.get("operation") == "read" and shape.get("fidelity") is not None:
         kept["saw_all"] = True
@@ -362,7 +372,7 @@ def _of_schema_1(shape: dict[str, Any]) -> dict[str, Any]:
 
 
 def _renamed(shape: dict[str, Any]) -> dict[str, Any]:
-    """Replace the old name of raw I/O by the present name, wherever a record names a variant."""
+    """Return a copy of a record in which raw I/O has its current name, wherever the record names a variant."""
     kept = dict(shape)
     if isinstance(variant := kept.get("variant"), str):
         kept["variant"] = _variant_of_today(variant)
@@ -377,8 +387,8 @@ def _variant_of_today(variant: str) -> str:
 
 
 def _identity(record: Sample | Fidelity) -> object:
-    """Return what identifies a record. Two lines of a file must differ in it. A round measured again after a resume
-    differs in its position."""
+    """Return a key that identifies a record. Two lines of a file must not have the same key. If a resumed run repeats a
+    round, the repeated samples have other positions and so other keys."""
     if isinstance(record, Sample):
         return record.cell, record.round, record.position
     return record.variant, record.target, record.strings, record.kind, record.nulls

@@ -1,10 +1,11 @@
-"""The reference run, which is part of the package. It has results of whole suites on our machines, for use without
-measuring.
+"""The reference run, which is part of the package. It has results of whole suites on the maintainers' machines. Users
+can read these results without measuring.
 
-Each suite has a folder below reference_runs, and further folders if it is also measured in other ways, such as with a
-cold page cache. `python -m tests.selfbench.reference` creates them. The cost of measuring each cell is stored next to
-the results, to predict how long runs take on other machines. All folders have the same machine name, but not the same
-processor. The results in one folder are of one machine, but two folders may be of two machines.
+Each suite has a folder below reference_runs. A suite that is also measured in another way, such as with a cold page
+cache, has a further folder for it. `python -m tests.selfbench.reference` creates the folders. The file costs.json next
+to them has the time that each measurement took, from which the duration of runs on other machines is predicted. All
+folders have the same machine name. Each folder has results of a single machine, but two folders may come from two
+machines with different processors.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from bench_runner.results.records import RecordError, Run, read_run
 
 NAME = "reference"
-"""The name with which users select these runs in commands."""
+"""The name by which commands select the reference run."""
 PLACE = Path(__file__).with_name("reference_runs")
 COSTS = PLACE / "costs.json"
 ORDER = (
@@ -22,11 +23,13 @@ ORDER = (
     *("wide", "encodings", "encodings-cold", "training", "writing", "sweep"),
     *("near-storage", "near-storage-all", "documents", "documents-layouts", "documents-ranges"),
 )
-"""The folders in the order in which they are shown, with the main question first. Other folders come last."""
+"""The folders in the order in which they are shown, the most important first. Folders that are not listed here come
+last."""
 
 
 def reference_runs() -> list[Run]:
-    """Return one run for each suite, in order. Raises RecordError if the package contains none."""
+    """Return the runs of all folders, in the order of ORDER. Raises RecordError if the package contains no reference
+    run."""
     folders = sorted(path.parent for path in PLACE.glob("*/run.json"))
     if not folders:
         raise RecordError("This package includes no reference run.", "Measure your own.")

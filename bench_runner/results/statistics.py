@@ -1,6 +1,6 @@
-"""Summarise samples: medians with their intervals, ratios, ranks, drift.
+"""Compute statistics of samples: medians with confidence intervals, ratios, rankings, and the drift of the machine.
 
-Summaries are computed whenever samples are read, and never stored. Rules 13 and 15 to 17 of docs/method.md apply.
+Statistics are computed whenever samples are read, and never stored. Rules 13 and 15 to 17 of docs/method.md apply.
 """
 
 from __future__ import annotations
@@ -25,27 +25,28 @@ _HALF_OUTSIDE = (1 - Fraction(str(LEVEL))) / 2
 _MOST_EXACT = 2_500
 """Largest product of two sample sizes for which the probabilities of a shift are computed exactly."""
 FEWEST_ROUNDS = 5
-"""Fewest rounds for the interval of a median, and for one of the two sides of a ratio (rule 17)."""
+"""Fewest rounds for the interval of a median. A ratio needs as many for its numerator or its denominator (rule 17)."""
 FEWEST_COMPARED = 3
-"""Fewest rounds of the other side of a ratio (rule 17)."""
+"""Fewest rounds for both the numerator and the denominator of a ratio (rule 17)."""
 DRIFT_LIMIT = 0.10
-"""A larger change of raw I/O over a run causes a warning (rule 16)."""
+"""If the times of raw I/O change by more than this share over a run, the report has a warning (rule 16)."""
 POSITION_LIMIT = 0.05
-"""A larger effect of the position within a round causes a warning (rule 15)."""
+"""If late samples of a round differ from early samples by more than this share, the report has a warning (rule 15)."""
 MEMORY_DISAGREEMENT = 0.05
-"""A row is marked if its two memory peaks differ by more. Then part of one peak belongs to a mapped file (rule 13)."""
+"""Reports mark a variant if its private and its resident memory peak differ by more than this share. Then part of a
+peak is a mapped file (rule 13)."""
 MISMATCH = "mismatch"
-"""Kind of failure of an operation that returned something other than what was stored."""
+"""Kind of failure of an operation that returned other data than were stored."""
 PROBE_ERRORS = 3
-"""A memory figure is used if it is at least this multiple of the probe's error (rule 13)."""
+"""A memory figure is used if it is at least this multiple of the error of the memory probe (rule 13)."""
 _FEWEST_FOR_POSITION = 20
 _KEPT_SUMMARIES = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A median in the unit of its values. `low` and `high` limit its 95 % interval. They are None with fewer than five
-    values, unless the figure is exact."""
+    """A median with its 95 % confidence interval from `low` to `high`, in the unit of the values. `low` and `high` are
+    None with fewer than five values, unless the figure is exact."""
 
     median: float
     low: float | None
@@ -56,7 +57,7 @@ class Interval:
 
     @property
     def spread(self) -> tuple[float, float]:
-        """The interval if there is one, else the smallest and the largest value."""
+        """The limits of the interval. Without an interval, the smallest and the largest value."""
         if self.low is None or self.high is None:
             return self.minimum, self.maximum
         return self.low, self.high
@@ -64,7 +65,8 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """The ratio of two figures. `tied` is None if there are too few rounds for a verdict."""
+    """The ratio of two figures, with its interval. `tied` is whether the interval contains 1, so that neither figure is
+    clearly better. `tied`, `low` and `high` are None if there are too few rounds."""
 
     ratio: float
     low: float | None
@@ -80,47 +82,49 @@ class CellSummary:
     cell: Cell
     library: str
     figures: Mapping[str, Interval]
-    """Intervals by registered name of the figure, in its unit. They use counted samples and, for exact figures (sizes),
-    all verified samples."""
+    """The interval of each figure, by its name in FIGURES. Intervals use the counted samples. For exact figures, such
+    as sizes, they use all verified samples."""
     by_round: Mapping[str, Mapping[int, int]]
-    """The values used: figure -> round -> value."""
+    """The values of each figure by round, as figure -> round -> value."""
     raw_io_multiple: Ratio | None
-    """wall_ns as a multiple of that of raw I/O on the same data. None for raw I/O itself, and if raw I/O was not
-    run."""
+    """The time (wall_ns) as a multiple of the time of raw I/O, a plain write and read of the same bytes. None for raw
+    I/O itself, and if raw I/O was not measured."""
     failures: tuple[Failure, ...]
-    """Distinct reasons, the most frequent first."""
+    """The distinct failures, the most frequent first."""
     failed_rounds: int
     uncounted: int
-    """Number of samples that did not fail but are not counted, because they are unsettled or the save was not
+    """Number of samples that did not fail but are ignored, because the machine was not at rest or the save was not
     verified."""
     fidelity: str | None
     fallback: str
-    """The fallback for a call that the engine lacks, or '' if the engine has the call. Fallbacks are never ranked with
-    calls."""
+    """Name of the replacement for a call that the library lacks, or ''. Cells with a replacement are not ranked."""
     losses: tuple[str, ...]
     codec: str | None
     warnings: tuple[str, ...]
     cached: bool = False
-    """Whether the library answered calls from its own memory in a counted round. Such cells are not ranked."""
+    """Whether the library served repeated calls from its own memory in a counted round. If so, the cell is not
+    ranked."""
     wrong: bool = False
-    """Whether an answer in a counted round was wrong. This also invalidates the save. Such cells are not ranked (rule
-    11)."""
+    """Whether an operation returned wrong data in a counted round. This also makes the save of that round invalid. If
+    so, the cell is not ranked (rule 11)."""
 
     @property
     def rounds(self) -> int:
-        """Number of counted rounds."""
+        """Number of rounds with a time."""
         return len(self.by_round.get("wall_ns", {}))
 
     @property
     def cores_used(self) -> float | None:
-        """Median over rounds of CPU time over wall time."""
+        """Mean number of busy CPU cores: CPU time divided by wall time, as the median over rounds. None without
+        figures."""
         cpu, wall = self.by_round.get("cpu_ns", {}), self.by_round.get("wall_ns", {})
         ratios = [cpu[number] / wall[number] for number in cpu.keys() & wall.keys() if wall[number]]
         return statistics.median(ratios) if ratios else None
 
     @property
     def memory_disagrees(self) -> bool:
-        """Whether the two memory figures differ enough to show that mapped file pages are part of a peak."""
+        """Whether the peaks of private and of resident memory differ by more than MEMORY_DISAGREEMENT. Then mapped file
+        pages are part of a peak."""
         private, resident = self.figures.get("peak_private_bytes"), self.figures.get("peak_rss_bytes")
         if private is None or resident is None:
             return False
@@ -129,21 +133,21 @@ class CellSummary:
 
 
 def median_interval(values: Sequence[float], *, exact: bool = False, level: float = LEVEL) -> Interval:
-    """Return the median of `values` with an interval that contains the true median in about `level` of repetitions.
+    """Return the median of `values` with its confidence interval of confidence level `level`.
 
-    From six values on, the limits are interpolated between two neighbouring order statistics, so that coverage is close
+    From six values on, each limit is interpolated between two neighbouring order statistics, so that coverage is close
     to `level` (Hettmansperger and Sheather, Confidence intervals based on interpolated order statistics, Statistics &
-    Probability Letters 4, 1986). They equal those of `scipy.stats.mstats.median_cihs`, which is slow to import. With
-    five values the interval is from minimum to maximum (93.75 %). It is the same if the values cannot reach `level`.
+    Probability Letters 4, 1986). The limits equal those of `scipy.stats.mstats.median_cihs`, which is slow to import.
+    With five values the interval is from minimum to maximum, which has a coverage of 93.75 %. The interval is also from
+    minimum to maximum if there are too few values for `level`.
 
-    Simulations used 12 % log-normal noise with one slow value in ten. With 7 values, coverage was 95.1 % at a
-    half-width of 0.125 of the median. The sign test's interval, which was used before, gave 98.7 % at 0.189. The
-    bootstrap has too little coverage at these sizes, because its medians are order statistics too. With 7 values,
-    percentile and BCa gave 86 to 88 %, basic 66 to 83 %.
+    Coverage was simulated with 12 % log-normal noise and one slow value in ten. With 7 values, it was 95.1 % at a
+    half-width of 0.125 of the median. The interval of the sign test, which older versions used, had 98.7 % at a
+    half-width of 0.189. Bootstrap intervals have too little coverage for so few values: with 7 values, the percentile
+    and BCa methods had 86 to 88 %, and the basic method 66 to 83 %.
 
-    If `exact` values (`Figure.exact`) are all equal, even a single value is its own interval.
-
-    Raises ValueError without values.
+    With `exact` (see `Figure.exact`), equal values have an interval of width 0, even if there is only one value. Raises
+    ValueError if `values` is empty.
     """
     if not values:
         raise ValueError("a median needs at least one value")
@@ -163,9 +167,9 @@ def median_interval(values: Sequence[float], *, exact: bool = False, level: floa
 
 @cache
 def _interpolation(count: int, level: float) -> tuple[int, float]:
-    """Return k and the weight of the next value. The limits are between the k-th and the next order statistic, counted
-    from each end. Probabilities are integers, because a float cannot represent the probabilities for a thousand
-    values."""
+    """Return (k, weight). Counted from each end, a limit is between the k-th and the next order statistic, and `weight`
+    is the weight of the next one. Probabilities are computed with integers, because a float cannot represent the
+    probabilities for a thousand values."""
     half_outside, total = (1 - Fraction(str(level))) / 2, 2**count
     below = list(itertools.accumulate(math.comb(count, outside) for outside in range(count // 2 + 1)))
     outer = sum(tail <= half_outside * total for tail in below)
@@ -177,7 +181,8 @@ def _interpolation(count: int, level: float) -> tuple[int, float]:
 
 
 def half_width(values: Sequence[float]) -> float | None:
-    """Return half of the interval as a share of the median (0.05 means ±5 %), or None if there is no interval."""
+    """Return half of the width of the median's interval as a share of the median (0.05 means ±5 %), or None if there is
+    no interval."""
     interval = median_interval(values) if values else None
     if interval is None or interval.low is None or interval.high is None or interval.median <= 0:
         return None
@@ -187,9 +192,9 @@ def half_width(values: Sequence[float]) -> float | None:
 def ratio_interval(
     numerator: Mapping[int, float], denominator: Mapping[int, float], *, level: float = LEVEL
 ) -> Ratio | None:
-    """Return `numerator` / `denominator`, where both have one value for each round. The result is the median of the
-    ratios within a round, so that slow rounds cancel out. It is tied if the interval of this level contains 1. None
-    without a common round."""
+    """Return the Ratio of `numerator` to `denominator`, which map rounds to values. The ratio is computed within each
+    round, so that slow rounds cancel out, and the result is the median over rounds. Return None if no round has both
+    values."""
     common = sorted(numerator.keys() & denominator.keys())
     ratios = [numerator[number] / denominator[number] for number in common if denominator[number] > 0]
     if not ratios:
@@ -201,8 +206,8 @@ def ratio_interval(
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """The ratio of the values of two samples. `low` and `high` limit its 95 % interval. They are None unless one side
-    has at least five values and the other at least three."""
+    """The ratio of the values of two statistical samples, with its 95 % interval from `low` to `high`. `low` and `high`
+    are None unless one sample has at least five values and the other at least three."""
 
     ratio: float
     low: float | None
@@ -210,12 +215,12 @@ class Shift:
 
 
 def shift_ratio(after: Sequence[float], before: Sequence[float]) -> Shift | None:
-    """Return `after` / `before` for two unpaired samples of positive values.
+    """Return the ratio of `after` to `before`, two unpaired statistical samples of positive values, as a Shift.
 
     The result is the median of the ratios of every value in `after` to every value in `before`. Its interval contains
     the ratios that the Mann-Whitney test does not reject (Hodges and Lehmann 1963; Conover, Practical Nonparametric
-    Statistics, section 5.4), and is exact for every distribution. Zeros in `before` are ignored, because they have no
-    ratio. Return None if a side has no value.
+    Statistics, section 5.4), and is exact for every distribution. Zeros in `before` are ignored, because nothing can be
+    divided by them. Return None if `after` or `before` has no value.
     """
     before = [early for early in before if early > 0]
     ratios = sorted(late / early for late in after for early in before)
@@ -231,9 +236,10 @@ def shift_ratio(after: Sequence[float], before: Sequence[float]) -> Shift | None
 
 @cache
 def _ratios_outside(one: int, other: int) -> int:
-    """Return how many of the one * other ordered ratios may be beyond each end of the interval. This is the critical
-    value of Mann and Whitney's U. Large samples use the normal approximation. From 50 and 50 values on it gives the
-    same number, and for 5 and 500 values 0.2 % fewer ratios are outside."""
+    """Return how many of the sorted ratios are below the interval, which is also the number above it. This is the
+    critical value of Mann and Whitney's U for samples of `one` and `other` values, which have one * other ratios. For
+    large samples the normal approximation is used. It gives the same number for 50 and 50 values or more, and 0.2 %
+    fewer ratios for 5 and 500 values."""
     if one * other > _MOST_EXACT:
         deviation = math.sqrt(one * other * (one + other + 1) / 12)
         return math.floor(one * other / 2 - statistics.NormalDist().inv_cdf(1 - float(_HALF_OUTSIDE)) * deviation)
@@ -254,19 +260,20 @@ def _rank_sums(one: int, other: int) -> list[int]:
 
 
 def summarise(samples: Iterable[Sample]) -> dict[Cell, CellSummary]:
-    """Return a summary of each cell that was tried, in the order in which the cells first appear.
+    """Return a summary of each cell (an operation on a data set with a variant), in the order in which the cells first
+    appear.
 
-    Settled executions in counted rounds count if their answer was verified. A save counts if an operation of its chain
-    (same data, variant, conditions and round) that reads all data passed. If a round was measured twice, after a
-    resume, the later measurement counts. The pilot round provides reasons for failures but no figures. Samples that
-    were only executed for other operations are not cells.
+    A sample counts if the machine was at rest, the result was verified, and the sample is not from the pilot round. A
+    save counts if, in the same round, an operation that reads all of its data passed. If a round was measured again
+    after a resume, only the later measurement counts. The pilot round provides reasons for failures but no figures.
+    Samples that the user did not request are ignored.
     """
     return dict(_summaries(_These(tuple(samples))))
 
 
 class _These:
-    """Samples, compared by identity. Comparing the samples of a large run by value takes longer than summarising
-    them."""
+    """A tuple of samples that is hashed and compared by identity. Comparing the samples of a large run by value takes
+    longer than summarising them."""
 
     def __init__(self, samples: tuple[Sample, ...]) -> None:
         self.samples = samples
@@ -291,7 +298,7 @@ def _summaries(these: _These) -> dict[Cell, CellSummary]:
         raw_io_cell(cell): figures["wall_ns"]
         for cell, figures in values.items()
         if cell.variant.is_raw_io and "wall_ns" in figures
-        # In older runs raw I/O reads everything even for a few rows, which is not comparable.
+        # In older runs, raw I/O reads everything even if an operation needs few rows. Such a time is no yardstick.
         if not any(sample.fallback for sample in grouped[cell])
     }
     return {cell: _summary(cell, group, values[cell], yardsticks, verified, wrong) for cell, group in grouped.items()}
@@ -333,7 +340,8 @@ def _summary(
 
 
 def _with_full_rows(samples: Sequence[Sample]) -> Iterable[tuple[Sample, Cell]]:
-    """Yield each sample with its cell. A pilot round has fewer rows, but belongs to the cell of the whole table."""
+    """Yield each sample with its cell. Samples of a pilot round have fewer rows, but get the cell of the whole
+    table."""
     full = {(sample.suite, sample.dataset, sample.machine): sample.rows for sample in samples if sample.round > 0}
     for sample in samples:
         rows = full.get((sample.suite, sample.dataset, sample.machine), sample.rows)
@@ -370,8 +378,8 @@ def _verified(group: Sequence[Sample], verified: set[tuple[object, ...]]) -> lis
 
 
 def _by_round(group: Sequence[Sample], verified: set[tuple[object, ...]]) -> dict[str, dict[int, int]]:
-    """Return figures by round. Exact figures are those of every verified sample, other figures those of counted
-    samples."""
+    """Return the values of each figure by round. Exact figures are taken from all verified samples, other figures from
+    counted samples only."""
     values: dict[str, dict[int, int]] = defaultdict(dict)
     for sample in _verified(group, verified):
         for name, value in sample.figures.items():
@@ -397,23 +405,24 @@ def _most_frequent(failures: Iterable[Failure]) -> tuple[Failure, ...]:
 
 
 def raw_io_cell(cell: Cell) -> Cell:
-    """Return the cell of the raw I/O with which a cell is compared.
+    """Return the cell of raw I/O that is the yardstick of a cell.
 
-    Raw I/O of tables always stores the Arrow table and has no track. Images have two raw I/O variants: one returns
-    arrays that own their memory, the other returns views. For the former, most of the cost is allocating that memory.
+    Raw I/O of tables always stores an Arrow table, so its cell has fixed values for the conditions `target`, `strings`
+    and `track`. Images have two raw I/O variants: one returns arrays that own their memory, the other returns views.
+    For the former, most of the cost is allocating that memory.
     """
     same = changed(cell.conditions, target="arrow", strings="str", track="plain")
     return replace(cell, variant=variant_of("raw-io of views" if VIEWS in cell.variant else "raw-io"), conditions=same)
 
 
 def ranking(summaries: Iterable[CellSummary], figure: str, *, least: float = 0) -> dict[Cell, Ratio]:
-    """Return each ranked cell's ratio to the best value of `figure`, best first. The best cell has 1 and is tied with
-    itself.
+    """Return the Ratio of each ranked cell to the cell with the best value of `figure`, best first. The best cell has
+    the ratio 1 and is tied with itself.
 
-    Not ranked are raw I/O, variants whose results are another kind of object, fallbacks, answers from a library's own
-    memory, and cells with a wrong answer in a round. The cells must differ only in their variant (same operation, data
-    set and conditions), so the caller groups them. Values under `least`, which the probe cannot distinguish, count as
-    `least`.
+    Some cells are not ranked: raw I/O, variants that return another kind of object, replacements for a missing call,
+    calls served from a library's own memory, and cells with wrong data in a round. The caller passes cells of one
+    operation, data set and set of conditions, which differ only in their variant. Values below `least`, which the
+    memory probe cannot distinguish, are replaced by `least`.
     """
     ranked = [
         summary
@@ -441,22 +450,23 @@ Key = TypeVar("Key", bound=Hashable)
 
 
 class Ratios(Generic[Key]):
-    """Ratios between figures that were measured in the rounds of one run. The values are given as key -> round ->
-    value.
+    """Ratios between the values of one figure that were measured in the rounds of one run. The values are passed as key
+    -> round -> value, where a key is a cell, for example.
 
-    Ratios are unpaired (`shift_ratio`), because consecutive values hardly correlate on the machines examined (0 to
-    0.2). If whole rounds were slow, the effect of each round is estimated from the other cells. It is removed if that
-    makes the interval narrower. In simulations of 7 rounds with 10 cells, coverage is 95 to 97 %, at most 5 % of equal
-    cells are called different, and a factor of 1.3 is found in 76 % of cases. With ratios paired by round it is found
-    in 46 % with the interval used before, and in 70 % with this one.
+    Ratios are not paired by round (see `shift_ratio`), because the values within a round hardly correlate on the
+    machines examined (0 to 0.2). If whole rounds were slow, the effect of each round is estimated from the values of
+    the other keys, and removed if that makes the interval narrower. In simulations of 7 rounds with 10 cells, coverage
+    is 95 to 97 %, at most 5 % of equal cells are called different, and a difference by a factor of 1.3 is found in 76 %
+    of cases. Ratios paired by round find this difference in 70 % of cases with the interval of `median_interval`, and
+    in 46 % with the interval of the sign test.
     """
 
     FEWEST_OTHERS = 3
-    """Smallest number of other figures from which the effect of a round is estimated. Fewer would add their own
-    noise."""
+    """Smallest number of other keys from which the effect of a round is estimated. With fewer keys, the estimate would
+    add noise."""
 
     def __init__(self, values: Mapping[Key, Mapping[int, float]], *, exact: bool = False) -> None:
-        """`exact` is whether the figure does not vary (`Figure.exact`)."""
+        """`exact` is whether the figure has no noise (see `Figure.exact`)."""
         self._values, self._exact = values, exact
         self._deviations: dict[int, dict[Key, float]] = defaultdict(dict)
         for key, numbers in values.items():
@@ -466,7 +476,8 @@ class Ratios(Generic[Key]):
                     self._deviations[number][key] = math.log(value / middle)
 
     def of(self, one: Key, other: Key) -> Ratio | None:
-        """Return `one` / `other`, or None if `other` is 0 or a side has no value."""
+        """Return the Ratio of the key `one` to the key `other`. Return None if a key has no value, or if the median of
+        `other` is 0."""
         ours, theirs = self._values[one], self._values[other]
         below = statistics.median(theirs.values() or [0])
         if not ours or below <= 0:
@@ -490,10 +501,11 @@ class Ratios(Generic[Key]):
         return Ratio(ratio, low, high, len(common), low <= 1 <= high)
 
     def _without_rounds(self, one: Key, other: Key) -> tuple[list[float], list[float]] | None:
-        """Return the values of both sides without the effects of their rounds, or None if an effect is unknown.
+        """Return the values of the keys `one` and `other` divided by the effects of their rounds, or None if an effect
+        is unknown.
 
-        The effect of a round is the median, over figures, of the figure's value in the round relative to its median.
-        Only other figures are used, so that the two sides stay independent.
+        The effect of a round is a median over keys. For each key, the value in the round is divided by the median over
+        all rounds of the key. `one` and `other` are excluded, so that their values stay independent.
         """
         effects = {}
         for number in self._values[one].keys() | self._values[other].keys():
@@ -506,15 +518,16 @@ class Ratios(Generic[Key]):
 
 
 def smallest_shown(info: RunInfo) -> int:
-    """Return the bytes below which a memory figure is shown only as '< N MB'. This is three times the error of the
-    run's memory probe, or 0 if the run did not record the error."""
+    """Return the smallest memory figure in bytes that is shown as a number. Reports show smaller figures as '< N MB'.
+    The limit is three times the error of the run's memory probe, or 0 if the run did not record the error."""
     error_bytes = info.probe.error_bytes if info.probe else None
     return PROBE_ERRORS * error_bytes if error_bytes is not None else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A change as a share of the median. 0.1 means that later samples are 10 % slower, -0.1 that they are faster."""
+    """A change of times as a share of the median. 0.1 means that later samples are 10 % slower, and -0.1 that later
+    samples are 10 % faster."""
 
     operation: str
     machine: str
@@ -523,12 +536,13 @@ class Effect:
 
     @property
     def warns(self) -> bool:
-        """Whether the change is above its limit."""
+        """Whether the size of the change is above the limit."""
         return abs(self.change) > self.limit
 
 
 def raw_io_drift(summaries: Iterable[CellSummary]) -> list[Effect]:
-    """Return how much raw I/O changed from the first to the last round, for each operation and machine.
+    """Return how much the times of raw I/O changed from the first to the last round, as one Effect for each operation
+    and machine.
 
     For each raw I/O cell with at least five rounds, the change is Theil and Sen's slope, times the number of rounds
     that the cell spans, divided by the cell's median. The result is the median over the cells, so that one disturbed
@@ -551,11 +565,11 @@ def raw_io_drift(summaries: Iterable[CellSummary]) -> list[Effect]:
 
 
 def position_effect(samples: Iterable[Sample]) -> list[Effect]:
-    """Return how much later samples of a round differ from earlier ones, for each operation and machine.
+    """Return how much late samples of a round differ from early samples, as one Effect for each operation and machine.
 
-    Each counted time is taken relative to its cell's median. Times of samples that came later in their round than usual
-    for their cell are compared with times of samples that came earlier than usual. There is no result with fewer than
-    20 samples on either side.
+    Each counted time is divided by the median of its cell. A sample is late if its position in the round is greater
+    than the cell's median position, and early if it is smaller. The Effect is the difference between the medians of
+    late and of early samples. At least 20 late and 20 early samples are needed.
     """
     starts: dict[tuple[str, int], int] = {}
     cells: dict[Cell, list[tuple[int, int, int]]] = defaultdict(list)
@@ -582,8 +596,8 @@ def position_effect(samples: Iterable[Sample]) -> list[Effect]:
 
 
 def kendall_tau(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
-    """Return Kendall's tau-b of two rankings of the same items: 1 for the same ranking, -1 for the reverse. None with
-    fewer than three items, or if all values of one side are equal."""
+    """Return Kendall's tau-b of two rankings of the same items. It is 1 for equal rankings and -1 for reversed
+    rankings. Return None with fewer than three items, or if all values of a ranking are equal."""
     if len(ours) < 3:
         return None
     from scipy.stats import kendalltau
@@ -594,17 +608,19 @@ def kendall_tau(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Overall:
-    """Geometric means of the ratios to the best, over the tables that every variant has; best variant first."""
+    """The geometric mean of each variant's ratios to the best variant, best variant first. `tables` are the tables over
+    which the means are taken."""
 
     means: Mapping[Variant, float]
     tables: tuple[str, ...] = field(default=())
 
 
 def overall(ratios: Mapping[Variant, Mapping[str, float]]) -> Overall:
-    """Summarise ratios to the best (variant -> table -> ratio) by their geometric mean.
+    """Return the geometric mean of each variant's ratios to the best variant. `ratios` are given as variant -> table ->
+    ratio.
 
-    Only tables that every variant has are used, so that a format gains nothing from what it cannot do. A variant that
-    has no table at all is left out first.
+    Only tables for which every variant has a ratio are used. Otherwise a format would profit from tables that it cannot
+    store. Variants without any ratio are ignored.
     """
     present = {variant: tables for variant, tables in ratios.items() if tables}
     if not present:

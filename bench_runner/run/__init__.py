@@ -1,1 +1,2 @@
-"""Executing a run: rounds and their order, worker processes and their launchers, chains, and resuming a run."""
+"""Execute a run: its rounds and their order, the worker processes, the operations of each variant, and the resumption
+of an interrupted run."""

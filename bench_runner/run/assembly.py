@@ -1,4 +1,4 @@
-"""Assembling a sample from the worker's measurement, the launcher's observations and the state of the page cache."""
+"""Combine the worker's measurement, the launcher's observations and the state of the page cache into a sample."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def assembled(
 ) -> Sample:
     """Return the sample of one operation, without its `harness_ns`.
 
-    `blank` is the sample without results, and `readiness` is the memory that was made ready for it. A read has
-    `cached`, the state of the page cache before it, and `services` if it used services. A save has `sizes`, the size
-    figures of the stored copy. Raises OperationFailed for a cold read that was not cold, and for more than one core
-    under threads=1.
+    `blank` is the sample without results. `readiness` says how much memory was made ready before the sample. For a
+    read, `cached` is the state of the page cache before the read, and `services` is the monitor of the services that it
+    used, if any. For a save, `sizes` are the size figures of the stored copy. Raises OperationFailed if a cold read was
+    served from the page cache, or if an operation under threads=1 used more than one core.
     """
     before = {} if cached is None else {"resident_before_bytes": cached.resident_bytes}
     figures = before | measured.figures | _outside_figures(outcome, measured)
@@ -43,7 +43,7 @@ def assembled(
     if cached is not None and not why_not and operation_of(blank.operation).sampling != "write":
         why_not = _cache_doubt(blank, measured, figures, cached, services)
     if measured.collected:
-        why_not = why_not or "garbage was fully collected inside the clock (from the next sample on before it)"
+        why_not = why_not or "a full garbage collection ran during timing (from now on it runs before timing)"
     if blank.conditions.threads == "1":
         refuse_more_than_one_core(figures)
     taken_bytes = outcome.added_bytes(measured) + measured.held_before_bytes + figures.get("dirtied_bytes", 0)
@@ -66,7 +66,8 @@ def assembled(
 def _cache_doubt(
     blank: Sample, measured: Measured, figures: Mapping[str, int], cached: Residency, services: ServiceMonitor | None
 ) -> str:
-    """Return why a read is not counted, or ''. Its device reads must fit the wanted state of the page cache."""
+    """Return why statistics must not use a read, or '' if they may use it. The bytes that it read from the device must
+    match the requested state of the page cache (warm or cold)."""
     wanted, size_bytes = blank.conditions.cache, cached.size_bytes
     fetched_bytes, wall_ns = figures["device_read_bytes"], figures["wall_ns"]
     if measured.device_bytes_of_all is not None:
@@ -74,7 +75,8 @@ def _cache_doubt(
     if services is not None:
         # Services read the copy, but the worker may read a part of it too, such as a schema. Both count.
         fetched_bytes += services.device_bytes
-    # Only the format can determine which pages a partial read needs. So require device reads for all resident pages.
+    # Only the format knows which pages a partial read needs. So require that all pages in the page cache were read from
+    # the device.
     is_part = blank.operation != VERIFYING
     return device_doubt(
         wanted,
@@ -90,7 +92,7 @@ def refuse_more_than_one_core(figures: Mapping[str, int]) -> None:
     """Raise OperationFailed if the CPU time of a sample under threads=1 exceeds its wall time (rule 9)."""
     wall_ns: float = figures["wall_ns"]
     if "repetitions" in figures and "epoch_rows" not in figures:
-        # For a block of calls, wall time is the median of the calls, and CPU time is their mean.
+        # If a call was repeated, the wall time is the median over the calls, but the CPU time is the mean.
         wall_ns = figures["calls_ns"] / figures["repetitions"]
     cores = figures["cpu_ns"] / max(wall_ns, 1)
     if cores > ONE_THREAD_LIMIT:
@@ -115,8 +117,9 @@ def _outside_figures(outcome: Outcome, measured: Measured) -> dict[str, int]:
 
 
 def beyond_what_was_ready(taken_bytes: int, readiness: Readiness) -> bool:
-    """Return whether a sample took more memory than was made ready (rule 1), on a machine whose host reclaims memory.
-    The first access to the excess memory is then part of the sample's time, and may be most of it."""
+    """Return whether a sample used more memory than was made ready before it (rule 1). This is checked only on machines
+    whose host reclaims unused memory. There the first access to memory that was not made ready is slow, and may be most
+    of the sample's time."""
     return readiness.touches and taken_bytes > readiness.most_bytes
 
 

@@ -1,5 +1,5 @@
-"""The benches of a run. A bench combines workers for one thread condition with one working folder on an idle
-machine."""
+"""Create the benches of a run. A bench has everything that the execution of a chain needs: workers with a number of
+threads, and a working folder."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from bench_runner.worker import settle
 from bench_runner.worker.settle import Settler
 
 LEFT_ALONE_S = 3.0
-"""Waiting time after which a host that reclaims unused memory has reclaimed it (rule 1)."""
+"""Seconds after which the host of a virtual machine has reclaimed unused memory, if it does so at all (rule 1)."""
 
 
 @contextmanager
 def opened_launchers(plan: Plan, options: Options) -> Iterator[Mapping[str, Launcher]]:
-    """Yield a launcher for each thread condition of a plan, by the name of the condition, and close the launchers
+    """Yield a dict with a launcher for each thread condition of a plan, such as '1' or 'default'. Close the launchers
     afterwards."""
     conditions = {chain.conditions.threads: chain.conditions.strings for chain in plan.chains}
     launchers = {
@@ -52,8 +52,9 @@ def _load_libraries(launchers: Iterable[Launcher]) -> None:
 def made_benches(
     options: Options, work: Mapping[str, Path], launchers: Mapping[str, Launcher], machine: str
 ) -> dict[tuple[str, str], Bench]:
-    """Return a bench for each pair of working folder and launcher, keyed by both names. Examine the host's memory
-    first, and calibrate the control measurement of each folder."""
+    """Return a bench for each pair of working folder and launcher. The keys of the dict are (label of the folder,
+    thread condition). First find out whether the host reclaims memory, and calibrate the control measurement of each
+    folder."""
     readiness = settle.examine(lambda: _load_libraries(launchers.values()), environment.usable_memory_bytes())
     settlers = {label: Settler(folder, readiness=readiness) for label, folder in work.items()}
     for settler in settlers.values():

@@ -1,4 +1,5 @@
-"""The duration of rounds, and the choice of rounds in a run with a budget (rule 15)."""
+"""Select what each round measures in a run with a time budget, and estimate the duration of rounds (rule 15 of
+docs/method.md)."""
 
 from __future__ import annotations
 
@@ -16,13 +17,15 @@ from bench_runner.run.schedule import Rounds, Schedule, same_data
 from bench_runner.run.session import Session
 
 LATE_SHARE, LATE_ROUNDS, LATE_FACTOR = 1 / 8, 5, 4
-"""With a budget, a variant is measured last if LATE_ROUNDS of its rounds take more than LATE_SHARE of the budget and
-one of its rounds takes more than LATE_FACTOR times the median (rule 15)."""
+"""With a budget, a slow variant is measured after all other variants. A variant is slow if LATE_ROUNDS rounds of it
+take more than LATE_SHARE of the budget, and one round of it takes more than LATE_FACTOR times the median over the
+variants (rule 15)."""
 
 
 @dataclass
 class Spending:
-    """The duration of one round of each chain, and the end of the budget."""
+    """The duration of one round of each chain, and the end of the budget. A chain is one save followed by the
+    operations that read the saved copy, all with one variant."""
 
     session: Session
     schedule: Schedule
@@ -31,13 +34,15 @@ class Spending:
     """Monotonic time at which the budget is spent; None without a budget."""
 
     def learn(self, chain: Chain, began_ns: int, samples: Sequence[Sample]) -> None:
-        """Update the duration of a chain from an execution that has just ended."""
-        # In a resumed run, samples of the earlier part take no time now. They would if they were measured again.
+        """Replace the expected duration of a chain by the duration of its execution that started at `began_ns` and has
+        just ended."""
+        # In a resumed run, samples that were measured before the interruption take no time now. For those samples, use
+        # the time that they took then.
         self.costs_s[chain] = max((now_ns() - began_ns) / 1e9, sum(sample.taken_ns for sample in samples) / 1e9)
 
     def seconds_of(self, chain: Chain, numbers: Iterable[int]) -> float:
-        """Return the duration of these rounds of a chain. Rounds that were measured before the run was resumed take no
-        time."""
+        """Return the expected seconds for executing a chain in the rounds `numbers`. Rounds that were measured before
+        the run was resumed take no time."""
         known = {number: self.session.earlier_execution(chain, number) for number in numbers}
         lacking = [not whole(found).issuperset(self.schedule.wanted(chain, number)) for number, found in known.items()]
         return self.costs_s[chain] * sum(lacking)
@@ -47,7 +52,8 @@ class Spending:
         return (until_ns - now_ns()) / 1e9
 
     def seconds_left(self, this_round: Sequence[Chain]) -> float:
-        """Return the seconds left in this round and, within the budget, in later rounds."""
+        """Return the expected seconds until the last round ends. `this_round` are the chains that are still to be
+        executed in this round. With a budget, later rounds are expected to end with the budget."""
         now = sum(self.costs_s[chain] for chain in this_round)
         later = sum(
             max(self.schedule.remaining_rounds(chain) - 1, 0) * cost_s for chain, cost_s in self.costs_s.items()
@@ -58,15 +64,16 @@ class Spending:
 
 
 class BudgetRounds(Rounds):
-    """One round of everything, then as many rounds as fit into the budget. Slow variants wait until the others are
-    done."""
+    """The rounds of a run with a budget. The first round executes all chains except those of slow variants. Further
+    rounds follow as long as the budget lasts. Slow variants are measured after the rounds of all other variants."""
 
     def __init__(self, session: Session, schedule: Schedule, spending: Spending, deadline_ns: int) -> None:
         super().__init__(schedule)
         self._session, self._spending, self._deadline_ns = session, spending, deadline_ns
         self._slow: list[str] = []
         self._first = 1
-        """The first round of all variants except the slow ones. Later, the first round of the slow variants."""
+        """Number of the first round: 1 for the other variants, then the number of the round in which the slow variants
+        start."""
         self._ends_ns = deadline_ns
         """Monotonic time at which the rounds of the current variants end."""
         self._limit_ns: int | None = None
@@ -77,7 +84,8 @@ class BudgetRounds(Rounds):
     def next_round(self) -> Sequence[Chain]:
         """Return the chains of the next round, in order; empty after the last round."""
         self.number += 1
-        # Repeat the decision after the first round, which shows unknown durations. A quick run has only one round.
+        # Select the slow variants again after the first round, because durations that were unknown are known then. A
+        # quick run has only one round.
         if self.number <= (1 if self._session.options.quick else 2) and not self._slow:
             self._hold_back_slow()
         due = self._affordable()
@@ -87,7 +95,8 @@ class BudgetRounds(Rounds):
         return self._affordable()
 
     def fits(self, chain: Chain) -> bool:
-        """Return whether a chain of this round ends in time. It may not, if other chains took longer than last time."""
+        """Return whether there is still time for a chain of this round. There may be too little time if other chains
+        took longer than expected."""
         return self._limit_ns is None or self._seconds[chain] <= self._spending.left_s(self._limit_ns)
 
     def _hold_back_slow(self) -> None:
@@ -99,10 +108,11 @@ class BudgetRounds(Rounds):
         self._ends_ns = self._deadline_ns - int(reserved_s * 1e9)
 
     def _turn_to_slow(self) -> None:
-        """Spend the remaining budget on the slow variants."""
+        """Start the rounds of the slow variants, which get the remaining budget."""
         for chain in self._schedule.progress:
             if chain.variant in self._slow:
-                # In a resumed run, the slow variants may have started at another round than they do now.
+                # In a resumed run, the slow variants may have started in an earlier round before the interruption. Use
+                # the samples of those rounds.
                 for before in range(1, self.number):
                     if found := self._session.earlier_execution(chain, before):
                         self._schedule.learn(chain, found)
@@ -112,13 +122,14 @@ class BudgetRounds(Rounds):
         self._first, self._ends_ns = self.number, self._deadline_ns
 
     def _affordable(self) -> Sequence[Chain]:
-        """Return the due chains that can be measured in the remaining time."""
+        """Return the chains of this round that can be measured in the remaining time."""
         due = self._schedule.due(self.number)
         self._seconds = {chain: self._spending.seconds_of(chain, [self.number]) for chain in due}
         if self.number == self._first:
             self._limit_ns = None
             return self._of_first_round(due)
-        # The reserve for slow variants is used only after the other variants have the rounds for a verdict.
+        # Until a comparison of the other variants has enough rounds, those variants may also use the time reserved for
+        # slow variants.
         self._limit_ns = self._deadline_ns if self.number <= FEWEST_ROUNDS else self._ends_ns
         if self.number < FEWEST_ROUNDS:
             needed_s = {chain: self._spending.seconds_of(chain, self._to_verdict(chain)) for chain in due}
@@ -126,8 +137,9 @@ class BudgetRounds(Rounds):
         return within_budget(due, self._seconds, self._spending.left_s(self._limit_ns))
 
     def _of_first_round(self, due: Sequence[Chain]) -> Sequence[Chain]:
-        """Return one round of everything, however long it takes. In a resumed run slow variants may already have this
-        round."""
+        """Return the chains of a first round, which is measured even if it exceeds the budget. If the slow variants
+        already have a counted round from before the run was resumed, return only the chains that fit into the
+        budget."""
         if self._first == 1:
             return due
         progress = self._schedule.progress
@@ -137,13 +149,15 @@ class BudgetRounds(Rounds):
         return within_budget(due, self._seconds, self._spending.left_s(self._ends_ns))
 
     def _to_verdict(self, chain: Chain) -> range:
-        """Return the rounds from this one up to a verdict, or fewer if the chain has fewer rounds in total."""
+        """Return the numbers of the rounds from this round on that the chain needs before it can be compared
+        (FEWEST_ROUNDS), or of all its remaining rounds if these are fewer."""
         missing = FEWEST_ROUNDS - self._schedule.progress[chain].counted
         return range(self.number, self.number + max(min(missing, self._schedule.remaining_rounds(chain)), 1))
 
 
 def by_variant(costs_s: Mapping[Chain, float]) -> dict[str, float]:
-    """Return the duration of a round of each variant, excluding raw I/O."""
+    """Return the seconds that one round of each variant takes, excluding raw I/O. `costs_s` has the seconds of each
+    chain."""
     sums: defaultdict[str, float] = defaultdict(float)
     for chain, cost_s in costs_s.items():
         if not chain.is_raw_io:
@@ -152,7 +166,7 @@ def by_variant(costs_s: Mapping[Chain, float]) -> dict[str, float]:
 
 
 def late(costs_s: Mapping[Chain, float], budget_s: float) -> list[str]:
-    """Return the variants that are so slow that they are measured last."""
+    """Return the names of the variants that are measured last because they are slow (see LATE_SHARE)."""
     of_variants = by_variant(costs_s)
     middle_s = median(of_variants.values()) if of_variants else 0.0
     least_s = max(LATE_SHARE * budget_s / LATE_ROUNDS, LATE_FACTOR * middle_s)
@@ -160,7 +174,8 @@ def late(costs_s: Mapping[Chain, float], budget_s: float) -> list[str]:
 
 
 def within_budget(chains: Sequence[Chain], costs_s: Mapping[Chain, float], left_s: float) -> list[Chain]:
-    """Return the fastest of `chains` whose total duration fits into the seconds left, in the order given."""
+    """Return as many of `chains` as fit into `left_s` seconds, selecting the fastest first. Keep the order of `chains`.
+    `costs_s` has the duration of each chain."""
     spent, chosen = 0.0, set()
     for chain in sorted(chains, key=lambda chain: costs_s[chain]):
         spent += costs_s[chain]
@@ -171,8 +186,12 @@ def within_budget(chains: Sequence[Chain], costs_s: Mapping[Chain, float], left_
 
 
 def with_verdicts(chains: Sequence[Chain], needed_s: Mapping[Chain, float], left_s: float) -> list[Chain]:
-    """Return the chains for which all rounds for a verdict fit into the seconds left, fastest first, with their raw
-    I/O. If fewer than half of the chains fit, return all chains. `needed_s` is the duration of these rounds."""
+    """Return the chains that can get enough rounds for a comparison within `left_s` seconds, together with the chains
+    of raw I/O on the same data.
+
+    `needed_s` is the duration of these rounds for each chain. The fastest chains are selected first. If fewer than half
+    of the chains fit, return all chains. The order of `chains` is kept.
+    """
     asked = [chain for chain in chains if not chain.is_raw_io]
     left_s -= sum(needed_s[chain] for chain in chains if chain.is_raw_io)
     fitting = within_budget(asked, needed_s, left_s)

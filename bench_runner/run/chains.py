@@ -1,8 +1,8 @@
-"""Execute one chain: save, sizes, each reading operation, removal. Each operation runs in a fresh worker on an idle
-machine.
+"""Execute one chain: save the data, execute each operation that reads the saved copy, and remove the copy. Each
+operation runs in a fresh worker process on an idle machine.
 
-Results are samples with their conditions. A sample without figures states the reason. A failed operation affects only
-its own cell. But if an operation that reads all data finds other data than were saved, the whole chain has no figures.
+The result is one sample for each operation. If an operation fails, only its own sample has no figures. But if an
+operation that reads all data finds other data than were saved, no sample of the chain has figures.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class Bench:
     timeout_s: float
     machine: str
     thorough: set[tuple[str, str]] = field(default_factory=set)
-    """(variant, operation) pairs for which garbage is collected before timing, because a collection once ran during
-    timing."""
+    """The pairs (variant, operation) for which a garbage collection once ran during timing. From then on, garbage is
+    collected before timing."""
 
     def limits(self) -> Limits:
         """Return the limits of the next worker."""
@@ -61,7 +61,7 @@ class Bench:
 def blank_sample(
     chain: Chain, dataset: StoredDataset, machine: str, *, rows: int, round_number: int, position: int
 ) -> Sample:
-    """Return a sample of a chain's save without results."""
+    """Return a sample of the save of a chain, without results yet."""
     return Sample(
         suite=chain.suite,
         operation=SAVE,
@@ -88,12 +88,11 @@ def execute(
     need_bytes: int,
     wanted: Sequence[str] | None = None,
 ) -> list[Sample]:
-    """Execute a chain once on the first `rows` rows. Return one sample for each operation, in order.
+    """Execute a chain once on the first `rows` rows. Return one sample for each executed operation, in order.
 
-    `wanted` are the operations whose cells need a sample; by default these are all operations of the chain. Operations
-    that the wanted ones depend on are executed too, and are counted if the chain contains them. `need_bytes` is the
-    expected memory of a sample. All samples are returned together, because a save counts only if an operation that
-    reads all data passes.
+    `wanted` are the operations to measure, by default all operations of the chain. Operations that these depend on are
+    executed too. `need_bytes` is the expected memory of an operation. All samples are returned together, because a save
+    counts only if an operation that reads all data passes.
     """
     operations = chain.needed_for(chain.operations if wanted is None else wanted)
     verified = VERIFYING in operations
@@ -130,8 +129,9 @@ def _consequence(failure: Failure) -> Failure:
 
 
 def _judged(samples: Sequence[Sample]) -> list[Sample]:
-    """Remove the figures of a save that no operation verified. If an operation that reads all data found other data,
-    remove the figures of the whole chain."""
+    """Return the samples of an execution after the verification. If an operation that reads all data found other data
+    than were saved, no sample has figures. If all such operations failed for another reason, the save has no
+    figures."""
     seeing = [sample for sample in samples if sample.operation == VERIFYING]
     failures = [sample.failure for sample in seeing if sample.failure is not None]
     for failure in failures:
@@ -222,7 +222,7 @@ def _operation(
     cached, sizes = None, {}
     with _serving(bench, chain, services, blank.position) as found:
         if not saves:
-            # This comes after services have started, because they may read parts of the copy.
+            # Prepare the page cache after services have started, because services may read parts of the copy.
             cached = bring_into_cache(adapter.data_of(location), chain.conditions.cache)
         outcome, monitor = _run(bench, chain, task, found)
     if outcome.failure is not None:

@@ -1,8 +1,9 @@
-"""A short, fair measurement for one decision. Screening measures every candidate on few rows. Then a race measures the
-candidates that may win.
+"""Measure for `recommend`, which recommends a format, within a short time. First, a screening measures every candidate
+format on few rows. Then a race measures the candidates that may still be the best.
 
-Both parts are ordinary runs with ordinary result folders. The folder of the screening is inside the folder of the race.
-The caller decides which variants may win after screening, and which may still win after each round of the race.
+The screening and the race are ordinary runs. The result folder of the screening is inside the result folder of the
+race. Functions of the caller decide which variants take part in the race, and which variants may still win after each
+round.
 """
 
 from __future__ import annotations
@@ -32,15 +33,17 @@ from data_generator.dataset import Dataset
 
 _WHOLE = (SAVE, READ)
 SCREENING = "sifting"
-"""Name of the screening's folder, inside the folder of the race. Stored runs use this name."""
+"""Name of the screening's result folder, inside the result folder of the race. Do not change the name, because stored
+runs have it."""
 LEAST_BUDGET_S = 10.0
-"""Minimum budget of the rounds of a recommendation, however long earlier parts took."""
+"""Minimum seconds for the rounds of the race, even if the screening has used up the budget."""
 BASELINE_SHARE = 1 / 4
-"""Largest share of the remaining budget that a round of the user's own format may take. If it would take more, only
-the screening measures that format."""
+"""Largest share of the remaining budget that one round of the user's current format may take. If a round would take
+more, the race omits that format, and only the screening measures it."""
 PREPARATION_S, PILOT_S = 11.0, 9.0
-"""Approximate time of a race before its first round: testing its memory probe, and the pilot round if there was no
-screening. Only used for the minimum duration of a race."""
+"""Approximate seconds that a race needs before its first round. PREPARATION_S includes the test of the memory probe.
+PILOT_S is the pilot round, which only a race without a screening needs. Only used for the minimum duration of a
+race."""
 
 SMALLER = "table[share=0.25]"
 """A smaller sample of the user's table, for extrapolation to the whole table."""
@@ -52,8 +55,8 @@ def is_sample(dataset: Dataset) -> bool:
 
 
 def kind_of(request: Request) -> DataKind:
-    """Return the kind of the requested data. The user's own data are documents if a key is given, otherwise a table.
-    Their files are not opened here."""
+    """Return the kind of the requested data: documents, images or a table. The user's own data are documents if the
+    request has a key, and otherwise a table. No file is opened."""
     if request.data is not None or not request.datasets:
         return DOCUMENTS if request.key is not None else TABLES
     entries = (CATALOGUE.get(operation_name_of(name).name) for name in request.datasets)
@@ -62,7 +65,8 @@ def kind_of(request: Request) -> DataKind:
 
 
 def limits_of(kind: DataKind) -> ChoiceLimits:
-    """Return the limits of `recommend` for this kind of data. Raises PlanError if `recommend` does not support it."""
+    """Return the limits of `recommend` for a kind of data, such as the largest number of rows. Raises PlanError if
+    `recommend` does not support this kind."""
     if kind.choice is None:
         raise PlanError(
             f"recommend does not support {kind.name}: {kind.not_recommended}.", f"Measure them by run {kind.suite}."
@@ -77,7 +81,11 @@ def choosing_plan(
     on_rows: Callable[[str, int], None] | None = None,
     most_datasets: int = 1,
 ) -> Plan:
-    """Plan all candidates on one data set, either the user's or a named one. Raises PlanError or DataError."""
+    """Return the plan for measuring all candidates on one data set, which is the user's own or one selected by name.
+
+    `on_rows` is called with a name and a number of rows while a file is read. Raises PlanError if the plan would have
+    more than `most_datasets` data sets, and the errors of `make_plan`.
+    """
     suite, request = CANDIDATES[kind.name](request)
     plan = make_plan([suite], request, on_rows)
     if len(plan.datasets) > most_datasets:
@@ -92,8 +100,9 @@ def choosing_plan(
 
 
 def _of_tables(request: Request) -> tuple[Suite, Request]:
-    """Return all candidates. For operations on parts of a table, include the settings that decide their cost, and omit
-    formats for which reading everything each time would take minutes."""
+    """Return the suite of all candidates for tables, and the request. If the request has operations on parts of a
+    table, add the variants of the suite 'access', whose settings affect such operations. Also omit formats that must
+    read the whole table for each of these operations, which would take minutes."""
     choice, access = SUITES["choice"], SUITES["access"]
     if not any(operation_of(name).name not in _WHOLE for name in request.operations):
         return choice, request
@@ -106,16 +115,17 @@ def _of_tables(request: Request) -> tuple[Suite, Request]:
 
 
 def _of_images(request: Request) -> tuple[Suite, Request]:
-    """Return every storage format for images, not only those of the suite. Omit views, because they share memory,
-    unlike other results."""
+    """Return the suite of candidates for images, and the request. Unless the request names formats, change it to
+    include all formats for images, except variants that return views. Views share memory, so they cannot be compared
+    with other results."""
     if not request.formats:
         request = changed(request, formats=("^",), formats_not=(*request.formats_not, "arrays=views"))
     return SUITES["image"], request
 
 
 def _of_documents(request: Request) -> tuple[Suite, Request]:
-    """Return all stores, with each layout of our own store. Omit ways to answer questions, because a choice has no
-    questions."""
+    """Return the suite of all candidate document stores, and the request. Include the layouts of this project's own
+    store. Omit variants that differ only in how they answer queries, because `recommend` measures no queries."""
     suite = SUITES["documents"]
     packed = tuple(f"{name}[codec={codec}]" for name in ("bson", "messagepack") for codec in ("none", "zstd"))
     stored = tuple(variant for variant in suite.variants.spelled if "way=" not in variant)
@@ -127,8 +137,8 @@ CANDIDATES: dict[str, Callable[[Request], tuple[Suite, Request]]] = {
     IMAGES.name: _of_images,
     DOCUMENTS.name: _of_documents,
 }
-"""Functions by kind of data. Each returns the suite of all candidates, and the request with formats filled in if none
-are given."""
+"""Maps the name of a kind of data to a function. The function takes a request and returns the suite of all candidates,
+and the request, possibly with formats added."""
 
 
 def measure_for_choice(
@@ -144,13 +154,16 @@ def measure_for_choice(
     may_win: Callable[[Run], Sequence[str]],
     contending: Callable[[Run], Sequence[str]],
 ) -> Run:
-    """Screen and race within about `budget_s` seconds, in the folder that `new_folder` creates once the plan is valid.
-    Return the run of the race. Small data are not screened.
+    """Do the screening and the race within about `budget_s` seconds, and return the run of the race. Omit the screening
+    if the data are small. `new_folder` is called after the plan has been checked, and returns the path of a new result
+    folder.
 
-    `may_win` selects the screened variants that take part in the race. `contending` selects the variants that may still
-    win after the rounds so far. These get rounds until one variant is left or the budget is spent. The request's
-    baseline takes part in both, unless it is too slow. Raises the errors of `choosing_plan` and `measure`, and
-    PlanError if the data are too few for a `decisive` operation with every store.
+    `may_win` returns the screened variants that take part in the race. `contending` returns the variants that may still
+    win after the rounds so far. The race ends when only one variant may still win, or when the budget is spent. If the
+    request has a baseline format, the screening measures it, and the race too unless it is too slow.
+
+    `decisive` are the names of operations that the recommendation depends on. Raises PlanError if the data are too
+    small for one of these operations, and the errors of `choosing_plan` and `measure`.
     """
     began_ns = now_ns() if options.began_ns is None else options.began_ns
 
@@ -177,7 +190,8 @@ def measure_for_choice(
         place.mkdir()
         screening, _ = measure(first, short, brief, place, command, watcher)
         request = changed(request, formats=tuple(may_win(screening)) or request.formats)
-    # Samples of other data are not extrapolated, because stores with parts of a fixed size grow in steps.
+    # Results on images and documents are not extrapolated, because stores that allocate blocks of a fixed size grow in
+    # steps.
     if is_sample(dataset) and kind.has_columns:
         request = changed(request, datasets=(dataset.name, SMALLER))
     now = now_ns()
@@ -210,24 +224,24 @@ def measure_race(
     race: Race,
     kind: DataKind,
 ) -> Run:
-    """Run only the race, without screening. All variants of the request take part, while they contend and the budget
-    lasts."""
+    """Do only the race, without a screening, and return its run. All variants of the request take part. A variant is
+    dropped when it can no longer win."""
     plan = choosing_plan(request, kind, most_datasets=2)
     run, _ = measure(plan, request, replace(options, fidelity=False), folder, command, watcher, race)
     return run
 
 
 def _took_s(run: Run, variant: str | None) -> float:
-    """Return the seconds that a round of a variant took, or 0 if the variant has no figures."""
+    """Return the mean seconds of a round of a variant, or 0 if the run has no samples of the variant."""
     own = [sample for sample in run.samples if sample.variant == variant]
     rounds = {sample.round for sample in own}
-    # For a block of calls, use the total time of all calls.
+    # If a call was repeated, use the total time of all calls.
     took_ns = sum(sample.figures.get("calls_ns", sample.figures.get("wall_ns", 0)) for sample in own)
     return took_ns / 1e9 / max(len(rounds), 1)
 
 
 def _affordable(limits: ChoiceLimits, dataset: Dataset) -> int:
-    """Return how many rows to measure, which is fewer if rows are large."""
+    """Return the number of rows to measure. It is smaller if rows are large."""
     row_bytes = _row_bytes(dataset)
     if limits.most_bytes is None or row_bytes is None:
         return limits.most_rows
@@ -241,7 +255,8 @@ def _screened(limits: ChoiceLimits, dataset: Dataset) -> int:
 
 
 def _row_bytes(dataset: Dataset) -> float | None:
-    """Return the bytes of a row: the size of the largest image, or the mean of the user's file. None if unknown."""
+    """Return the bytes of a row, or None if unknown. For images, this is the size of the largest image in memory. For
+    the user's file, it is the mean over its rows."""
     if dataset.largest_side is not None:
         return 3 * dataset.largest_side**2
     if "size_bytes" not in dataset.source:

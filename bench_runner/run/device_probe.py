@@ -1,7 +1,8 @@
-"""Probing the storage device under each working folder, with raw I/O's copy of each data set (rule 16).
+"""Measure how fast the storage device of each working folder can be read (rule 16). The reads use a data set that raw
+I/O has stored, i.e. a plain file without a format.
 
-Suites that request a probe are probed before the first counted round and after the last one. Reports show figures as
-shares of the probe's results. bench_runner.machine.device decides what is read, and how often.
+Some suites request this measurement. It is made before the first counted round and after the last round. Reports show
+results as shares of the device's speed. bench_runner.machine.device decides what is read, and how often.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ BEFORE, AFTER = "before", "after"
 
 
 def look(session: Session, when: str) -> None:
-    """Probe once for each data set and working folder, and record the results. A quick run is not probed after its
-    round."""
+    """Measure the device once for each data set and working folder, and record the results. `when` is BEFORE or AFTER
+    the rounds. A quick run has no measurement after its round."""
     if when == AFTER and session.options.quick:
         return
     for chain in _chains(session):
@@ -37,14 +38,14 @@ def look(session: Session, when: str) -> None:
         found.dataset, found.work_dir, found.when = chain.dataset, work_dir, when
         found.measured = utc_now().isoformat(timespec="seconds")
         found.guest = session.info.machine.is_virtual
-        # In a resumed run, discard an earlier probe after the last round, because it is out of date.
+        # A resumed run may already have a measurement from after its rounds. It is out of date, so replace it.
         session.info.rooflines = [each for each in session.info.rooflines if each not in known or each.when != when]
         session.info.rooflines.append(found)
         session.save_info()
 
 
 def _chains(session: Session) -> Iterator[Chain]:
-    """Yield chains of raw I/O, one for each data set and working folder of the suites that request a probe."""
+    """Yield one chain of raw I/O for each data set and working folder of the suites that request the measurement."""
     asking = {suite.name for suite in session.plan.suites if suite.roofline}
     seen: set[tuple[str, str]] = set()
     for chain in session.plan.chains:

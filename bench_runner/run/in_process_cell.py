@@ -1,10 +1,11 @@
-"""Execute one cell in this process, for an external timer: asv, which has its own processes and history.
+"""Execute one cell (an operation on a data set with a variant) in this process, for asv. asv is a benchmarking tool
+that times calls itself, starts its own processes and keeps a history of results.
 
-Cells, data, priming, settling and verification work as in the runner. Each process makes one sample, as each of our
-workers does. Importing this module makes no data and downloads nothing.
+Data are generated, and results are verified, as in an ordinary run. Each process makes one sample. Importing this
+module generates no data and downloads nothing.
 
-A cell that is refused, or whose library is not installed, raises NotImplementedError. Anything that would make a figure
-wrong, such as a wrong result or a busy machine, raises another error, in this round and in all later rounds.
+A variant that refuses the data, or whose library is not installed, raises NotImplementedError. Anything that would make
+a result wrong, such as wrong data or a busy machine, raises another error. After wrong data, all later rounds fail too.
 """
 
 from __future__ import annotations
@@ -59,14 +60,15 @@ OPERATIONS_VARIABLE = "FORMAT_BENCH_OPERATIONS"
 TIMEOUT_S = 3600
 """Time limit in seconds for each phase of a sample under asv."""
 EXECUTIONS = 3
-"""Memory is the median of this many executions of a chain."""
+"""Number of executions of which memory figures are the median."""
 SETTLE_TRIES = 5
-"""Attempts to settle before a cell is given up under asv, where samples cannot be marked as not counted."""
+"""Number of attempts to bring the machine to rest. Then the measurement fails, because asv cannot mark a sample as
+unusable."""
 
 
 def rows(suite: str) -> int:
-    """Return the rows of each table, or the number of images, from FORMAT_BENCH_ROWS. The default is our number for a
-    history."""
+    """Return the number of rows of each table, or the number of images. It is set by the environment variable
+    FORMAT_BENCH_ROWS, and otherwise `asv_rows` of the suite's kind of data."""
     asked = os.environ.get(ROWS_VARIABLE, "")
     if asked and not (asked.isdecimal() and int(asked)):
         raise ValueError(f"{ROWS_VARIABLE}={asked}: must be a number of rows, e.g. {ROWS_VARIABLE}=10000")
@@ -74,8 +76,8 @@ def rows(suite: str) -> int:
 
 
 def operations(suite: str) -> tuple[str, ...]:
-    """Return the timed operations. These are the suite's operations or, for tables, those of FORMAT_BENCH_OPERATIONS.
-    asv loads all suites at once, so a projection of tables must not be refused for images."""
+    """Return the operations that asv times. For tables, the environment variable FORMAT_BENCH_OPERATIONS replaces the
+    suite's operations. Other suites ignore it, because asv loads all suites at once."""
     asked = os.environ.get(OPERATIONS_VARIABLE, "")
     if not asked or not SUITES[suite].kind.has_columns:
         return SUITES[suite].asv_operations or SUITES[suite].operations
@@ -97,11 +99,13 @@ def _plan(suite: str) -> Plan:
 
 @cache
 def cells(suite: str) -> Mapping[tuple[str, str], Chain]:
-    """Return the chain of each pair of parameters (data set, variant).
+    """Return a dict from each pair of asv parameters (data set, variant) to its chain, a save followed by the
+    operations that read the saved copy.
 
-    Whether masked nulls are refused depends on the data. So both null variants of such a cell are listed, and the one
-    that does not apply is 'n/a'. Variants are spelled in full, because asv identifies the history of a cell by its
-    name. The meaning of a shorter name would change as soon as another variant exists.
+    Some libraries refuse columns with masked nulls. Whether a data set has such columns is known only after it has been
+    generated. So the variant with masked nulls and the variant with nulls=numpy are both listed, and the variant that
+    does not apply is shown as 'n/a'. Variants have their full names, because asv identifies a history by its name, and
+    a shorter name could later mean another variant.
     """
     plan = _plan(suite)
     chains = list(plan.chains) + [excluded.chain for excluded in plan.excluded]
@@ -110,9 +114,9 @@ def cells(suite: str) -> Mapping[tuple[str, str], Chain]:
 
 
 def variants(suite: str, operation: str = "") -> list[str]:
-    """Return the variants of a suite, as parameters of an operation. A variant is spelled 'avro[...] read-all' if the
-    engine has no call for the operation. asv shows only names, and would otherwise rank such variants with the
-    others."""
+    """Return the names of a suite's variants, which are the asv parameters of an operation. If the library has no call
+    for the operation, the name of the replacement is appended, as in 'avro[...] read-all'. asv shows only names, so
+    readers could not distinguish such variants otherwise."""
     chains = {chain.variant: chain for chain in cells(suite).values()}
     return [f"{variant}{_fallback(chain, operation)}" for variant, chain in chains.items()]
 
@@ -136,8 +140,8 @@ def _refuses_masked(chain: Chain) -> bool:
 
 
 class Trial:
-    """The only cell of this process. asv's current folder exists for its whole run and is removed at the end. It holds
-    copies, figures and earlier failures."""
+    """The measurement of this process. Stored copies, figures and failures of earlier processes are in the current
+    folder, which asv removes at the end of its run."""
 
     def __init__(self, suite: str) -> None:
         """`suite` is the name of one of our suites."""
@@ -149,7 +153,7 @@ class Trial:
         self._fetched_bytes = self._prepared_ns = 0
 
     def make_data(self) -> None:
-        """Make or find every data set. Called once for all processes."""
+        """Generate every data set that is not in the cache. Called once for all processes."""
         _refuse_memory_folder(Path.cwd())
         for dataset in _plan(self._suite).datasets.values():
             data_cache.prepare(dataset, data_cache.default_folder())
@@ -227,7 +231,8 @@ class Trial:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def execute(self, dataset: str, variant: str) -> None:
-        """Execute the cell's chain in our workers, for all figures that asv tracks."""
+        """Execute the variant's chain in ordinary worker processes, for the figures that asv tracks but does not time,
+        such as size and memory."""
         chain, stored = self._cell(dataset, variant)
         known = Path(f"figures-{_key(chain)}.json")
         if not known.exists():
@@ -249,8 +254,8 @@ class Trial:
         return peak_bytes if peak_bytes >= PROBE_ERRORS * _probe_error_bytes() else math.nan
 
     def _cell(self, dataset: str, variant: str) -> tuple[Chain, StoredDataset]:
-        """Return the chain of a pair of parameters. Raises NotImplementedError if there is no such chain or it is not
-        run."""
+        """Return the chain of a data set and a variant, with the generated data set. Raises NotImplementedError if the
+        chain does not exist or is excluded."""
         variant = variant.partition(_BEHIND)[0]
         if (dataset, variant) not in cells(self._suite):
             raise NotImplementedError(f"{variant} has no cell on {dataset}")
@@ -287,9 +292,9 @@ class Trial:
 
 @contextmanager
 def _remembered(marker: Path) -> Iterator[None]:
-    """If a cell fails, make it fail in all later rounds too, because asv would keep the figures of later rounds as
-    usual. A refusal becomes asv's NotImplementedError. A NotImplementedError from a library is a failure, not a
-    refusal."""
+    """If the block fails, make it fail in all later rounds too. Otherwise asv would use the figures of later rounds. If
+    the variant refuses the data, raise NotImplementedError, which asv expects in this case. A NotImplementedError from
+    a library is a failure."""
     if marker.exists():
         raise RuntimeError(f"failed in an earlier round: {marker.read_text()}")
     try:
@@ -326,8 +331,8 @@ def _task(chain: Chain, operation: str, stored: StoredDataset, folder: Path, set
 
 
 def _executed(chain: Chain, stored: StoredDataset) -> dict[str, dict[str, int]]:
-    """Return the medians of EXECUTIONS executions in our workers, by operation and figure. An operation that fails in
-    any execution has no medians. Raises an error if a save fails."""
+    """Return the median of each figure over EXECUTIONS executions in ordinary workers, as operation -> figure ->
+    median. An operation that fails in any execution has no medians. Raises RuntimeError if a save fails."""
     figures: dict[str, list[Mapping[str, int]]] = {}
     with closing(Launcher(isolate="spawn", threads=None, preload=[])) as launcher:
         bench = _bench(launcher, _settler(Path.cwd()))
@@ -354,8 +359,8 @@ def _executed(chain: Chain, stored: StoredDataset) -> dict[str, dict[str, int]]:
 
 
 def _probe_error_bytes() -> int:
-    """Return the error of the memory probe on this machine, tested with known allocations once in asv's run of the
-    suite."""
+    """Return the error of the memory probe on this machine in bytes. The probe is tested with known allocations once in
+    a run of asv."""
     known = Path("probe.json")
     if not known.exists():
         with closing(Launcher(isolate="spawn", threads=None, preload=[])) as launcher:
@@ -375,8 +380,8 @@ def _bench(launcher: Launcher, settler: Settler) -> Bench:
 
 
 def _settler(folder: Path) -> Settler:
-    """Return a settler with the best control measurement of asv's run so far. The first process takes this
-    measurement."""
+    """Return a Settler, which brings the machine to rest. Its control measurement is taken by the first process, and
+    reused by the later processes of asv's run."""
     known = folder / "control.json"
     if known.exists():
         return Settler(folder, Control(**json.loads(known.read_text())))

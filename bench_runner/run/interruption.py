@@ -1,4 +1,4 @@
-"""Signals that end a run in an orderly way, keeping all samples."""
+"""Handle signals so that a run ends in an orderly way and keeps all samples."""
 
 from __future__ import annotations
 

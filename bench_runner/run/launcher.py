@@ -1,8 +1,8 @@
-"""Start workers, and watch the workers and their child processes: memory every 2 ms, limits of time and memory, exit
-status.
+"""Start worker processes and watch them and their child processes: read their memory every 2 ms, enforce limits of time
+and memory, and record how they end.
 
-A launcher has one forkserver (none with isolate='spawn') for one thread condition. It runs one worker at a time, and
-forwards jobs without interpreting them.
+A launcher starts all its workers with the same number of threads. It forks them from one forkserver, or starts new
+interpreters with isolate='spawn'. It runs one worker at a time.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ from bench_runner.worker.phase import PHASE_AFTER, PHASE_CLOCK, PHASE_READY
 POLL_MS = 2
 """Interval at which the memory of a worker and its child processes is read (rule 13)."""
 KILL_LIMIT_S = 5.0
-"""Longest wait for a killed process to end. It takes milliseconds, unless the kernel holds the process in a system
-call."""
+"""Longest wait in seconds for a killed process to end. Usually a process ends within milliseconds, unless it is blocked
+in a system call."""
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 ONE_THREAD = dict.fromkeys(
@@ -66,8 +66,8 @@ ONE_THREAD = dict.fromkeys(
     ),
     "1",
 )
-"""Environment variables that set the threads of each library. They must be set before any library is loaded. Polars,
-for example, ignores later changes."""
+"""Environment variables that limit libraries to one thread. They must be set before any library is loaded, because some
+libraries, such as Polars, ignore later changes."""
 
 
 _Answer = TypeVar("_Answer", bound=msgspec.Struct)
@@ -75,7 +75,7 @@ _Answer = TypeVar("_Answer", bound=msgspec.Struct)
 
 @dataclass
 class Outcome:
-    """The result of one job: the worker's answers, the launcher's observations, and how the worker ended.
+    """The result of one task: the messages from the worker, the launcher's observations, and how the worker ended.
 
     `peak_private_bytes` and `peak_tree_resident_bytes` include the worker and its child processes.
     `peak_tree_resident_bytes` is 0 if the worker started no child process.
@@ -92,12 +92,12 @@ class Outcome:
     failure: Failure | None = None
 
     def answer(self, kind: type[_Answer]) -> _Answer:
-        """Return the only answer of this kind."""
+        """Return the only message of type `kind` from the worker."""
         (found,) = self.answers_of(kind)
         return found
 
     def answers_of(self, kind: type[_Answer]) -> list[_Answer]:
-        """Return all answers of this kind."""
+        """Return all messages of type `kind` from the worker."""
         return [answer for answer in self.answers if isinstance(answer, kind)]
 
     def added_bytes(self, answer: Measured | Probed) -> int:
@@ -129,7 +129,7 @@ class Launcher:
         self.preload_failures: dict[str, str] = {}
 
     def twin(self) -> Launcher:
-        """Return another launcher with the same condition, for another thread. A launcher does one job at a time."""
+        """Return another launcher with the same settings, for use in another thread."""
         return Launcher(isolate=self._isolate, threads=self._threads, preload=self._preload, strings=self._strings)
 
     def load(self) -> None:
@@ -140,8 +140,9 @@ class Launcher:
     def run(
         self, task: AnyTask, limits: Limits, *, spawn: bool = False, monitor: ServiceMonitor | None = None
     ) -> Outcome:
-        """Do one job in a fresh worker and wait for its end. The worker never outlives this call. During the measured
-        time, `monitor` observes the services that the job uses."""
+        """Execute one task in a fresh worker, wait for its end and return the outcome. The worker never outlives this
+        call. `monitor` observes the services that the task uses, during the measured time. With `spawn`, the worker is
+        a new interpreter."""
         task = msgspec.structs.replace(task, threads=self._threads)
         task.printed.unlink(missing_ok=True)
         answers, answers_worker = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -163,7 +164,7 @@ class Launcher:
             status = worker.wait()
             outcome.ended_ns = now_ns()
         except BaseException:
-            # The forkserver may still send answers of this job, so use a new forkserver for the next job.
+            # The forkserver may still send messages about this task, so use a new forkserver for the next task.
             self.close()
             raise
         finally:
@@ -198,7 +199,8 @@ class Launcher:
 
     def _forkserver(self) -> socket.socket:
         if self._control is None and not self._started():
-            # A library ended the process while loading. Without preloading, this affects only the library's own cells.
+            # A library ended the process while loading. Without preloading, this affects only the variants of that
+            # library.
             self.preload_failures["all"] = "loading the libraries ended the forkserver; each worker loads its own"
             self._preload = []
             if not self._started():
@@ -213,7 +215,7 @@ class Launcher:
         return self._control
 
     def _started(self) -> bool:
-        """Start a forkserver and let it load the libraries. Return False if that ended it."""
+        """Start a forkserver, which loads the libraries. Return False if the forkserver ended while loading them."""
         self.close()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MESSAGE_BYTES)
@@ -362,8 +364,8 @@ def _watch(
 
 
 def _observe(tree: ProcessTree, monitor: ServiceMonitor | None, phase: mmap.mmap) -> None:
-    """Observe started processes and services. A worker that has any waits for this before and after its measured
-    time."""
+    """Read the memory of child processes, and the figures of services, before and after the measured time. A worker
+    with child processes or services waits until this is done."""
     if phase[0] == PHASE_READY and phase[1] != PHASE_READY:
         tree.read_shared_again()
         if monitor is not None:
@@ -382,7 +384,7 @@ def _kill(handle: int) -> None:
 
 
 def _drain(answers: int, received: bytearray, outcome: Outcome) -> bool:
-    """Read what is in the pipe. Return False at the end of the pipe."""
+    """Read all available messages from the pipe. Return False if the worker has closed the pipe."""
     while True:
         try:
             piece = os.read(answers, 1 << 16)

@@ -1,4 +1,5 @@
-"""One run, from its plan to its result folder: data, pilot round, counted rounds, and missing facts.
+"""Execute one run, from its plan to its result folder: generate data, execute the pilot round and the counted rounds,
+and measure missing facts.
 
 Samples are written as soon as their chain ends. A run that is stopped, is killed or fills the disk keeps all of its
 samples, and `--resume` measures the rest. bench_runner.run.session holds the state that the parts of a run share.
@@ -45,8 +46,8 @@ def measure(
     watcher: Watcher,
     race: Race | None = None,
 ) -> tuple[Run, bool]:
-    """Do the whole run in `folder`. Return the run, read back from its files, and whether some cells failed. With
-    `race` the run continues while more than one variant may win.
+    """Do the whole run in `folder`. Return the run, read back from its files, and whether any measurement failed. With
+    `race`, the run continues while more than one variant may be the best.
 
     Raises RunError if a resumed run does not match, DataError if a data set cannot be made, and KeyboardInterrupt after
     Ctrl-C. All samples are kept.
@@ -129,7 +130,8 @@ def machine_name(options: Options) -> str:
 
 
 def new_folder(results: Path, machine: str) -> Path:
-    """Create `<time>-<machine>` below `results`, with a number appended if several runs start in one second."""
+    """Create the folder `<time>-<machine>` below `results` and return its path. If the folder exists, append a
+    number."""
     stem = f"{utc_now():%Y%m%dT%H%M%SZ}-{machine}"
     for suffix in ("", *(f"-{number}" for number in range(2, 100))):
         folder = results / (stem + suffix)
@@ -193,7 +195,8 @@ def _keep_costs(session: Session) -> None:
 
 
 def _settling(session: Session) -> SettlingInfo:
-    """Return the final settling choice. With several working folders, return the first choice that touches memory."""
+    """Return how the machine was brought to rest. With several working folders, return the information for the first
+    folder with memory touched before every sample, if there is one."""
     chosen = [bench.settler.readiness for bench in session.benches.values()]
     last = next((each for each in chosen if each.touches), chosen[0])
     return SettlingInfo(touches=last.touches, why=last.why, ready_bytes=last.most_bytes)

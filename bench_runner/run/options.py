@@ -1,13 +1,13 @@
-"""Options of a run. They state how to measure what a request contains."""
+"""Options of a run: how to measure. What to measure is in the request."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 QUICK_BUDGET_S = 150.0
-"""Default budget of a quick run. After one round of everything, the rest of the budget is for repeating samples that
-were not counted, and for measuring facts that later runs reuse. Including start and reports, the run ends within three
-minutes."""
+"""Default budget of a quick run in seconds. A quick run measures everything once. Then the rest of the budget is used
+to repeat unusable samples, and to measure facts that later runs reuse. Including start and reports, the run ends within
+three minutes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,9 +17,9 @@ class Options:
     rounds: int | None = None
     quick: bool = False
     budget_s: float | None = None
-    """Time limit in seconds, from `began_ns` on. Each chain gets one round, however long earlier parts take."""
+    """Time limit in seconds, from `began_ns` on. Every variant gets one round even if the time is exceeded."""
     began_ns: int | None = None
-    """Start time of the command, as given by bench_runner.clock. None means the start of measuring."""
+    """Start time of the command in ns, from bench_runner.clock. With None, the budget starts with the run."""
     timeout_s: float = 600.0
     seed: int | None = None
     isolate: str = "forkserver"

@@ -15,10 +15,11 @@ WARM_DEVICE_SHARE = 0.01
 COLD_DEVICE_SHARE = 0.90
 """Share of the stored copy that a cold read must fetch from the device (rule 14)."""
 WARM_DEVICE_BYTES_PER_S = 1_000_000
-"""Bytes that a long warm read may fetch per second (rule 14). A device of 100 MB/s needs 1 % of the time for them."""
+"""Bytes that a long warm read may fetch from the device per second (rule 14). With a device of 100 MB/s, this adds 1 %
+to the time."""
 WARM_LONG_SHARE = 0.10
-"""Upper limit of WARM_DEVICE_BYTES_PER_S as a share of the copy (rule 14). Without it a slow cold read would pass as
-warm."""
+"""Share of the stored copy that a long warm read may fetch at most (rule 14). Without this limit, a slow cold read
+would pass as warm."""
 DEVICE_SLACK_BYTES = 256 * 1024
 """Bytes that a warm read may always fetch (rule 14), because pages of libraries may be loaded at any time."""
 
@@ -32,8 +33,9 @@ class Residency:
 
 
 def bring_into_cache(location: Path, wanted: str) -> Residency:
-    """Bring the stored copy into the wanted state. Raises OperationFailed if it does not stay in that state. The worker
-    that saved and synced the copy has ended, so no process maps it."""
+    """Bring all of a stored copy into the page cache if `wanted` is 'warm', or remove it from the page cache if
+    `wanted` is 'cold'. Return how much of the copy is in the page cache then. Raises OperationFailed if the copy does
+    not stay in the wanted state. Call this when no process maps the copy."""
     if wanted == "cold":
         for path in linux.files_below(location):
             linux.evict_file(path)
@@ -60,17 +62,17 @@ def _residency(location: Path) -> Residency:
 def device_doubt(
     wanted: str, *, fetched_bytes: int, needed_bytes: int, size_bytes: int, wall_ns: int, served: bool = False
 ) -> str:
-    """Return why a read that fetched these bytes from the device is not counted, or '' if it is counted.
+    """Return why statistics must not use a read that fetched `fetched_bytes` from the device, or '' if they may use it.
 
-    The copy has `size_bytes` bytes, of which the read needs `needed_bytes`. A warm read that used the device is no
-    failure of the format. Its device reads are mostly pages of libraries that a large worker removed from the page
-    cache, and in the next round these are cached again. A cold read that was not cold raises OperationFailed, because
-    it would never pass.
+    The stored copy has `size_bytes` bytes, of which the read needs `needed_bytes`. A warm read that used the device is
+    no failure of the format. In most cases the device reads are pages of libraries that an earlier worker with much
+    memory displaced from the page cache. They are cached again in the next round. A cold read that was served from the
+    page cache raises OperationFailed, because it would be so in every round.
     """
     if wanted == "warm":
         return warm_doubt(fetched_bytes, size_bytes, wall_ns)
     if not served:
-        # A service need not read what it holds in memory. Any other reader must read at least one byte.
+        # A service may serve data from its own memory. Any other reader must read at least one byte.
         needed_bytes = max(needed_bytes, 1)
     if fetched_bytes < COLD_DEVICE_SHARE * needed_bytes:
         reason = f"a cold read fetched only {fetched_bytes:,} of {needed_bytes:,} bytes from the device"
@@ -79,7 +81,8 @@ def device_doubt(
 
 
 def warm_doubt(fetched_bytes: int, size_bytes: int, wall_ns: int) -> str:
-    """Return why a read that fetched these bytes in this time was not warm, or '' if it was warm."""
+    """Return why a read that fetched `fetched_bytes` from the device in `wall_ns` was not warm, or '' if it was
+    warm."""
     of_its_time = min(WARM_DEVICE_BYTES_PER_S * wall_ns / 1e9, WARM_LONG_SHARE * size_bytes)
     if fetched_bytes <= max(WARM_DEVICE_SHARE * size_bytes, DEVICE_SLACK_BYTES, of_its_time):
         return ""

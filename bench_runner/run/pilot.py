@@ -22,9 +22,9 @@ def pilot_round(session: Session) -> dict[Chain, Prediction]:
     """Execute round 0: every chain once on few rows, fast chains first. Return a prediction for each chain that may
     run.
 
-    For every data set after the first, the time on the first data set shows which variants are fast. Small tables have
-    no pilot round, because their first counted round takes no longer. Their times are known from earlier runs, or
-    become known in the first counted round.
+    The times on the smallest data set decide the order of the chains on the other data sets. Small data sets have no
+    pilot round, because their first counted round takes no longer than a pilot round. Their times are known from
+    earlier runs, or become known in the first counted round.
     """
     session.stage("pilot round")
     predictions: dict[Chain, Prediction] = {}
@@ -69,20 +69,22 @@ def _predicted(session: Session, chain: Chain) -> Prediction | None:
         return None
     if prediction.peak_bytes <= MEMORY_SHARE * environment.usable_memory_bytes() or dataset.rows <= 10 * rows:
         return prediction
-    # Scaling multiplies fixed costs too, so that they look like a need. Ten times the rows give a better prediction.
+    # Scaling to all rows multiplies fixed costs too, so the predicted memory may be too high. Ten times the rows give a
+    # better prediction.
     need_bytes = prediction.peak_bytes // 5
     samples = session.execution(chain, rows=10 * rows, round_number=0, need_bytes=need_bytes)
     return _of_passed(chain, samples, dataset.rows)
 
 
 def _of_passed(chain: Chain, samples: Sequence[Sample], rows: int) -> Prediction | None:
-    """Return the prediction from the operations that passed. A failed operation affects only its own cell."""
+    """Return the prediction from the operations that passed, or None if no operation of the chain passed."""
     passed = [sample for sample in samples if sample.failure is None]
     return predict(passed, rows) if any(sample.operation in chain.operations for sample in passed) else None
 
 
 def _screened(session: Session, chain: Chain) -> list[Sample]:
-    """Return the screening's execution of the chain on few rows of the same data; empty without a screening."""
+    """Return the samples of the chain from the screening, which measured it on few rows of the same data. Return an
+    empty list if there was no screening."""
     if session.race is None or session.race.screening is None:
         return []
     identity = chain.variant, session.public(chain.conditions)

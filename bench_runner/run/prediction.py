@@ -1,8 +1,9 @@
-"""Predictions of time, memory and disk at full size, made from the pilot round before any counted round.
+"""Predict the time, memory and disk space of operations on the whole data from their figures on few rows, which the
+pilot round measures.
 
-Predictions scale the figures of few rows linearly. They are rather too high than too low, because the fixed costs of a
-call are scaled too. They decide the order, the number of rounds and which chains cannot run here. They are never shown
-as figures.
+The figures of few rows are scaled linearly. Predictions tend to be too high, because the fixed costs of a call are
+scaled too. Predictions decide the order of chains, the number of rounds, and which chains this machine cannot run.
+Predictions are never shown as results.
 """
 
 from __future__ import annotations
@@ -15,27 +16,28 @@ from bench_runner.results.records import Sample
 PILOT_ROWS = 20_000
 """Largest number of rows in the pilot round. Smaller tables use a fifth of their rows (rule 15)."""
 PILOT_BYTES = 16_000_000
-"""Largest number of bytes in the pilot round if rows are large, such as images (rule 15)."""
+"""Largest size of the data of the pilot round, which matters if rows are large, such as images (rule 15)."""
 SMALL_ROWS, SMALL_BYTES = 50_000, 16_000_000
 """A data set that exceeds neither size has no pilot round, because its first counted round takes no longer (rule
 15)."""
 QUICK_BYTES = 50_000_000
-"""Replaces SMALL_BYTES in a quick run of one round, where a pilot round would take half of the run (rule 15)."""
+"""Used instead of SMALL_BYTES in a quick run, which has one round, so that a pilot round would take half of the run
+(rule 15)."""
 FAST_NS, SLOW_NS, VERY_SLOW_NS = 10**9, 10 * 10**9, 60 * 10**9
 """An operation is fast if its predicted time is at most FAST_NS. Above SLOW_NS it is slow and comes last in a round,
 and above VERY_SLOW_NS it is very slow (rule 15)."""
 FAST_ROUNDS, ROUNDS, SLOW_ROUNDS, VERY_SLOW_ROUNDS = 9, 7, 3, 1
 """Counted rounds of a cell that is fast, usual, slow or very slow (rule 15)."""
 UNPILOTED_NEED = 10
-"""Memory made ready if there was no pilot round, as a multiple of the data size (rule 1)."""
+"""Expected memory of an operation without a pilot round, as a multiple of the data size (rule 1)."""
 MEMORY_SHARE = 0.8
 """A chain is not run if it is predicted to need more than this share of the available memory (rule 5)."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """The predicted time in ns of each operation that passed, with the memory and disk for one execution at full
-    size."""
+    """The predicted time in ns of each operation of a chain, and the memory and disk space of the chain, for one
+    execution on the whole data. Operations that failed on few rows have no time."""
 
     walls_ns: Mapping[str, int]
     peak_bytes: int
@@ -45,21 +47,21 @@ class Prediction:
 
     @property
     def slowest_ns(self) -> int:
-        """Time of the chain's slowest operation."""
+        """Predicted time of the chain's slowest operation in ns."""
         return max(self.walls_ns.values(), default=0)
 
     @property
     def total_ns(self) -> int:
-        """Total time of the chain's operations."""
+        """Total predicted time of the chain's operations in ns."""
         return sum(self.walls_ns.values())
 
     @property
     def is_slow(self) -> bool:
-        """Whether the chain is in the last block of each round."""
+        """Whether the chain is slow. Slow chains come last in each round."""
         return self.slowest_ns > SLOW_NS
 
     def rounds(self, operations: Iterable[str]) -> int:
-        """Return the default number of counted rounds of a cell whose samples need these operations."""
+        """Return the default number of rounds for a measurement that requires these operations."""
         slowest_ns = max((self.walls_ns.get(operation, 0) for operation in operations), default=0)
         if slowest_ns > VERY_SLOW_NS:
             return VERY_SLOW_ROUNDS
@@ -69,27 +71,27 @@ class Prediction:
 
 
 def pilot_rows(rows: int, size_bytes: int) -> int:
-    """Return the number of rows (or images) in round 0 for a data set of that size: 20,000, a fifth of a small data
-    set, or 16 MB of large rows. The result is at least 1."""
+    """Return the number of rows (or images) of the pilot round for a data set of `rows` rows and `size_bytes` bytes.
+    The result is at most 20,000, about a fifth of a small data set, and at most 16 MB of large rows."""
     fitting = max(1, PILOT_BYTES * rows // max(size_bytes, 1))
     return min(rows, PILOT_ROWS, max(1_000, rows // 5), fitting)
 
 
 def is_small(rows: int, size_bytes: int, *, quick: bool = False) -> bool:
-    """Return whether a counted round on the data set takes no longer than a pilot round on other data. `quick` means
-    that it is the only round."""
+    """Return whether a data set is so small that it needs no pilot round. `quick` means that the run has only one
+    round."""
     return rows <= SMALL_ROWS and size_bytes <= (QUICK_BYTES if quick else SMALL_BYTES)
 
 
 def without_pilot(walls_ns: Mapping[str, int], size_bytes: int) -> Prediction:
-    """Return the prediction for a table too small for a pilot round. It has known times, and several times the data
-    size as memory."""
+    """Return the prediction for a data set that is too small for a pilot round. `walls_ns` are times that are known
+    from earlier runs. The predicted memory is a multiple of the data size."""
     return Prediction(walls_ns, peak_bytes=UNPILOTED_NEED * size_bytes, size_bytes=size_bytes, piloted=False)
 
 
 def seen(prediction: Prediction, samples: Sequence[Sample]) -> Prediction:
-    """Return a prediction that was made without a pilot round, with its guesses replaced by times of a counted
-    round."""
+    """Return the prediction with the times of `samples` instead of its own. A prediction from a pilot round is returned
+    unchanged."""
     if prediction.piloted:
         return prediction
     shown = {name: wall_ns for name, wall_ns in _walls_ns(samples).items() if name in prediction.walls_ns}
@@ -97,7 +99,8 @@ def seen(prediction: Prediction, samples: Sequence[Sample]) -> Prediction:
 
 
 def used_bytes(samples: Sequence[Sample]) -> int:
-    """Return the largest sum of memory and page cache that one of these samples used; 0 if none has figures."""
+    """Return the memory including page cache, in bytes, of the sample that used the most. Return 0 if no sample has
+    figures."""
     return max(
         (
             max(sample.figures.get(name, 0) for name in ("peak_private_bytes", "peak_rss_bytes"))
@@ -109,7 +112,7 @@ def used_bytes(samples: Sequence[Sample]) -> int:
 
 
 def predict(samples: Sequence[Sample], rows: int) -> Prediction:
-    """Scale the figures of one execution of a chain to `rows` rows."""
+    """Return the prediction for `rows` rows, scaled from the samples of one execution of a chain."""
     scale = rows / max(samples[0].rows, 1)
     return Prediction(
         walls_ns={operation: int(wall_ns * scale) for operation, wall_ns in _walls_ns(samples).items()},
@@ -119,7 +122,8 @@ def predict(samples: Sequence[Sample], rows: int) -> Prediction:
 
 
 def _walls_ns(samples: Sequence[Sample]) -> dict[str, int]:
-    """Return the time of the call plus the sync after it, for samples with figures."""
+    """Return the time of each operation in ns, including the sync after the call. Samples without a time are
+    ignored."""
     return {
         sample.operation: _timed_ns(sample.figures) + sample.figures.get("sync_ns", 0)
         for sample in samples
@@ -128,5 +132,6 @@ def _walls_ns(samples: Sequence[Sample]) -> dict[str, int]:
 
 
 def _timed_ns(figures: Mapping[str, int]) -> int:
-    """Return the time of both epochs of a training loop. It grows with the rows, unlike the time of one batch."""
+    """Return the measured time in ns. For a training loop, return the time of both epochs, because the time of one
+    batch does not grow with the number of rows."""
     return figures["calls_ns"] if "epoch_rows" in figures else figures["wall_ns"]

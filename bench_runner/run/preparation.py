@@ -1,7 +1,8 @@
-"""The steps of a run before its first round: check its folders, make its data, record what will not be measured.
+"""The steps of a run before its first round: check the working folders, make the data, and record which variants cannot
+be measured.
 
-Nothing here is timed. bench_runner.run.known.facts handles facts that stay valid between runs. bench_runner.run.rounds
-handles the rounds.
+None of these steps is timed. bench_runner.run.known.facts handles facts that stay valid between runs, and
+bench_runner.run.rounds handles the rounds.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from bench_runner.run.session import Session
 
 
 def look_at_work_folders(session: Session, work: Mapping[str, Path]) -> None:
-    """Record facts about the working folders, refuse a cold cache where it is impossible, and warn of problems that
-    quick checks find."""
+    """Record facts about the working folders, and warn of problems that quick checks find. Raises RunError if a cold
+    cache was requested and is impossible in a folder."""
     facts = {label: folders.folder_facts(path) for label, path in work.items()}
     session.info.work_dirs = {label: msgspec.convert(about, FolderInfo) for label, about in facts.items()}
     for label, path in work.items():
@@ -48,8 +49,8 @@ def look_at_work_folders(session: Session, work: Mapping[str, Path]) -> None:
 
 
 def make_datasets(session: Session) -> None:
-    """Make or find every data set of the plan. Then the nulls of the data are known, and the plan becomes final (rule
-    8)."""
+    """Generate every data set of the plan that is not in the cache. Then adapt the plan to the columns with nulls,
+    which are known only now (rule 8)."""
     session.stage("data")
     folder = data_cache.default_folder()
     for name, dataset in session.plan.datasets.items():
@@ -67,8 +68,8 @@ def make_datasets(session: Session) -> None:
 
 
 def calibrate_networks(session: Session) -> None:
-    """Measure the rate of each limited network and record it. Raises RunError if the rate differs from the network's
-    name."""
+    """Measure and record the rate of each simulated network that has a limited rate. Raises RunError if the measured
+    rate differs from the requested rate."""
     names = dict.fromkeys(chain.conditions.network for chain in session.plan.chains)
     session.info.calibrations = []
     for network in (name for name in names if rate_mbit(name)):
@@ -99,7 +100,7 @@ def warn_of_failed_loading(session: Session, launchers: Mapping[str, Launcher]) 
 
 
 def describe_variants(session: Session) -> None:
-    """Record what each variant's adapter declares."""
+    """Record the declarations of the adapter of each variant."""
     for chain in session.plan.chains:
         if chain.variant not in session.info.variants:
             about = declared(*registries.engine_of(chain.spelled))
@@ -108,7 +109,8 @@ def describe_variants(session: Session) -> None:
 
 
 def declared(engine: type[Adapter], settings: Mapping[str, str]) -> VariantInfo:
-    """Return what an adapter declares with these settings. Raises RefusedSetting if the adapter refuses a setting."""
+    """Return the declarations of an adapter with these settings. Raises RefusedSetting if the adapter refuses a
+    setting."""
     adapter = engine(settings)
     return VariantInfo(
         title=adapter.title,

@@ -1,6 +1,7 @@
-"""Test the memory probes with known allocations. The error of the probes is stored with every run.
+"""Test the two memory probes, which measure peak private memory and peak resident memory, with allocations of known
+size. The error is stored with every run.
 
-The test uses the same workers as samples do, so that it tests the probes under the same conditions.
+The allocations are made in the same workers that measure samples, and so under the same conditions.
 bench_runner.worker.memory_probe makes the allocations.
 """
 
@@ -17,7 +18,8 @@ from bench_runner.worker.memory_probe import ALLOCATIONS, EXACT, SIZES_BYTES
 from bench_runner.worker.messages import Probed
 
 SHORT = (("numpy", 10**7), ("numpy", 10**8), ("four threads", 10**8))
-"""The allocations of the check that every run makes before its rounds. LONG is checked once for each machine."""
+"""The allocations (method, bytes) of the short test, which every run does before its rounds. The long test, with the
+allocations of LONG, is done once for each machine."""
 LONG = tuple((how, size_bytes) for how in ALLOCATIONS for size_bytes in SIZES_BYTES)
 LIMITS = Limits(timeout_s=60, memory_bytes=4 * 10**9)
 
@@ -28,8 +30,8 @@ def known_answers(
     tell: Callable[[str, float | None], None],
     asked: Sequence[tuple[str, int]],
 ) -> Iterator[KnownAnswer]:
-    """Make each of the allocations (means, bytes) in a fresh worker, and yield what the probes report. Raises RunError
-    if a worker fails."""
+    """Make each allocation of `asked`, given as (method, bytes), in a fresh worker. Yield a KnownAnswer with the peaks
+    that the probes reported. Raises RunError if a worker fails."""
     for how, size_bytes in asked:
         tell(f"{size_bytes // 10**6} MB by {how}", None)
         with scratch_folder(folder) as scratch:
@@ -46,5 +48,6 @@ def known_answers(
 
 
 def error_bytes(answers: Iterable[KnownAnswer]) -> int:
-    """Return the largest error of the private-memory probe, over allocations whose true size is known exactly."""
+    """Return the largest error of the probe of private memory in bytes. Only allocations whose true size is known
+    exactly are used."""
     return max(abs(answer.peak_private_bytes - answer.size_bytes) for answer in answers if answer.how in EXACT)

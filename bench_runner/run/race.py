@@ -15,18 +15,18 @@ from bench_runner.run.schedule import Progress, Rounds, Schedule
 from bench_runner.run.session import Race
 
 RACE_LOOKS = 1.4
-"""Factor between the numbers of rounds at which a race drops variants shown to be worse, starting after round 5 (rule
-15). With a check after every round, each variant would at some point look worse by chance. Before round 5, variants are
-only ranked."""
+"""From round 5 on, a race does not check after every round whether variants are worse, but at numbers of rounds that
+grow by this factor (rule 15). With a check after every round, each variant would at some point look worse by chance."""
 MOST_RACE_ROUNDS = 200
 """Largest number of rounds of a race, if neither its budget nor a decision ends it earlier."""
 
 
 class RaceRounds(Rounds):
-    """Rounds of the variants that may still win, while there is time for all of these variants."""
+    """The rounds of a race. Each round executes the variants that may still win. The race ends when there is no time
+    left for all of these variants."""
 
     def __init__(self, race: Race, schedule: Schedule, spending: Spending, folder: Path) -> None:
-        """`folder` holds the results of the run so far."""
+        """`folder` is the result folder of the run, which has the samples so far."""
         super().__init__(schedule)
         self._race, self._spending, self._folder = race, spending, folder
         self._looks = looks()
@@ -49,8 +49,9 @@ class RaceRounds(Rounds):
         return due
 
     def _contending(self) -> Sequence[str]:
-        """Return the variants of the next round. With a budget, the leading variants get the rounds that a verdict
-        needs. Variants without a counted round cannot be ranked. They take part until the schedule gives them up."""
+        """Return the variants of the next round. With a budget, return only as many of the best variants as can get
+        enough rounds for a comparison. Variants without a counted round cannot be ranked. These variants take part
+        until they have failed too often."""
         ranked = self._race.contending(read_run(self._folder))
         if self._spending.deadline_ns is None:
             return ranked
@@ -70,7 +71,8 @@ class RaceRounds(Rounds):
 
 
 def looks() -> Iterator[int]:
-    """Yield the rounds after which a race checks which variants contend: 1, 2, 3, 4, 5, 7, 9, 12, 16, 22, 30, ..."""
+    """Yield the numbers of the rounds after which a race checks which variants may still win: 1, 2, 3, 4, 5, 7, 9, 12,
+    16, 22, 30, ..."""
     yield from range(1, FEWEST_ROUNDS)
     rounds = FEWEST_ROUNDS
     while True:
@@ -81,11 +83,12 @@ def looks() -> Iterator[int]:
 def in_front(
     ranked: Sequence[str], costs_s: Mapping[str, float], shared_s: float, left_s: float, *, rounds: int, least: int
 ) -> list[str]:
-    """Return the variants that take part in the next round, selected from the variants of a race, best first.
+    """Return the variants that take part in the next round, best first. They are the first variants of `ranked`, which
+    is sorted with the best first.
 
-    All variants take part if the seconds left suffice for `rounds` more rounds of all. Otherwise the number of variants
-    is the largest for which the time suffices, but at least two, and at least `least` if one round of `least` variants
-    fits. `costs_s` is the duration of a round of each variant, `shared_s` the duration of a round of raw I/O.
+    As many variants take part as can have `rounds` more rounds within `left_s` seconds, but at least two. At least
+    `least` variants take part if one round of them fits. `costs_s` has the duration of one round of each variant.
+    `shared_s` is the duration of the part of a round that does not depend on this selection, such as raw I/O.
 
     If `least` is half of the variants of the last round, this is successive halving (Karnin, Koren, Somekh: Almost
     optimal exploration in multi-armed bandits, ICML 2013). With an ample budget it has no effect.
@@ -99,8 +102,9 @@ def in_front(
 
 
 def racing(due: Sequence[Chain], left_out: Collection[Chain], progress: Mapping[Chain, Progress]) -> list[Chain]:
-    """Return the due chains of variants that still race. A variant races if none of its chains is left out. There must
-    be at least two such variants, or one with too few rounds for a verdict. Raw I/O takes part with them."""
+    """Return the chains of the next round from the chains in `due`: raw I/O, and the variants without a chain in
+    `left_out`. Return an empty list, which ends the race, if fewer than two variants remain and no remaining chain
+    needs more rounds for a comparison."""
     broken = {chain.variant for chain in left_out if not chain.is_raw_io}
     kept = [chain for chain in due if chain.is_raw_io or chain.variant not in broken]
     runners = [chain for chain in kept if not chain.is_raw_io]

@@ -1,7 +1,7 @@
-"""The samples of an earlier part of the same run, and the check that the run may be resumed.
+"""Read the samples that a run measured before it was interrupted, and check that the run may be resumed.
 
-A resumed run must have the same code, libraries, machine and data as before. Incomplete executions are measured again.
-This module neither measures nor writes anything.
+A resumed run must have the same code, libraries, machine and data as before. This module neither measures nor writes
+anything.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ _MACHINE_MUST_BE_EQUAL = ("name", "cpu", "cores", "memory_bytes", "kernel", "vir
 
 @dataclass(frozen=True)
 class Earlier:
-    """The earlier part of a run. It is empty for a new run."""
+    """The part of a run before it was interrupted. It is empty for a new run."""
 
     run: Run | None = None
     by_execution: Mapping[tuple[object, int, int], Sequence[Sample]] = field(default_factory=dict)
-    """Samples by chain, round and rows."""
+    """The samples of each execution. The key consists of the chain, the round and the number of rows."""
 
     @property
     def next_position(self) -> int:
-        """The next position, which continues the numbering of the earlier part."""
+        """The position of the next sample. It continues the numbering of the samples in the earlier part."""
         return 1 + max((sample.position for sample in self.run.samples), default=-1) if self.run else 0
 
     @property
     def fidelity(self) -> set[tuple[str, str]]:
-        """(variant, target) pairs of the existing fidelity records."""
+        """The pairs (variant, target) for which the earlier part has fidelity records."""
         return {(record.variant, record.target) for record in self.run.fidelity} if self.run else set()
 
     def has_reason(self, chain: Chain, conditions: Conditions, rows: int, failure: Failure) -> bool:
-        """Return whether each operation of this chain has a record with this kind of reason for not being run. The
-        amounts of free memory or disk in the reason may differ."""
+        """Return whether the earlier part has, for each operation of the chain, a record that the operation is not run
+        because of a failure of the same kind. The text of the reason may differ, e.g. in the amount of free memory."""
         recorded = {
             sample.operation
             for sample in (self.run.samples if self.run else ())
@@ -51,14 +51,15 @@ class Earlier:
         return recorded.issuperset(chain.operations)
 
     def execution(self, chain: Chain, conditions: Conditions, round_number: int, rows: int) -> list[Sample]:
-        """Return the samples of one execution of the chain on `rows` rows; empty if there are none. If the execution
-        was interrupted, some operations are missing."""
+        """Return the samples of one execution of the chain on `rows` rows, or an empty list. If the execution was
+        interrupted, some operations have no sample."""
         return list(self.by_execution.get((_chain_identity(chain, conditions), round_number, rows), ()))
 
 
 def whole(execution: Sequence[Sample]) -> set[str]:
-    """Return the operations of an execution that need not be measured again, because they have figures or a reason for
-    having none. Excluded are operations that were executed only for others, and saves whose read has no result."""
+    """Return the operations of an execution that need not be measured again, because they have figures or a failure.
+    Two kinds of operations are excluded: operations that the user did not request, and a save that no read has
+    verified."""
     there = {sample.operation for sample in execution if not sample.in_service}
     saves = [sample for sample in execution if sample.operation == SAVE and not sample.in_service]
     seen = any(sample.operation == VERIFYING for sample in execution)
@@ -71,7 +72,7 @@ _NEW_RUN = "Start a new run, without `resume` and with another `out`."
 
 
 def identity(sample: Sample) -> object:
-    """Return the properties that the samples of one chain have in common."""
+    """Return a key that is equal for all samples of one chain."""
     return sample.suite, sample.dataset, sample.variant, sample.conditions
 
 
@@ -80,8 +81,8 @@ def _chain_identity(chain: Chain, conditions: Conditions) -> object:
 
 
 def earlier_part(folder: Path, info: RunInfo) -> Earlier:
-    """Read the earlier part. Raises RunError if the run that `info` describes cannot continue it, and RecordError if it
-    cannot be read."""
+    """Read the interrupted run in `folder` and return it. `info` describes the run that resumes it. Raises RunError if
+    the two runs have different code, libraries or machines, and RecordError if the folder cannot be read."""
     run = read_run(folder)
     if packed := packed_files(folder):
         raise RunError(
@@ -102,7 +103,7 @@ def earlier_part(folder: Path, info: RunInfo) -> Earlier:
     executions: dict[tuple[object, int, int], list[Sample]] = {}
     for sample in run.samples:
         executions.setdefault((identity(sample), sample.round, sample.rows), []).append(sample)
-    # A record that states why something was not run is not an execution.
+    # A record that only states why an operation was not run is not an execution.
     return Earlier(
         run,
         {

@@ -1,4 +1,5 @@
-"""The loop over the counted rounds (rule 15). A `Rounds` object decides which chains a round has."""
+"""The loop over the rounds whose samples statistics use (rule 15 of docs/method.md). A `Rounds` object decides which
+chains are executed in a round. A chain is one save followed by the operations that read the saved copy."""
 
 from __future__ import annotations
 
@@ -16,15 +17,17 @@ from bench_runner.run.schedule import Rounds, Schedule
 from bench_runner.run.session import Session
 
 PAUSED_VARIABLE = "FORMAT_BENCH_PAUSED"
-"""Environment variable with a JSON list of [variant, operation] that need no further samples. `side-by-side` sets it
-for the runs that it starts. An older version of Format Bench ignores it and measures more than is needed."""
+"""Environment variable with a JSON list of pairs [variant, operation] that need no further samples. The command
+`side-by-side` sets the variable for the runs that it starts. Older versions of Format Bench ignore the variable and
+measure these pairs too."""
 OVERHEAD_S = 0.6
-"""Assumed seconds of a chain in addition to its operations, used until the chain has run. It affects the time left and
-the budget."""
+"""Estimate of the seconds that an execution of a chain takes in addition to its operations. Used for the remaining time
+and the budget until the chain has been executed once."""
 
 
 def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], share: float = 1.0) -> None:
-    """Execute rounds until no chain needs another round, or until this share of the budget is spent."""
+    """Execute rounds until no chain needs another round. With a budget, stop when the fraction `share` of the budget is
+    spent."""
     asked = session.options.rounds_asked
     if session.race is not None and asked is None:
         asked = MOST_RACE_ROUNDS
@@ -42,13 +45,14 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
             session.step(chain.label(), spending.seconds_left(due[index:]))
             began_ns = now_ns()
             dataset, predicted = session.datasets[chain.dataset], predictions[chain]
-            # Memory and page cache: the peak of the call plus the file that it writes.
+            # The memory needed is the peak of the call, plus the page cache for the file that the call writes.
             expected_bytes = max(predicted.peak_bytes, dataset.size_bytes) + predicted.size_bytes
             samples = session.execution(
                 chain,
                 rows=dataset.rows,
                 round_number=rounds.number,
-                # Do not ask for more: making twice the memory ready takes three times as long, and settles no better.
+                # Do not ask for more. Twice the memory takes three times as long to make ready, without bringing the
+                # machine closer to rest.
                 need_bytes=used[chain] or expected_bytes,
                 wanted=schedule.wanted(chain, rounds.number),
             )

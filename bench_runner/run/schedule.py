@@ -1,9 +1,10 @@
-"""Which chains run in which round, and in which order (method rule 15).
+"""Decide which chains are executed in which round, and in which order (rule 15 of docs/method.md).
 
-Rounds are the outer loop, so that slow drift affects all chains equally. Within a round the order is shuffled by the
-run's seed, with slow chains last. A cell is done when it has its rounds, when its interval is narrow enough, or when it
-keeps failing. A chain is done when all of its cells are done. bench_runner.run.race and bench_runner.run.budget choose
-among the chains that are due here.
+A chain is one save followed by the operations that read the saved copy. A cell is one operation of a chain. Each round
+executes every chain once, so that a slow drift of the machine affects all chains equally. Within a round the order is
+shuffled with the run's seed, and slow chains come last. A cell is done when it has its planned rounds, when its
+confidence interval is narrow enough, or when it keeps failing. A chain is done when all of its cells are done.
+bench_runner.run.race and bench_runner.run.budget select from the chains that this module returns for a round.
 """
 
 from __future__ import annotations
@@ -25,40 +26,40 @@ lowered the coverage of intervals to 92 %."""
 EARLY_STOP_HALF_WIDTH = 0.05
 """An interval is narrow if its half-width is below this share of its median (rule 15)."""
 EXTRA_ROUNDS = 2
-"""Extra rounds that replace samples that were not counted (rules 1 and 15). Cells that are compared with such a cell
-take part too, until both cells have enough common rounds for a verdict."""
+"""Number of extra rounds to replace samples that statistics cannot use (rules 1 and 15). A cell that lost samples is
+repeated together with the cells of other variants, until the compared cells have enough common rounds."""
 FAILURES_ALLOWED = 2
-"""Number of failed rounds after which a cell is given up. Without a pilot round, one failed round is enough (rule
-15)."""
+"""A cell is no longer measured after this many failed rounds. If it had no pilot round and never succeeded, one failed
+round is enough (rule 15)."""
 
 
 @dataclass
 class Progress:
-    """The counted rounds and failures of one chain so far."""
+    """The usable rounds and the failures of one chain so far."""
 
     operations: tuple[str, ...]
-    """The operations that may run, which excludes operations that failed on few rows."""
+    """The operations that may be executed, i.e. those that did not fail on few rows in the pilot round."""
     walls_ns: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     rounds: defaultdict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
-    """The rounds in which each operation was counted."""
+    """For each operation, the rounds with a sample that statistics use."""
     failures: Counter[str] = field(default_factory=Counter)
 
     def add(self, samples: Sequence[Sample]) -> None:
         """Add the samples of one execution in a counted round."""
         for sample in samples:
             self.failures[sample.operation] += sample.failure is not None
-            # As in statistics, samples that were not verified or not requested do not count for their cell.
+            # As in statistics, ignore samples that are not counted, and samples that the user did not request.
             if sample.counted and not sample.in_service:
                 self.walls_ns[sample.operation].append(sample.figures["wall_ns"])
                 self.rounds[sample.operation].add(sample.round)
 
     @property
     def counted(self) -> int:
-        """Number of rounds in which every operation was counted: the minimum over the operations."""
+        """Number of usable samples of the operation that has the fewest."""
         return min((len(self.walls_ns[operation]) for operation in self.operations), default=0)
 
     def narrow(self, operation: str) -> bool:
-        """Return whether an operation's interval is narrow enough to stop."""
+        """Return whether the confidence interval of an operation's time is so narrow that no more rounds are needed."""
         walls_ns = self.walls_ns[operation]
         width = half_width(walls_ns) if len(walls_ns) >= EARLY_STOP_ROUNDS else None
         return width is not None and width < EARLY_STOP_HALF_WIDTH
@@ -68,9 +69,9 @@ class Schedule:
     """Decides which chains are due in each round."""
 
     def __init__(self, predictions: Mapping[Chain, Prediction], *, seed: int, rounds: int | None) -> None:
-        """`predictions` holds the chains that may run. `rounds` is the number of rounds of every chain, or None for the
-        method's numbers, which depend on duration: 9 rounds up to 1 s, 7 up to 10 s, 3 over 10 s, 1 over 60 s, and an
-        early stop."""
+        """`predictions` has the chains that may be executed, with their predicted times. `rounds` is the number of
+        rounds of every chain. With None, the number depends on the predicted time: 9 rounds up to 1 s, 7 up to 10 s, 3
+        up to 60 s, and otherwise 1. A cell with a narrow interval then stops early."""
         self._predictions = dict(predictions)
         self._seed = seed
         self._asked = rounds
@@ -85,7 +86,8 @@ class Schedule:
         }
 
     def planned_rounds(self, chain: Chain, operation: str) -> int:
-        """Return the planned rounds of a cell. They depend on the slowest operation that a sample of the cell needs."""
+        """Return the planned number of rounds of one operation of a chain. It depends on the slowest operation that
+        must be executed for a sample, e.g. the save before a read."""
         if self._asked is not None:
             return self._asked
         if chain.is_raw_io:
@@ -94,11 +96,12 @@ class Schedule:
         return self._predictions[chain].rounds(chain.needed_for([operation]))
 
     def let_run(self, variants: Iterable[str]) -> None:
-        """Let only chains of these variants take part, until the next call."""
+        """Execute only chains of these variants, until the next call of this method."""
         self._let_run = frozenset(variants)
 
     def pause(self, cells: Iterable[tuple[str, str]]) -> None:
-        """Let these (variant, operation) take no part any more. They still run if another operation needs them."""
+        """Measure these pairs of variant and operation no more. An operation of a pair is still executed if another
+        operation needs it."""
         self._paused = frozenset(cells)
 
     def hold_back(self, variants: Iterable[str]) -> None:
@@ -106,21 +109,21 @@ class Schedule:
         self._held_back = self._late = frozenset(variants)
 
     def release(self, number: int) -> bool:
-        """Include the excluded variants from round `number` on, which is the first round for them. Return whether there
-        were any."""
+        """Include the variants that `hold_back` excluded. Round `number` is their first round. Return whether any
+        variants were excluded."""
         waited, self._held_back = bool(self._held_back), frozenset()
         self._released = number - 1
         return waited
 
     def learn(self, chain: Chain, samples: Sequence[Sample]) -> None:
-        """Add the samples of one execution in a counted round. They also replace predictions made without a pilot
-        round."""
+        """Add the samples of one execution of a chain. If the chain had no pilot round, replace its predicted times by
+        the times of the samples."""
         self.progress[chain].add(samples)
         self._predictions[chain] = seen(self._predictions[chain], samples)
 
     def due(self, number: int) -> list[Chain]:
-        """Return the chains of round `number`, counted from 1, in the order in which they run. Raw I/O takes part as
-        long as another chain of its data set does."""
+        """Return the chains of round `number` in the order of execution. The first round has number 1. Raw I/O takes
+        part as long as another chain on the same data takes part."""
         wanting = [chain for chain in self._predictions if not chain.is_raw_io and self._wants(chain, number)]
         yardsticks = [
             chain
@@ -131,9 +134,10 @@ class Schedule:
         return self.ordered([*wanting, *yardsticks], number)
 
     def ordered(self, chains: Sequence[Chain], number: int) -> list[Chain]:
-        """Return the chains shuffled by the seed and the round number, with slow chains as a shuffled last block."""
+        """Return the chains in random order, determined by the seed and the round number. The slow chains come last,
+        also in random order."""
         generator = random.Random(f"{self._seed}/{number}")
-        # The order must not depend on the order of the plan: sort first, then shuffle.
+        # Sort before shuffling, so that the result does not depend on the order of the plan.
         rows = sorted(chains, key=lambda chain: (chain.label(), repr(chain.conditions)))
         fast = [chain for chain in rows if not self._predictions[chain].is_slow]
         slow = [chain for chain in rows if self._predictions[chain].is_slow]
@@ -142,12 +146,12 @@ class Schedule:
         return fast + slow
 
     def remaining_rounds(self, chain: Chain) -> int:
-        """Return the largest number of executions that the chain still needs."""
+        """Return the number of rounds that the chain still needs. This is the maximum over its operations."""
         return max((self._remaining(chain, operation) for operation in self.progress[chain].operations), default=0)
 
     def wanted(self, chain: Chain, number: int) -> tuple[str, ...]:
-        """Return the operations of a chain whose cells need a sample in round `number`. Raw I/O gives a sample for each
-        operation of the other chains of its data set."""
+        """Return the operations of a chain that need a sample in round `number`. For raw I/O these are always all of
+        its operations."""
         if chain.is_raw_io:
             return self.progress[chain].operations
         return tuple(name for name in self.progress[chain].operations if self._cell_wants(chain, name, number))
@@ -172,8 +176,9 @@ class Schedule:
         return within and (self._remaining(chain, operation) > 0 or self._lacks_a_verdict(chain, operation, number))
 
     def _lacks_a_verdict(self, chain: Chain, operation: str, number: int) -> bool:
-        """Return whether a cell that has its rounds takes part again. It does if it has too few rounds in common with
-        another cell for a verdict, because some were not counted, and if enough extra rounds are left."""
+        """Return whether a cell that has its planned rounds needs an extra round. An extra round is needed if the cell
+        has too few rounds in common with the cell of another variant to compare the two cells, and if the remaining
+        extra rounds can provide enough."""
         own = number - (self._released if chain.variant in self._late else 0)
         left = self.planned_rounds(chain, operation) + EXTRA_ROUNDS - own + 1
         if own <= FEWEST_ROUNDS or left < 1 or not self._may_have_a_verdict(chain, operation):
@@ -200,7 +205,8 @@ class Schedule:
         return any(self._cell_wants(chain, operation, number) for operation in self.progress[chain].operations)
 
     def _companions(self, yardstick: Chain) -> list[Chain]:
-        """Return the chains that are shown as multiples of this raw I/O. If there are none, return raw I/O itself."""
+        """Return the chains whose figures are shown as multiples of the raw I/O chain `yardstick`. If there are none,
+        return a list with only `yardstick`."""
         others = [chain for chain in self._predictions if not chain.is_raw_io and same_data(chain, yardstick)]
         return others or [yardstick]
 
@@ -209,7 +215,7 @@ class Schedule:
 
 
 def _are_compared(chain: Chain, other: Chain) -> bool:
-    """Return whether two variants appear in one table."""
+    """Return whether two chains are different variants that one table of a report compares."""
     return (
         chain != other
         and not chain.is_raw_io
@@ -219,13 +225,13 @@ def _are_compared(chain: Chain, other: Chain) -> bool:
 
 
 def same_data(chain: Chain, yardstick: Chain) -> bool:
-    """Return whether the figures of a chain are shown as multiples of this raw I/O."""
+    """Return whether the figures of a chain are shown as multiples of the raw I/O chain `yardstick`."""
     same_place = (chain.suite, chain.dataset) == (yardstick.suite, yardstick.dataset)
     return same_place and same_for_raw_io(chain.conditions, yardstick.conditions)
 
 
 class Rounds:
-    """The rounds that the schedule plans, without a budget."""
+    """The rounds of a run without a budget. Each round executes all chains that the schedule returns."""
 
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = schedule

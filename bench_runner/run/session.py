@@ -1,4 +1,5 @@
-"""The state that the parts of one run share: its plan, its folder, earlier samples, and how samples are stored.
+"""The state that the parts of one run share: the plan, the result folder and the samples of an interrupted run. It also
+executes chains and stores samples.
 
 bench_runner.run.preparation, pilot and rounds decide what is measured, and when.
 """
@@ -30,14 +31,13 @@ from data_generator.dataset import Dataset, columns_of
 
 @dataclass(frozen=True)
 class Race:
-    """A run for one decision. It continues while more than one variant may win and the budget lasts. Imports are not
-    timed."""
+    """A race is a run of `recommend`. It continues while more than one variant may be the best and the budget lasts."""
 
     contending: Callable[[Run], Sequence[str]]
-    """Return the variants that may still win, best first, given the run so far. Variants that are not listed pause.
-    They resume if later rounds put them back in contention."""
+    """Takes the run so far and returns the variants that may still win, best first. Variants that are not returned
+    pause. They take part again if a later call returns them."""
     screening: Run | None
-    """An earlier run on few rows. Its samples replace those of the pilot round."""
+    """An earlier run on few rows, or None. Its samples are used instead of a pilot round."""
 
 
 @dataclass
@@ -71,7 +71,7 @@ class Session:
         return self.info.seed
 
     def bench(self, chain: Chain) -> Bench:
-        """Return the bench that executes the chain."""
+        """Return the Bench (workers and working folder) that executes the chain."""
         return self.benches[chain.conditions.work_dir, chain.conditions.threads]
 
     def budget_ends_ns(self, share: float = 1.0) -> int | None:
@@ -88,9 +88,9 @@ class Session:
         self.watcher.stage(name)
 
     def public(self, conditions: Conditions) -> Conditions:
-        """Return the conditions as they appear in records. `--machine` replaces the host's name in the path. On a
-        virtual machine 'cold' becomes 'cold (guest)', because the host's cache cannot be emptied from here (rule
-        14)."""
+        """Return the conditions as they appear in records. If the user has named the machine, that name replaces the
+        host's name in paths. On a virtual machine, the cache condition 'cold' becomes 'cold (guest)', because a guest
+        cannot empty the cache of its host (rule 14)."""
         guest = self.info.machine.is_virtual
         return changed(
             conditions,
@@ -104,7 +104,7 @@ class Session:
         self.watcher.step(text, seconds_left)
 
     def show_plan(self) -> None:
-        """Notify the watcher of the planned cells, and of the existing samples."""
+        """Notify the watcher of the planned measurements, and of the samples of an interrupted run."""
         cells: dict[str, list[Cell]] = {}
         for chain in (*self.plan.chains, *(excluded.chain for excluded in self.plan.excluded)):
             rows, conditions = self.datasets[chain.dataset].rows, self.public(chain.conditions)
@@ -125,8 +125,8 @@ class Session:
         need_bytes: int,
         wanted: Sequence[str] | None = None,
     ) -> list[Sample]:
-        """Execute the chain, or its wanted operations, once. Operations that the earlier part of the run has measured
-        are not measured again. New samples are stored."""
+        """Execute the chain, or only its operations in `wanted`, once. Store the new samples, and return the samples of
+        this execution. Operations that were measured before the run was interrupted are not measured again."""
         known = self.earlier_execution(chain, round_number, rows)
         there = whole(known)
         asked = chain.operations if wanted is None else wanted
@@ -148,8 +148,8 @@ class Session:
         return [*(sample for sample in known if sample.operation in there - again), *samples]
 
     def earlier_execution(self, chain: Chain, round_number: int, rows: int | None = None) -> list[Sample]:
-        """Return the samples of one execution in the earlier part of the run, by default of an execution on all
-        rows."""
+        """Return the samples of one execution of the chain before the run was interrupted, or an empty list. The
+        default of `rows` is all rows of the data set."""
         rows = self.datasets[chain.dataset].rows if rows is None else rows
         return self.earlier.execution(chain, self.public(chain.conditions), round_number, rows)
 
@@ -161,8 +161,8 @@ class Session:
         self.watcher.measured(kept)
 
     def keep_reason(self, chain: Chain, failure: Failure) -> None:
-        """Write, for each operation of a chain that is not run, one row with the reason. So no table is shorter without
-        an explanation."""
+        """Write a sample with the reason for each operation of a chain that is not run, so that reports can explain why
+        it is missing."""
         dataset = self.datasets[chain.dataset]
         if self.earlier.has_reason(chain, self.public(chain.conditions), dataset.rows, failure):
             return
@@ -190,7 +190,7 @@ class Session:
 
 
 def _sample_facts(dataset: Dataset) -> dict[str, int]:
-    """Return the numbers of rows of the whole data and of the sample, and the sample's blocks. Empty if the data set is
-    not a sample."""
+    """Return a dict with the number of rows of the whole data, and the number of rows and blocks of the sample. The
+    dict is empty if the data set is not a sample."""
     facts = ("input_rows", "sampled_rows", "blocks")
     return {key: int(dataset.source[key]) for key in facts if key in dataset.source}

@@ -1,9 +1,10 @@
-"""Measure two environments in turn, a few rounds each, so that changes of the machine's speed affect both alike.
+"""Measure two Python environments alternately, a few rounds at a time, so that changes of the machine's speed affect
+both environments alike.
 
-Consecutive runs differ by whatever else the machine was doing meanwhile. On a shared host single cells differ by
-several per cent, for any number of rounds (docs/publishing.md, 'Two versions side by side'). Each turn is a `run
---resume` by the interpreter of the environment. This module compares no figures. It reads only progress and the
-duration of rounds.
+Two consecutive runs differ because the load of the machine changes. On a shared host, single measurements differ by
+several per cent, however many rounds a run has (docs/publishing.md, 'Two versions side by side'). Each turn executes
+`run --resume` with the interpreter of one environment. This module does not compare results. It only reads how many
+rounds are done and how long they took.
 """
 
 from __future__ import annotations
@@ -25,35 +26,35 @@ from bench_runner.run.rounds import PAUSED_VARIABLE
 from bench_runner.run.watcher import Watcher
 
 TURN_S = 20.0
-"""Approximate seconds of the rounds of a turn. A turn takes longer if one round does, and starting it takes some
-seconds more. The length matters little, because the machine's speed changes within a round or two. Over 100 rounds of
-12 cells, the times of neighbouring rounds correlated by 0.12, and of rounds five apart by 0.03."""
+"""Approximate seconds of measuring in a turn. A turn has at least one round, and starting it takes a few more seconds.
+The exact value matters little, because the machine's speed changes within one or two rounds: in a run of 100 rounds,
+the correlation of the times of neighbouring rounds was 0.12, and of rounds five apart 0.03."""
 LOOK_ROUNDS = 20
-"""Number of rounds after which `decided` is called again to find what needs no more rounds."""
+"""Number of rounds after which `decided` is called again to find operations that need no more rounds."""
 LAST_ROUNDS = 5
 """Number of latest rounds whose duration is used to plan the next turn."""
 SOME_FAILED = 1
-"""Exit code of a run in which some cells failed and the other cells were measured."""
+"""Exit code of a run in which some measurements failed and the others succeeded."""
 START = (
     # prctl(2) with PR_SET_PDEATHSIG ends the child in an orderly way when this process ends, even if it is killed.
     f"import ctypes; ctypes.CDLL(None).prctl(1, {signal.SIGTERM.value}); from format_bench.cli import main; main()"
 )
-"""The code that an interpreter executes. The words of the command follow it."""
+"""Python code that the interpreter of an environment executes. The arguments of the command follow it."""
 Side = TypeVar("Side")
 
 
 @dataclass(frozen=True)
 class Environment:
-    """One of the two environments: `name` is 'before' or 'after', `python` its interpreter, `folder` the folder of its
-    run."""
+    """One of the two Python environments. `name` is 'before' or 'after', `python` is the path of the interpreter, and
+    `folder` is the result folder of its run."""
 
     name: str
     python: Path
     folder: Path
 
     def started(self, code: str, words: Sequence[str] = ()) -> dict[str, Any]:
-        """Return the arguments of subprocess.Popen that run this code in this environment, isolated from the current
-        one."""
+        """Return the keyword arguments of subprocess.Popen that execute `code` in this environment, without access to
+        the packages of the current one."""
         # Do not resolve links, because Python finds a virtual environment by the path with which it was called.
         command = [str(self.python.absolute()), "-P", "-c", code, *words]
         shared = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
@@ -90,9 +91,9 @@ def check(environment: Environment) -> None:
 
 
 def turns(sides: Sequence[Side], rounds: int, most: Callable[[], int]) -> Iterator[tuple[Side, int]]:
-    """Yield (side, rounds that the side has after its turn) until each side has `rounds` rounds. The first turns have
-    one round each. Later turns have the number of rounds that `most` returns at that time. The sides alternate in going
-    first."""
+    """Yield one (side, total) for each turn, where `total` is the number of rounds that the side has after the turn.
+    Stop when each side has `rounds` rounds. In the first turn each side measures one round, in later turns the number
+    of rounds that `most` returns. The sides alternate in going first."""
     upto, forward = 0, True
     while upto < rounds:
         upto = min(upto + (most() if upto else 1), rounds)
@@ -108,11 +109,12 @@ def measure_in_turn(
     look: Callable[[], object],
     decided: Callable[[], Collection[tuple[str, str]] | None] = lambda: (),
 ) -> None:
-    """Measure at most `rounds` rounds of each environment into its folder, in turn.
+    """Measure at most `rounds` rounds with each environment, alternately. Each environment has its own result folder.
 
-    `words` are arguments of the command `run`. Existing rounds are not measured again. `look` is called before the
-    second turns. It may raise an error if further rounds would be useless. `decided` is called after every LOOK_ROUNDS
-    rounds. It returns each (variant, operation) that gets no further samples, or None to end the measurement.
+    `words` are arguments of the command `run`. Rounds that the folders already have are not measured again. `look` is
+    called once, after both environments have their first round. It may raise an error if further rounds would be
+    useless. `decided` is called after every LOOK_ROUNDS rounds. It returns the pairs (variant, operation) that need no
+    further samples, or None to end the measurement.
 
     Raises RunError if a turn fails, RecordError if a folder holds something other than a run, and KeyboardInterrupt
     after Ctrl-C or SIGTERM. All samples are kept.
@@ -142,14 +144,16 @@ def measure_in_turn(
             watcher.step(step, _seconds_left(environments, rounds, costs_s))
             began = now_ns()
             _take_turn(environment, words, upto, paused)
-            # The first turn also makes data and tests probes, so its duration does not predict that of the next turn.
+            # The first turn also generates data and tests the memory probes, so its duration is no estimate for later
+            # turns.
             if already:
                 costs_s[environment.name] = (now_ns() - began) / 1e9 / (upto - already)
 
 
 def rounds_there(folder: Path, most: int) -> int:
-    """Return the number of complete rounds in the folder. For a stopped run, return one less than the rounds it was
-    asked for, of which at most `most` count. When the run is resumed, it measures what is missing."""
+    """Return the number of complete rounds of the run in the folder. The last round of a run that was stopped may be
+    incomplete. So for such a run, return one less than the number of rounds it was started for, which is limited to
+    `most`."""
     if not (folder / "run.json").exists():
         return 0
     info = read_run(folder).info
@@ -159,16 +163,17 @@ def rounds_there(folder: Path, most: int) -> int:
 
 
 def _rounds_a_turn(environment: Environment) -> int:
-    """Return the number of rounds that fill a turn, from the longest of the last rounds. Some rounds repeat only a few
-    samples, and early rounds included cells that are paused now."""
+    """Return the number of rounds that fit into a turn, at least 1. The duration of a round is estimated by the longest
+    of the last LAST_ROUNDS rounds. A shorter round may have repeated only a few samples, and earlier rounds may include
+    operations that are paused now."""
     stages_ns = read_run(environment.folder).info.stages_ns
     spent_ns = [spent for name, spent in stages_ns.items() if name.startswith("round ") and spent > 0]
     return max(int(TURN_S * 1e9 / max(spent_ns[-LAST_ROUNDS:], default=TURN_S * 1e9)), 1)
 
 
 def _seconds_left(environments: Sequence[Environment], rounds: int, costs_s: dict[str, float]) -> float | None:
-    """Return the seconds of all remaining turns, or None until the duration of a round is known for each
-    environment."""
+    """Return the expected seconds of all remaining turns. Return None as long as the duration of a round is unknown for
+    an environment."""
     if any(environment.name not in costs_s for environment in environments):
         return None
     lacking = {each.name: max(rounds - rounds_there(each.folder, rounds), 0) for each in environments}
@@ -176,7 +181,8 @@ def _seconds_left(environments: Sequence[Environment], rounds: int, costs_s: dic
 
 
 def _take_turn(environment: Environment, words: Sequence[str], upto: int, paused: Collection[tuple[str, str]]) -> None:
-    """Let the environment measure its missing rounds up to `upto`, without what is paused."""
+    """Measure the environment's missing rounds up to the round `upto`, without the paused pairs of variant and
+    operation."""
     resumed = ["--resume"] if (environment.folder / "run.json").exists() else []
     words = ["run", *words, "--rounds", str(upto), "--out", str(environment.folder), *resumed]
     started = environment.started(START, words)

@@ -1,4 +1,4 @@
-"""The tasks of workers, and the paths below one folder to which the workers may write."""
+"""Create the tasks for workers, and the folders to which workers may write."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from data_generator.cache import StoredDataset
 
 
 def make_places(folder: Path) -> None:
-    """Make the folders that the workers of a chain expect below its folder."""
+    """Create the subfolders of `folder` that the workers of a chain expect."""
     for name in ("stored", "primer", "scratch"):
         (folder / name).mkdir(parents=True)
 
 
 def stored_at(chain: Chain, folder: Path) -> Path:
-    """Return the path of the chain's stored copy in its folder."""
+    """Return the path below `folder` at which the chain's save stores the data."""
     return folder / "stored" / f"table{chain.suffix}"
 
 
@@ -68,7 +68,7 @@ def import_task(chain: Chain, scratch: Path) -> ImportTask:
 
 
 def fidelity_task(chain: Chain, scratch: Path) -> FidelityTask:
-    """Return the task of finding what a chain's variant loses."""
+    """Return the task of testing which values a chain's variant changes."""
     return FidelityTask(
         variant=chain.spelled,
         target=chain.target,
@@ -80,15 +80,15 @@ def fidelity_task(chain: Chain, scratch: Path) -> FidelityTask:
 
 
 def probe_task(how: str, size_bytes: int, scratch: Path) -> ProbeTask:
-    """Return the task of making a known allocation."""
+    """Return the task of allocating `size_bytes` bytes by the method `how`, to test the memory probe."""
     printed = scratch.with_name("printed")
     return ProbeTask(how=how, size_bytes=size_bytes, scratch=scratch, confine=scratch, printed=printed)
 
 
 @contextmanager
 def scratch_folder(parent: Path) -> Iterator[Path]:
-    """Yield an empty folder for a task that measures no operation. Remove it afterwards, with any printed output in
-    it."""
+    """Yield an empty folder for a task that measures no operation. Remove it afterwards, together with the file that
+    has the task's printed output."""
     with TemporaryDirectory(dir=parent, ignore_cleanup_errors=True) as folder:
         scratch = Path(folder, "scratch")
         scratch.mkdir()

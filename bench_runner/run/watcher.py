@@ -15,18 +15,19 @@ class Watcher:
         """Called when a new stage of the run begins."""
 
     def planned(self, cells: Mapping[str, Sequence[Cell]], info: RunInfo) -> None:
-        """Called with the cells to be measured, as they are named in samples. The keys are the texts of the chains'
-        steps. `info` is the run's own object, which is updated during the run."""
+        """Called with the planned measurements as Cell objects. The keys of `cells` are the texts with which `step` is
+        called later. `info` is the run's own object, which is updated during the run."""
 
     def step(self, text: str, seconds_left: float | None) -> None:
         """Called before each step."""
 
     def measured(self, samples: Sequence[Sample]) -> None:
-        """Called when samples are stored: those of one execution, or all samples of an earlier part of the run."""
+        """Called when the samples of one execution are stored, and at the start with all samples of a run that is
+        resumed."""
 
     def note(self, text: str) -> None:
         """Called with a remark that is shown once, before the rounds."""
 
     def part_done(self, folder: Path) -> None:
-        """Called when all variants except the slow ones have their rounds, so that the results in the folder can be
-        shown."""
+        """Called when only the slow variants still need rounds, so that the results in the folder can be shown
+        already."""

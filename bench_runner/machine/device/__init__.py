@@ -1,1 +1,2 @@
-"""The limits of the device under a file: reads of pieces, several at a time, bypassing the page cache."""
+"""Measure how fast a storage device can be read: reads of a given size from one file, several at the same time,
+bypassing the page cache."""

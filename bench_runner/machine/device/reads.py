@@ -1,6 +1,7 @@
-"""Reads of pieces of a file, by a compiled loop. If the loop was not built, Python makes the same system calls.
+"""Read pieces of a file at given offsets, and time the reads. A compiled loop makes the system calls. If the loop was
+not compiled, Python makes the same calls.
 
-This module handles files, offsets and sizes. Callers decide what is read, and what the figures mean.
+Callers decide which offsets and sizes are read.
 """
 
 from __future__ import annotations
@@ -73,8 +74,9 @@ def library() -> ctypes.CDLL | None:
 def direct_reads(
     path: Path, offsets: np.ndarray, size_bytes: int, depth: int, *, limit_s: float, compiled: bool = True
 ) -> Reads:
-    """Read `size_bytes` at each offset (uint64, multiples of 4,096), bypassing the page cache, until all pieces are
-    read or `limit_s` is over. Raises OSError if the file system does not support such reads, or if a read fails."""
+    """Read `size_bytes` bytes at each offset, bypassing the page cache, with `depth` reads in flight. Stop after
+    `limit_s` seconds. Return the number of reads and their duration. Offsets are uint64 and multiples of 4,096. Raises
+    OSError if the file system does not support such reads, or if a read fails."""
     if not 1 <= depth <= MOST_IN_FLIGHT:
         raise ValueError(f"depth {depth} is out of range (1 to {MOST_IN_FLIGHT})")
     loop = library() if compiled else None
@@ -91,8 +93,8 @@ def direct_reads(
 
 
 def cached_reads(path: Path, offsets: np.ndarray, size_bytes: int, *, limit_s: float, compiled: bool = True) -> Reads:
-    """Read `size_bytes` at each offset (uint64) of a file in the page cache, one after the other, until all pieces are
-    read or `limit_s` is over. Raises OSError if a read fails."""
+    """Read `size_bytes` bytes at each offset (uint64) of a file in the page cache, one after the other. Stop after
+    `limit_s` seconds. Return the number of reads and their duration. Raises OSError if a read fails."""
     loop = library() if compiled else None
     asked = np.ascontiguousarray(offsets, np.uint64)
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -130,7 +132,8 @@ def _by_library(
     limit_s: float,
     memory: mmap.mmap,
 ) -> Reads:
-    """Use the compiled loop. `sizes` are the bytes of a read and, for a loop that has a depth, the depth."""
+    """Read by calling a function of the compiled library. `sizes` has the bytes of a read and, for direct reads, also
+    the number of reads in flight."""
     wall_ns, cpu_ns = ctypes.c_uint64(), ctypes.c_uint64()
     first_byte = ctypes.c_char.from_buffer(memory)
     try:

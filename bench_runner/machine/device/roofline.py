@@ -1,7 +1,8 @@
-"""The roofline of a device: the most reads and bytes per second that it delivers from one file, whatever the content.
+"""Measure the roofline of a storage device: the highest number of reads and bytes per second that it delivers from one
+file.
 
-It is measured on a stored copy, first bypassing the page cache and then from the page cache, which is the limit of a
-warm read. On a virtual machine the figures are those of the guest, which include the host's cache and limits.
+The same file is read bypassing the page cache, and then from the page cache, which is the limit of warm reads. On a
+virtual machine, the results include the cache and the limits of the host.
 """
 
 from __future__ import annotations
@@ -27,11 +28,14 @@ EACH_S = 0.2
 LEAST_BYTES = 8 * 1024 * 1024
 """Smallest file that has a roofline. A smaller file has too few different positions to read."""
 CPU_BOUND = 0.9
-"""If a probe used this share of its core, the core was the limit, and the device may deliver more."""
+"""If the reading program used more than this share of a core, the core was the bottleneck, and the device may be
+faster."""
 DIRECT_SHARE = 0.9
-"""Share of direct reads that must come from the device. Some file systems serve direct reads from the page cache."""
+"""Smallest share of the directly read bytes that must come from the device. Some file systems serve direct reads from
+the page cache."""
 RANDOM, SEQUENTIAL, CACHED, CACHED_SEQUENTIAL = "random", "sequential", "cached", "cached sequential"
-"""Kinds of lines. The first two kinds bypass the page cache, the others read from it."""
+"""Kinds of reads. RANDOM and SEQUENTIAL bypass the page cache. CACHED and CACHED_SEQUENTIAL read from the page
+cache."""
 
 
 class NoRoofline(Exception):
@@ -40,15 +44,14 @@ class NoRoofline(Exception):
 
 @dataclass(frozen=True)
 class Line:
-    """Reads of one size and depth, from the device or from the page cache."""
+    """The result for reads of one kind and size, with a fixed number of reads in flight."""
 
     kind: str
     reads: Reads
 
     @property
     def at_least(self) -> bool:
-        """Whether more may be possible, because the probe was limited by its core or, for reads from the cache, by
-        Python."""
+        """Whether the device or cache may be faster than measured, because the reading program was the bottleneck."""
         if self.kind in (CACHED, CACHED_SEQUENTIAL):
             return not self.reads.compiled
         return self.reads.cpu_ns > CPU_BOUND * self.reads.wall_ns
@@ -86,8 +89,8 @@ def _places(size_bytes: int, each_bytes: int) -> np.ndarray:
 
 
 def _shuffled(size_bytes: int, each_bytes: int, random: np.random.Generator) -> np.ndarray:
-    """Return shuffled offsets. Within a pass no offset occurs twice, because a lower cache might hold it the second
-    time."""
+    """Return the offsets of all pieces in random order, repeated in other orders if the file is small. An offset is
+    repeated only after all other offsets, because a cache of the device might have the piece."""
     places = _places(size_bytes, each_bytes)
     return np.concatenate([random.permutation(places) for _ in range(max(200_000 // len(places), 1))])
 

@@ -1,1 +1,2 @@
-"""What is known before a run measures anything: stored facts, costs, expected duration."""
+"""Knowledge from earlier runs: facts that need not be measured again, durations of samples, and the expected duration
+of a run."""

@@ -1,7 +1,8 @@
-"""Durations seen in earlier runs. They decide which variants come last, and predict how long a run will take.
+"""Costs are durations of samples in earlier runs. They decide which variants come last, and predict how long a run will
+take.
 
-The costs of a machine are in the user's cache folder, and every run adds its own costs. Costs are not figures: they are
-scaled by rows, mix library versions, and only affect order and predictions.
+The costs of a machine are in the user's cache folder, and every run adds its own costs. Costs are never shown as
+results, because they are scaled by rows and mix library versions.
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ from bench_runner.results.information import MachineInfo
 from bench_runner.results.records import Sample
 
 MOST_SIZES = 4
-"""Numbers of rows for which the costs of a cell are stored. The oldest is dropped."""
+"""For each operation and variant, costs are stored for at most this many different numbers of rows. The oldest cost is
+dropped."""
 MOST_BYTES = 16 * 10**6
 """A larger file of costs is ignored."""
 FAR = 10
-"""If this machine has costs only for numbers of rows that differ by this factor, use another machine's costs for a
-nearer number. A call on 1,000 rows takes more than a thousandth of a call on 1,000,000 rows."""
+"""If the nearest number of rows with a cost on this machine differs by more than this factor, use the cost of another
+machine for a nearer number of rows. Scaling by rows is inaccurate, because calls have fixed costs."""
 MACHINE = ("name", "cpu", "cores", "memory_bytes", "virtualisation")
 
 
@@ -39,26 +41,26 @@ class Cost(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     rows: int
     timed_ns: int
-    """Duration of the call, plus the sync after a save."""
+    """Duration of the call in ns. For a save, it includes the sync."""
     verified_ns: int
-    """Duration of the other steps that take longer with more rows."""
+    """Duration of the verification in ns, which takes longer with more rows."""
     fixed_ns: int
-    """Duration of the harness's steps that do not depend on the rows."""
+    """Duration of the other steps in ns, such as starting the worker. They do not depend on the rows."""
 
     def at(self, rows: int) -> Cost:
-        """Return the cost scaled in proportion to the rows. The fixed part is not scaled."""
+        """Return the cost for `rows` rows. All durations except `fixed_ns` are scaled in proportion to the rows."""
         scale = rows / max(self.rows, 1)
         return Cost(rows, int(self.timed_ns * scale), int(self.verified_ns * scale), self.fixed_ns)
 
     @property
     def total_ns(self) -> int:
-        """Duration from the end of one sample to the end of the next."""
+        """Total duration of a sample in ns, including starting the worker and verification."""
         return self.timed_ns + self.verified_ns + self.fixed_ns
 
 
 class Costs(msgspec.Struct, forbid_unknown_fields=True, dict=True):
-    """The costs of samples by operation, variant, conditions and data set. Each entry lists one cost for each number of
-    rows, latest last."""
+    """The costs of samples. A key of `cells` names an operation, a variant, conditions and a data set. Its value lists
+    one cost for each number of rows, the most recent last."""
 
     cells: dict[str, list[Cost]] = {}
 
@@ -75,15 +77,17 @@ class Costs(msgspec.Struct, forbid_unknown_fields=True, dict=True):
         vars(self).pop("_by_all_but_the_dataset", None)
 
     def expected(self, operation: str, variant: str, how: Conditions, dataset: str, rows: int) -> Cost | None:
-        """Return the expected cost of a sample, from the nearest known number of rows or, if there is none, from other
-        data sets. Return None if there is no cost of the variant."""
+        """Return the expected cost of a sample on `rows` rows, from costs on the same data set with other numbers of
+        rows. If the data set has no costs, use costs on other data sets. Return None if no data set has costs for this
+        operation, variant and conditions."""
         known = self._known(operation, variant, how, dataset)
         if _name(operation, variant, how, dataset) in self.cells:
             return _between(sorted(known[0], key=lambda cost: cost.rows), rows)
         return _middle([_nearest(costs, rows).at(rows) for costs in known]) if known else None
 
     def how_far(self, operation: str, variant: str, how: Conditions, dataset: str, rows: int) -> float:
-        """Return the factor between `rows` and the nearest number of rows with a cost; infinite if there is no cost."""
+        """Return the factor between `rows` and the nearest number of rows that has a cost. Return infinity if there is
+        no cost."""
         known = self._known(operation, variant, how, dataset)
         return min((_times(_nearest(costs, rows).rows, rows) for costs in known), default=float("inf"))
 
@@ -105,7 +109,7 @@ class Costs(msgspec.Struct, forbid_unknown_fields=True, dict=True):
 
 @dataclass(frozen=True)
 class Expected:
-    """The expected cost of a sample, and whether it was seen on this machine."""
+    """The expected cost of a sample. `here` is whether the cost comes from this machine."""
 
     cost: Cost
     here: bool
@@ -113,13 +117,15 @@ class Expected:
 
 @dataclass(frozen=True)
 class KnownCosts:
-    """Costs seen on this machine, and costs of other machines where this machine has none."""
+    """The costs from runs on this machine (`here`), and the costs from the reference run on other machines
+    (`elsewhere`)."""
 
     here: Costs = field(default_factory=Costs)
     elsewhere: Costs = field(default_factory=Costs)
 
     def expected(self, operation: str, chain: Chain, rows: int) -> Expected | None:
-        """Return the expected cost, or None if there is no cost of the chain's variant."""
+        """Return the expected cost of an operation of the chain on `rows` rows. Costs of this machine are preferred.
+        Return None if there is no cost."""
         asked = operation, chain.variant, chain.conditions, chain.dataset, rows
         far = self.here.how_far(*asked)
         cost = self.here.expected(*asked)
@@ -130,7 +136,7 @@ class KnownCosts:
 
 
 def known(machine: MachineInfo) -> KnownCosts:
-    """Return the costs known on this machine."""
+    """Return the costs of `machine`, together with the costs of the reference run."""
     return KnownCosts(of_machine(machine), _read(reference.COSTS))
 
 
@@ -170,7 +176,8 @@ def _times(some: int, other: int) -> float:
 
 
 def _between(costs: list[Cost], rows: int) -> Cost:
-    """Interpolate between the nearest smaller and larger numbers of rows, or scale the nearest cost in proportion."""
+    """Return the cost for `rows` rows, interpolated between the costs for the nearest smaller and larger number of
+    rows. If one of these is missing, scale the nearest cost in proportion to the rows. `costs` are sorted by rows."""
     below = [cost for cost in costs if cost.rows <= rows]
     above = [cost for cost in costs if cost.rows > rows]
     if not below or not above:
@@ -189,7 +196,8 @@ def _between(costs: list[Cost], rows: int) -> Cost:
 
 
 def of_machine(machine: MachineInfo) -> Costs:
-    """Return the costs stored by runs on this machine. They are empty if there are none or if they cannot be read."""
+    """Return the costs that earlier runs on this machine have stored. Return empty Costs if there are none or if the
+    file cannot be read."""
     return _read(_path(machine))
 
 
@@ -203,7 +211,7 @@ def _read(path: Path) -> Costs:
 
 
 def add(machine: MachineInfo, samples: Iterable[Sample]) -> None:
-    """Add the samples of a run. Raises OSError if the folder is not writable."""
+    """Add the samples of a run to the stored costs of a machine. Raises OSError if the folder is not writable."""
     costs = of_machine(machine)
     costs.learn(samples)
     path = _path(machine)

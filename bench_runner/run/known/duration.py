@@ -1,7 +1,7 @@
-"""The expected duration of a run and its parts, as a range, from earlier runs on this machine or on other machines.
+"""Estimate the duration of a run, and of each format in the run, from earlier runs on this machine or on other
+machines.
 
-Nothing is measured for the estimate. It is shown before a run and affects no decision. Its wording is in another
-module.
+Nothing is measured for the estimate. The estimate is shown before a run and affects no decision.
 """
 
 from __future__ import annotations
@@ -20,34 +20,33 @@ START_S = 8.0
 """Expected duration of a run before it makes data: loading libraries, reading facts about the machine, and the short
 check of the memory probe."""
 HERE_LOW, HERE_HIGH = 0.85, 1.2
-"""Range of actual durations relative to predicted durations on the same machine. The causes are noise and repeated
-samples."""
+"""Actual durations on the same machine are between HERE_LOW and HERE_HIGH times the predicted durations. They differ
+because of noise and repeated samples."""
 ELSEWHERE_FACTOR = 2.0
 """Assumed factor between the actual duration of a run and a prediction from other machines."""
 
 
 @dataclass(frozen=True)
 class Length:
-    """The expected seconds of a run: lowest, highest, and by format."""
+    """The expected duration of a run, between `low_s` and `high_s` seconds."""
 
     low_s: float
     high_s: float
     by_format: Mapping[str, float]
-    """Seconds of each format, halfway between lowest and highest, slowest first."""
+    """Expected seconds of each format, slowest first."""
     here: bool
-    """Whether all durations are from this machine."""
+    """Whether the estimate uses only costs of this machine."""
     unknown: tuple[str, ...]
     """Variants without known costs. The seconds do not include them."""
 
     @property
     def middle_s(self) -> float:
-        """Seconds halfway between lowest and highest, for all formats."""
+        """Expected seconds of all formats together."""
         return sum(self.by_format.values())
 
 
 def expected_length(plan: Plan, options: Options, costs: KnownCosts) -> Length:
-    """Return the duration of a planned run, without a budget. A run with a budget takes at most that long, or one
-    round."""
+    """Return the expected duration of a planned run. A budget is ignored."""
     least_s, most_s = START_S, START_S
     by_format: defaultdict[str, float] = defaultdict(float)
     here, unknown = True, []
@@ -72,7 +71,8 @@ def expected_length(plan: Plan, options: Options, costs: KnownCosts) -> Length:
 
 
 def _rounds(chain: Chain, costs: Mapping[str, Cost], options: Options) -> tuple[int, int]:
-    """Return the fewest and the most rounds. Fewer are possible because cells with a narrow interval stop early."""
+    """Return the smallest and the largest number of rounds of a chain. The numbers differ because operations with a
+    narrow confidence interval stop early."""
     if options.rounds_asked is not None:
         return options.rounds_asked, options.rounds_asked
     prediction = Prediction({operation: cost.timed_ns for operation, cost in costs.items()}, 0, 0)

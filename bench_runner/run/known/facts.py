@@ -1,8 +1,9 @@
-"""Facts that stay valid between runs: the accuracy of the memory probe, the cost of imports, the losses of libraries.
+"""Load or measure facts that stay valid between runs: the error of the memory probe, the time of importing each
+library, and the values that each variant changes.
 
-Before its rounds a run loads stored facts (bench_runner.run.known.facts_store), so that its first figure appears within
-seconds. It measures missing facts after its rounds, except for a short check of the memory probe. Facts are never times
-of an operation.
+Before the rounds, a run loads the facts that earlier runs stored (bench_runner.run.known.facts_store), and does a short
+test of the memory probe. Missing facts are measured after the rounds, so that the first results appear within seconds.
+Times of operations are never stored as facts.
 """
 
 from __future__ import annotations
@@ -31,26 +32,28 @@ from bench_runner.worker.fidelity import ERROR
 from bench_runner.worker.messages import FidelityFound, Imported
 
 MOST_FACTS_S = 60.0
-"""Upper limit of the time for facts, so that with a long budget the rest remains for rounds."""
+"""Longest time in seconds that is reserved for measuring facts in a run with a budget. The rest of the budget is for
+rounds."""
 ROUNDS_SHARE = 3 / 4
-"""Share of a budget for the rounds if facts are missing, because facts are measured after the rounds (rule 15)."""
+"""Smallest share of the budget for the rounds if facts are missing. Facts are measured in the rest, after the rounds
+(rule 15)."""
 LEFT_OUT = "left out to keep the budget"
 MOST_LANES = 4
-"""Largest number of processes that look for losses in parallel. Each of them loads all libraries into a separate
-forkserver."""
+"""Largest number of workers that test variants for changed values in parallel. Each worker needs its own forkserver,
+which loads all libraries."""
 PROBE, IMPORTS, FIDELITY = "memory probe", "imports", "fidelity"
 
 
 @dataclass
 class MachineFacts:
-    """Facts that are known to a run, and facts that it still has to measure."""
+    """The stored facts, and the facts that a run still has to measure."""
 
     session: Session
     kept: KeptFacts
     imports: list[Chain]
-    """One chain for each engine whose import is not timed yet."""
+    """One chain for each engine (library) whose import has to be timed."""
     fidelity: list[Chain]
-    """One chain for each variant and target whose losses are unknown."""
+    """One chain for each variant and target that has to be tested for changed values."""
     probe: bool
 
     @property
@@ -60,7 +63,8 @@ class MachineFacts:
 
 
 def taken(session: Session) -> MachineFacts:
-    """Check the memory probe, load the stored facts, and return what is missing."""
+    """Do the short test of the memory probe and load the stored facts. Return the facts, including which facts are
+    missing."""
     kept = kept_facts(session.info, fresh=session.options.fresh)
     facts = MachineFacts(session, kept, imports=[], fidelity=[], probe=False)
     session.stage(PROBE)
@@ -84,7 +88,7 @@ def taken(session: Session) -> MachineFacts:
 
 
 def share_of_rounds(facts: MachineFacts) -> float:
-    """Return the share of the budget that the rounds may use."""
+    """Return the fraction of the budget that the rounds may use. It is 1 if no facts are missing."""
     budget_s = facts.session.options.budget_s
     if not facts.missing or budget_s is None:
         return 1.0
@@ -119,10 +123,10 @@ def _check_probe(facts: MachineFacts) -> None:
 
 
 def _test_probe(facts: MachineFacts) -> None:
-    """Run the long check, with every known allocation."""
+    """Do the long test of the memory probe, if it is missing and the budget is not spent."""
     session = facts.session
     if not facts.probe or _is_spent(session):
-        # The result of the short check remains valid.
+        # The result of the short test remains valid.
         return
     session.stage(PROBE)
     assert session.info.probe is not None
@@ -161,8 +165,8 @@ def _import_name(chain: Chain) -> list[str]:
 
 
 def _importing(session: Session) -> Iterator[Chain]:
-    """Yield one chain for each engine whose import has not been timed. Yield nothing in a run for one decision, whose
-    budget is better spent on rounds."""
+    """Yield one chain for each engine (library) whose import has not been timed. Yield nothing in the runs of
+    `recommend`, which need their budget for rounds."""
     if session.options.brief or session.race is not None:
         return
     seen = set()
@@ -174,7 +178,8 @@ def _importing(session: Session) -> Iterator[Chain]:
 
 
 def _record_import(session: Session, timed: Chain, cost: Imported) -> None:
-    """Record the cost for all variants of the engine, because they load the same libraries."""
+    """Record the time and memory of an import for all variants of the engine, because these variants load the same
+    libraries."""
     for chain in session.plan.chains:
         if not chain.is_raw_io and _imported(chain) == _imported(timed):
             variant = session.info.variants[chain.variant]
@@ -207,9 +212,9 @@ def _time_imports(facts: MachineFacts) -> None:
 
 
 def _losing(session: Session) -> list[Chain]:
-    """Return a chain for each variant and target whose losses are unknown (rule 12). Variants that differ only in their
-    codec are tested once, because a codec compresses bytes independently of the column types. Every sample verifies the
-    data that a variant returns anyway."""
+    """Return a chain for each variant and target that the run has not tested for changed values (rule 12). Of the
+    variants that differ only in their codec, one is tested, because a codec compresses bytes independently of the
+    column types."""
     if not session.options.fidelity:
         return []
     by_base: dict[str, Chain] = {}
@@ -229,8 +234,8 @@ def _fidelity_name(chain: Chain) -> list[str]:
 
 
 def _find_losses(facts: MachineFacts) -> None:
-    """Find what each variant does to each kind of column, for both targets. Nothing is timed, so all cores are used.
-    With a budget, variants that do not fit are left out, with a warning."""
+    """Test how each variant changes the values of each kind of column, for the targets pandas and arrow. The tests run
+    in parallel, because nothing is timed. If the budget is spent, omit the remaining variants with a warning."""
     session, asked = facts.session, facts.fidelity
     _forget_left_out(session, FIDELITY)
     if not asked:
@@ -255,7 +260,7 @@ def _keep_fidelity(facts: MachineFacts, chain: Chain, outcome: Outcome) -> None:
     )
     session.writer.append(*records)
     if outcome.failure is not None:
-        remedy = "its fidelity is known only as far as the fidelity table shows"
+        remedy = "the fidelity table shows only the kinds of column that were tested before"
         session.warn(
             f"{chain.variant}, target {target.kind}: the fidelity probe ended early: {outcome.failure.reason}", remedy
         )
@@ -268,7 +273,8 @@ def _keep_fidelity(facts: MachineFacts, chain: Chain, outcome: Outcome) -> None:
 
 
 def _keep(facts: MachineFacts, part: str, name: Sequence[str], value: Any, chain: Chain | None = None) -> None:
-    """Store a fact for later runs, unless the adapter is a third party's. If storing fails, later runs take longer."""
+    """Store a fact for later runs, unless the adapter comes from a third party. If the fact cannot be stored, add a
+    warning."""
     session, kept = facts.session, facts.kept
     if chain is None or may_be_kept(_engine(chain)):
         try:
@@ -302,14 +308,15 @@ def _warn_of_left_out(session: Session, part: str, variants: Collection[str]) ->
 
 
 def _forget_left_out(session: Session, part: str) -> None:
-    """Remove such warnings when a run is resumed, because the missing facts may be measured now."""
+    """Remove the warnings of `_warn_of_left_out` when a run is resumed, because the missing facts may be measured
+    now."""
     warnings = session.info.warnings
     warnings[:] = [each for each in warnings if not (each.text.startswith(part) and LEFT_OUT in each.text)]
 
 
 class _Lanes:
-    """Threads that look for losses in parallel, each with separate launchers. A launcher is created by the thread that
-    uses it, because a forkserver dies with the thread that started it."""
+    """Threads that test variants for changed values in parallel. Each thread creates its own launchers, because a
+    forkserver dies with the thread that started it."""
 
     def __init__(self, session: Session, number: int) -> None:
         self._session = session

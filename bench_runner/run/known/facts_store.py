@@ -1,8 +1,8 @@
-"""Stored facts that do not change between runs. They are measured once for a machine, its libraries and our adapters.
+"""Store facts that do not change between runs, so that they are measured only once.
 
-The losses of libraries, the cost of imports and the accuracy of the memory probe are valid as long as machine, Python,
-library versions and the measuring source code are the same. Each fact is a small file in the user's cache folder, with
-the day of its measurement.
+Facts are the error of the memory probe, the time of importing each library, and the values that each variant changes. A
+fact is valid as long as the machine, Python, the library versions and the source code for measuring it are the same.
+Each fact is a small file in the user's cache folder, with the day of its measurement.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ SOURCES = (
     *("bench_runner/run/forkserver.py", "bench_runner/run/launcher.py", "bench_runner/run/probe_check.py"),
     "data_generator/generated/kinds.py",
 )
-"""Sources that facts depend on, in addition to the libraries: the adapters, and the code that measures facts."""
+"""Files and folders of this project on which facts depend: the adapters, and the code that measures facts."""
 SUFFIXES = frozenset({".c", ".h", ".py", ".so", ".wasm"})
 NOT_SOURCES = frozenset({"benchmarks", "tests"})
-"""Folders of the libraries that facts do not depend on."""
+"""Names of subfolders whose files do not affect facts."""
 MACHINE = (
     *("name", "cpu", "cores", "affinity", "cpu_limit_cores", "memory_bytes"),
     *("kernel", "virtualisation", "container"),
 )
 """Properties of the machine that must be equal for a stored fact to be valid."""
 MOST_BYTES = 4 * 10**6
-"""A larger file of facts is ignored. Files written here have a few kilobytes."""
+"""A file with a fact is ignored if it is larger than this. Usually such a file has a few kilobytes."""
 
 Value = TypeVar("Value")
 
@@ -54,11 +54,11 @@ class Kept(msgspec.Struct, Generic[Value], frozen=True, forbid_unknown_fields=Tr
 
 
 class KeptFacts:
-    """The facts for one machine, one set of versions and one state of the sources."""
+    """The stored facts that are valid for one machine, one set of library versions and one state of the source code."""
 
     def __init__(self, folder: Path, key: Mapping[str, Any], *, fresh: bool = False) -> None:
-        """`folder` is created when a fact is stored. `key` describes for what all facts are valid. With `fresh`, stored
-        facts are ignored and replaced by facts that are measured now."""
+        """`folder` is created when the first fact is stored. `key` describes the machine, the library versions and the
+        source code for which the facts are valid. With `fresh`, facts of earlier runs are ignored and replaced."""
         self._folder, self._key, self._fresh = folder, dict(key), fresh
         self._own: set[Path] = set()
 
@@ -68,8 +68,8 @@ class KeptFacts:
         return _digest(self._key)
 
     def get(self, what: Sequence[str], value: type[Value]) -> Kept[Value] | None:
-        """Return the fact with this name. Return None if there is none, if it cannot be read, or if it is not valid
-        here."""
+        """Return the fact with the name `what` and a value of type `value`. Return None if the fact is not stored,
+        cannot be read, or is not valid for this key."""
         key, path = self._place(what)
         if self._fresh and path not in self._own:
             return None
@@ -127,12 +127,14 @@ def today() -> str:
 
 
 def may_be_kept(engine: type[Adapter]) -> bool:
-    """Return whether the engine's source is ours. A third party's source may change without a new version."""
+    """Return whether facts about an engine (the adapter for a library) may be stored. This requires that the adapter is
+    part of this project, because the code of other adapters may change without a new version."""
     return engine.__module__.partition(".")[0] in SOURCES
 
 
 def noted(info: RunInfo, name: str, day: str, key: str, *, new: bool) -> None:
-    """Record in the run on which day a fact was measured."""
+    """Record in the information about the run on which day a fact was measured. `new` is whether this run measured
+    it."""
     known = info.facts.get(name, FactInfo(measured=day))
     info.facts[name] = FactInfo(
         measured=min(known.measured, day), key=key, kept=known.kept + (not new), new=known.new + new

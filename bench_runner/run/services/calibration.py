@@ -1,4 +1,4 @@
-"""Measure the actual rate of a network line. Bytes are sent through a proxy and timed from the first byte to the
+"""Measure the actual rate of a simulated network. Bytes are sent through the proxy and timed from the first byte to the
 last."""
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from bench_runner.run.services import service_start
 from bench_runner.run.services.proxy import HOST, MOST_PIECE_BYTES, passed_bytes
 
 LENGTH_S = 1.0
-"""Seconds of a calibration at the nominal rate. The burst of a bucket lasts a hundredth of this."""
+"""Duration of a calibration in seconds if the rate is correct."""
 MOST_OFF = 0.05
-"""Largest allowed relative error of a line's rate."""
+"""Largest allowed relative error of the rate."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Calibration:
     asked_bits_per_s: float
     found_bits_per_s: float
     counted_bytes: int
-    """Bytes sent, as counted by the proxy."""
+    """Number of sent bytes according to the proxy."""
     sent_bytes: int
 
     @property
@@ -39,8 +39,8 @@ class Calibration:
 
 
 def calibrate(network: str, folder: Path, length_s: float = LENGTH_S) -> Calibration:
-    """Send and time bytes for `length_s` seconds through a line of this network. `folder` must not exist; it is
-    removed."""
+    """Send bytes through the proxy of `network` for about `length_s` seconds, and return the measured rate. `folder` is
+    created for temporary files and removed. It must not exist before."""
     bits_per_s = rate_mbit(network) * 1e6
     size_bytes = int(bits_per_s / 8 * length_s)
     source = Service("source", ("-m", __name__, str(size_bytes)))
@@ -61,8 +61,8 @@ def calibrate(network: str, folder: Path, length_s: float = LENGTH_S) -> Calibra
 
 
 def checked(network: str, folder: Path) -> Calibration:
-    """Calibrate, and repeat it once if the rate is off by more than MOST_OFF. Raises RunError if both attempts are
-    off."""
+    """Return the calibration of a network. If its rate is wrong by more than MOST_OFF, calibrate once more. Raises
+    RunError if the second rate is wrong too."""
     found = calibrate(network, folder)
     if abs(found.off) > MOST_OFF:
         found = calibrate(network, folder)

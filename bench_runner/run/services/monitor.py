@@ -1,7 +1,8 @@
-"""Observe services from outside during the measured time: CPU time, memory, device reads, bytes on the network.
+"""Measure the CPU time, memory, device reads and network bytes of service processes during the measured time.
 
-By method rule 20, services have separate figures. The worker is confined and cannot observe services itself. So it
-signals before its measured time begins and after it has ended, and each time waits until the services were observed.
+Services are servers from which a worker reads a stored copy, and have separate figures (rule 20 of docs/method.md). The
+worker runs in a sandbox and cannot observe services itself. So the worker signals before the measured time begins and
+after it has ended, and each time waits until the launcher has observed the services.
 """
 
 from __future__ import annotations
@@ -15,19 +16,21 @@ from bench_runner.machine.process_tree import ProcessTree, cpu_of_ns, total
 from bench_runner.run.services.proxy import passed_bytes
 
 FIGURES = ("node_cpu_ns", "node_device_bytes", "wire_bytes")
-"""Figures that are totals between the two readings. For a block of calls they are divided by the number of calls."""
+"""Figures that are totals over the measured time. If a call was repeated, they are divided by the number of calls."""
 
 
 def per_call(figures: Mapping[str, int], calls: int) -> dict[str, int]:
-    """Return the figures of one call of a block. Totals are divided by `calls`, but memory is not."""
+    """Return the figures of one call if `calls` calls were measured together. Totals are divided by `calls`, but memory
+    is not."""
     return {name: value // calls if name in FIGURES else value for name, value in figures.items()}
 
 
 def is_fetched_anew(figures: Mapping[str, int], held_bytes: int) -> bool:
-    """Return whether a service call transferred more bytes than its client has buffered (rule 19).
+    """Return whether a call to a service transferred more bytes than the client holds in memory, `held_bytes` (rule
+    19).
 
-    If it did, the client cannot have answered from its own memory, which may only be buffers of its connection.
-    `figures` are of one call. Without services, the answer is False.
+    If so, the client has fetched the data from the service and not from its own memory. `figures` are the figures of
+    one call. Return False if there are no services.
     """
     return "wire_bytes" in figures and figures["wire_bytes"] > held_bytes
 
@@ -46,7 +49,7 @@ class ServiceMonitor:
         self.figures: dict[str, int] = {}
         """The figures, empty until the measured time has ended."""
         self.device_bytes = 0
-        """Bytes read from devices during the measured time, over all calls. Earlier reads do not count."""
+        """Bytes that the services read from devices during the measured time, over all calls."""
 
     @property
     def running(self) -> bool:

@@ -24,18 +24,20 @@ from bench_runner.run.services.bucket import Bucket
 
 HOST = "127.0.0.1"
 PIECE_S = 0.002
-"""Size of a piece, as the seconds that sending it takes. LEAST_PIECE_BYTES and MOST_PIECE_BYTES limit it."""
+"""The proxy forwards data in pieces. Sending a piece takes about PIECE_S seconds at the limited rate, within the limits
+LEAST_PIECE_BYTES and MOST_PIECE_BYTES."""
 LEAST_PIECE_BYTES, MOST_PIECE_BYTES = 1 << 14, 1 << 18
-"""Smallest and largest piece. Each piece costs a step of Python, and delays callers that wait for a small answer."""
+"""Smallest and largest size of a piece. Small pieces cost CPU time, because each is handled by Python. Large pieces
+delay callers that wait for a small response."""
 COUNTERS = struct.Struct("<QQ")
-"""Bytes sent to the service and bytes received from it, so far."""
+"""Layout of the counters file: the bytes sent to services, and the bytes received from services."""
 _COUNTER = struct.Struct("<Q")
 LISTEN_BACKLOG = 512
 """Number of connections that may wait to be accepted."""
 
 
 def counters_file(path: Path) -> None:
-    """Create the file in which a proxy counts."""
+    """Create the file in which a proxy counts the forwarded bytes."""
     path.write_bytes(bytes(COUNTERS.size))
 
 

@@ -1,4 +1,5 @@
-"""Start the services of a stored copy, each in a separate process, with a rate-limited proxy in between if needed.
+"""Start the services that serve a stored copy, each in a separate process. If the network is to be limited, all
+connections go through a proxy with a limited rate.
 
 The services die with the run, even if the run is killed.
 """
@@ -58,8 +59,8 @@ class Running:
 
 @contextmanager
 def running(services: Sequence[Service], network: str, folder: Path) -> Iterator[Running]:
-    """Start services in order, and end them afterwards. `folder` holds their output. It must not exist before, and is
-    removed. Raises ServiceFailed if a service does not start."""
+    """Start services in order, yield them as Running, and end them afterwards. `folder` is created for the output of
+    the services and removed at the end. It must not exist before. Raises ServiceFailed if a service does not start."""
     folder.mkdir(parents=True)
     mbit = rate_mbit(network)
     started: list[subprocess.Popen[bytes]] = []

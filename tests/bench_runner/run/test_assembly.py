@@ -95,7 +95,7 @@ def test_a_sample_that_is_not_counted_has_the_first_reason() -> None:
     assert not_counted(measured=answer()) == ""
     assert not_counted(measured=answer(rest=restless, **fetched)).startswith("the machine was not")
     assert not_counted(measured=answer(**fetched)).startswith("a warm read fetched 10,000,000 of")
-    assert not_counted(measured=answer(collected=True)).startswith("garbage was fully collected")
+    assert not_counted(measured=answer(collected=True)).startswith("a full garbage collection ran")
 
 
 def test_all_calls_of_a_block_fetch_and_take_their_time() -> None:

@@ -129,7 +129,7 @@ def test_a_collection_inside_the_clock_is_not_counted_and_comes_before_the_next(
     spying = Spying(bench, after=collected)
     save, read = run_faulty("none", on=spying.bench())
     assert (save.unsettled, read.unsettled) == (False, True)
-    assert any("garbage was fully collected" in warning for warning in read.warnings)
+    assert any("a full garbage collection ran" in warning for warning in read.warnings)
     save, read = run_faulty("none", on=spying.bench())
     assert (save.unsettled, read.unsettled) == (False, False)
     assert [task.thorough for task in spying.tasks] == [False, False, False, True]
