@@ -107,14 +107,14 @@ def measure_in_turn(
     rounds: int,
     watcher: Watcher,
     look: Callable[[], object],
-    decided: Callable[[], Collection[tuple[str, str]] | None] = lambda: (),
+    decided: Callable[[Collection[tuple[str, str]]], Collection[tuple[str, str]] | None] = lambda already: already,
 ) -> None:
     """Measure at most `rounds` rounds with each environment, alternately. Each environment has its own result folder.
 
     `words` are arguments of the command `run`. Rounds that the folders already have are not measured again. `look` is
     called once, after both environments have their first round. It may raise an error if further rounds would be
-    useless. `decided` is called after every LOOK_ROUNDS rounds. It returns the pairs (variant, operation) that need no
-    further samples, or None to end the measurement.
+    useless. `decided` is called after every LOOK_ROUNDS rounds, with what it returned before. It returns the pairs
+    (variant, operation) that need no further samples, or None to end the measurement.
 
     Raises RunError if a turn fails, RecordError if a folder holds something other than a run, and KeyboardInterrupt
     after Ctrl-C or SIGTERM. All samples are kept.
@@ -135,7 +135,7 @@ def measure_in_turn(
             both = min(rounds_there(each.folder, rounds) for each in environments)
             if both - looked_at >= LOOK_ROUNDS:
                 looked_at = both
-                found = decided()
+                found = decided(paused)
                 if found is None:
                     return
                 paused = found

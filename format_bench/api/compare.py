@@ -5,12 +5,11 @@ This module checks the request and reads the runs; reports.analysis.compare make
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from bench_runner.results.records import Run, read_run
-from bench_runner.variants import OperationName, Variant
 from format_bench.errors import RequestError
 from reports.analysis import compare as comparing
 from reports.analysis.compare import LEAST_CHANGE, CompareError, RunComparison
@@ -46,13 +45,15 @@ def check_comparable(before: Run | Path | str, after: Run | Path | str, *, anywa
         comparing.check_comparable(_stored(before), _stored(after), anyway=anyway)
 
 
-def decided(before: Path, after: Path, most_rounds: int) -> set[tuple[Variant, OperationName]] | None:
+def decided(
+    before: Path, after: Path, most_rounds: int, already: Collection[tuple[str, str]] = ()
+) -> set[tuple[str, str]] | None:
     """Return the pairs (variant, operation) that need no further rounds; None if no pair needs further rounds.
 
     A pair needs no further rounds if it is certain whether its times changed between the runs `before` and `after`, or
     if it failed or is missing in one of them.
     """
-    return comparing.decided(read_run(before), read_run(after), most_rounds)
+    return comparing.decided(read_run(before), read_run(after), most_rounds, already)
 
 
 def _stored(run: Run | Path | str) -> Run:

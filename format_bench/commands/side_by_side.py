@@ -131,7 +131,7 @@ def _measured(words: tuple[str, ...], pythons: tuple[Path, Path], folder: Path, 
                 rounds,
                 watcher,
                 lambda: check_comparable(first, second, anyway=anyway),
-                lambda: decided(first, second, rounds),
+                lambda already: decided(first, second, rounds, already),
             )
     except KeyboardInterrupt:
         click.echo(f"Stopped. {kept}", err=True)

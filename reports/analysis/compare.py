@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from bench_runner.results.records import Cell, Run
 from bench_runner.results.statistics import LEVEL, CellSummary, Shift, shift_ratio, smallest_shown, summarise
-from bench_runner.variants import OperationName, Variant
 from reports.analysis.columns import Role
 from reports.analysis.sequential import Decision, decision
 
@@ -152,6 +151,9 @@ def compare(
             "  Measure the same suite, data sets, rows and conditions in both."
         )
     drifts = tuple(_drifts(measured, ours, theirs))
+    if most_rounds is not None:
+        # The machine affects runs in turn alike, so a shift that all cells share is a change too.
+        drifts = tuple(replace(drift, ratio=1.0) for drift in drifts)
     least_bytes = max(smallest_shown(before.info), smallest_shown(after.info))
     libraries = _library_changes(before, after)
     changes = []
@@ -303,7 +305,7 @@ def _change(
         noise = max(*map(_spread, values), MEMORY_STEP_BYTES) / max(statistics.median(values[0]), 1)
     ratio = shift.ratio / taken_out
     if most_rounds is not None and figure == "wall_ns":
-        verdict = _sequential_verdict(values, shift, taken_out, most_rounds, least_change)
+        verdict = _sequential_verdict(values, shift, most_rounds, least_change)
     else:
         verdict = _verdict(shift, ratio, taken_out, max(noise, least_change))
     return Change(
@@ -334,39 +336,35 @@ def _verdict(shift: Shift, ratio: float, drift: float, limit: float) -> ChangeVe
 
 
 def _sequential_verdict(
-    values: tuple[Sequence[float], Sequence[float]], shift: Shift, drift: float, most_rounds: int, least_change: float
+    values: tuple[Sequence[float], Sequence[float]], shift: Shift, most_rounds: int, least_change: float
 ) -> ChangeVerdict:
     if shift.low is None:
         return ChangeVerdict.UNJUDGED
-    changed = _decision(values, drift, most_rounds) is Decision.CHANGED
-    if changed and shift.ratio / drift > 1 + least_change:
+    changed = decision(values[1], values[0], most_rounds) is Decision.CHANGED
+    if changed and shift.ratio > 1 + least_change:
         return ChangeVerdict.WORSE
-    if changed and shift.ratio / drift < 1 / (1 + least_change):
+    if changed and shift.ratio < 1 / (1 + least_change):
         return ChangeVerdict.BETTER
     return ChangeVerdict.SAME
 
 
-def _decision(values: tuple[Sequence[float], Sequence[float]], drift: float, most_rounds: int) -> Decision:
-    return decision([value / drift for value in values[1]], values[0], most_rounds)
-
-
-def decided(before: Run, after: Run, most_rounds: int) -> set[tuple[Variant, OperationName]] | None:
+def decided(
+    before: Run, after: Run, most_rounds: int, already: Collection[tuple[str, str]] = ()
+) -> set[tuple[str, str]] | None:
     """Return each (variant, operation) that needs no further sample in two runs that are measured in turn; None if all
     need none.
 
     None is needed if each of its times is known to have changed or not, or fails or is missing in one run. If samples
-    were merely not counted, because the machine was busy, further rounds are needed.
+    were merely not counted, because the machine was busy, further rounds are needed. What was decided `already` stays
+    decided.
     """
     ours, theirs = (_by_cell(run) for run in (before, after))
     common = [cell for cell in ours if cell in theirs]
     measured = [cell for cell in common if ours[cell].rounds and theirs[cell].rounds]
-    drift_of = {drift.operation: drift.ratio for drift in _drifts(measured, ours, theirs)}
-    values = {cell: (_values(ours[cell], "wall_ns", 0), _values(theirs[cell], "wall_ns", 0)) for cell in measured}
-    undecided = [
-        cell for cell in measured if _decision(values[cell], drift_of[cell.operation], most_rounds) is Decision.OPEN
-    ]
+    values = {cell: (_values(theirs[cell], "wall_ns", 0), _values(ours[cell], "wall_ns", 0)) for cell in measured}
+    undecided = [cell for cell in measured if decision(*values[cell], most_rounds) is Decision.OPEN]
     undecided += [cell for cell in common if any(_is_only_uncounted(runs[cell]) for runs in (ours, theirs))]
-    open_ones = {(cell.variant, cell.operation) for cell in undecided if not cell.variant.is_raw_io}
+    open_ones = {(cell.variant, cell.operation) for cell in undecided if not cell.variant.is_raw_io} - set(already)
     known = {(cell.variant, cell.operation) for cell in ours if not cell.variant.is_raw_io}
     return known - open_ones if open_ones else None
 

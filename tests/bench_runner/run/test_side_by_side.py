@@ -110,7 +110,7 @@ def test_what_is_decided_pauses_and_all_ends_when_every_one_is_decided(fakes: Fa
     csv, orc = ["csv", "read"], ["orc", "save"]
     answers = iter(([csv], [csv, orc], None))
     environments = fakes.make(round_ns=int(side_by_side.TURN_S * 1e9 / 10))
-    measure_in_turn(environments, ["tabular"], 240, Silent(), lambda: None, lambda: next(answers))
+    measure_in_turn(environments, ["tabular"], 240, Silent(), lambda: None, lambda already: next(answers))
     assert [rounds for name, rounds in fakes.turns() if name == "before"] == [1, 11, 21, 31, 41, 51, 61]
     paused = [words[words.index("--resume") + 1 :] for words in fakes.calls() if "--resume" in words]
     assert paused == [*[[]] * 4, *[[csv]] * 4, *[[csv, orc]] * 4]
