@@ -25,7 +25,7 @@ from bench_runner.run.interruption import stopped_by_signals
 from bench_runner.run.rounds import PAUSED_VARIABLE
 from bench_runner.run.watcher import Watcher
 
-TURN_S = 20.0
+TURN_S = 40.0
 """Approximate seconds of measuring in a turn. A turn has at least one round, and starting it takes a few more seconds.
 The exact value matters little, because the machine's speed changes within one or two rounds: in a run of 100 rounds,
 the correlation of the times of neighbouring rounds was 0.12, and of rounds five apart 0.03."""

@@ -365,7 +365,7 @@ def decided(
     undecided = [cell for cell in measured if decision(*values[cell], most_rounds) is Decision.OPEN]
     undecided += [cell for cell in common if any(_is_only_uncounted(runs[cell]) for runs in (ours, theirs))]
     open_ones = {(cell.variant, cell.operation) for cell in undecided if not cell.variant.is_raw_io} - set(already)
-    known = {(cell.variant, cell.operation) for cell in ours if not cell.variant.is_raw_io}
+    known: set[tuple[str, str]] = {(cell.variant, cell.operation) for cell in ours if not cell.variant.is_raw_io}
     return known - open_ones if open_ones else None
 
 

@@ -19,7 +19,6 @@ from concurrent.futures import wait as futures_done
 from dataclasses import dataclass
 from typing import Any
 
-from adapters.predicate import Predicate
 from bench_runner.operations.parallel.parts import Part
 
 SETTINGS: Mapping[str, Any] = {
@@ -99,7 +98,7 @@ class Pool:
         """The partitions, by number."""
         self.whole: Any = None
         """The whole table in this process, for an engine that sends the partitions to the worker processes itself."""
-        self.asked: Predicate | None = None
+        self.asked: Any = None
         """The condition of a scan, or None for other operations."""
         _silence()
         self._cluster = distributed.LocalCluster(
@@ -157,8 +156,9 @@ class Pool:
         if not futures:
             return []
         # dask waits forever for a result that was lost because its process ended, so look for ended processes here.
+        loop: Any = self._client.loop
         found = asyncio.run_coroutine_threadsafe(
-            self._client.gather(list(futures), asynchronous=True), self._client.loop.asyncio_loop
+            self._client.gather(list(futures), asynchronous=True), loop.asyncio_loop
         )
         try:
             while not found.done():
