@@ -155,7 +155,7 @@ def compare(
         # The machine affects runs in turn alike, so a shift that all cells share is a change too.
         drifts = tuple(replace(drift, ratio=1.0) for drift in drifts)
     least_bytes = max(smallest_shown(before.info), smallest_shown(after.info))
-    libraries = _library_changes(before, after)
+    libraries = library_changes(before, after)
     changes = []
     for cell in measured:
         if cell.variant.is_raw_io:
@@ -163,7 +163,7 @@ def compare(
         for figure in FIGURES:
             change = _change(cell, figure, ours[cell], theirs[cell], drifts, least_change, least_bytes, most_rounds)
             if change is not None:
-                changes.append(replace(change, libraries=_of_cell(libraries, theirs[cell].library)))
+                changes.append(replace(change, libraries=libraries_of_cell(libraries, theirs[cell].library)))
     return RunComparison(
         before,
         after,
@@ -382,7 +382,8 @@ def _newly_failing(
             yield cell, f"{failures[0].kind}: {failures[0].reason}" if failures else "no sample was counted"
 
 
-def _library_changes(before: Run, after: Run) -> dict[str, tuple[str | None, str | None]]:
+def library_changes(before: Run, after: Run) -> dict[str, tuple[str | None, str | None]]:
+    """Return each library whose version differs, with both versions, None where it is absent."""
     old, new = before.info.libraries, after.info.libraries
     return {name: (old.get(name), new.get(name)) for name in sorted({*old, *new}) if old.get(name) != new.get(name)}
 
@@ -391,8 +392,8 @@ _SHARED_LIBRARIES = ("python", "numpy", "pandas", "pyarrow")
 """Libraries that take part in every cell, whatever the format."""
 
 
-def _of_cell(libraries: Mapping[str, tuple[str | None, str | None]], main: str) -> tuple[str, ...]:
-    """Return the changed libraries that take part in a cell: those of its engine, and those shared by all cells."""
+def libraries_of_cell(libraries: Mapping[str, tuple[str | None, str | None]], main: str) -> tuple[str, ...]:
+    """Return the changed libraries that take part in a cell: its engine `main`, and those shared by all cells."""
     names = {main.split()[0] if main else "", *_SHARED_LIBRARIES}
     changed = {name: versions for name, versions in libraries.items() if name in names}
     return tuple(f"{name} {old or 'absent'} -> {new or 'absent'}" for name, (old, new) in changed.items())

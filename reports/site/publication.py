@@ -17,8 +17,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from bench_runner.conditions import conditions_text
 from bench_runner.results.records import RecordError, Run, changed, read_run
 from reports.analysis.compare import CompareError, compare
+from reports.analysis.level_changes import FEWEST_RUNS, LevelChange, level_changes
 from reports.site.asv_pages import Graph, graphs
 from reports.site.contents import CSV
 from reports.site.pages import Link, SiteError, check_libraries, check_pages, environment
@@ -126,8 +128,10 @@ def write_site(runs: Path, site: Path) -> list[str]:
     has_history = (site / "asv" / "index.html").is_file()
     history = _history(site / "asv", problems) if has_history else None
     _write_front(_newest(shown), site, problems, has_history=has_history)
-    values = {"runs": shown, "problems": problems, "has_history": has_history, "history": history}
-    _write_page("index", site / "runs", **values)
+    levels = level_changes([each.run for each in shown])
+    values = {"runs": shown, "problems": problems, "has_history": has_history, "history": history, "levels": levels}
+    rows = [_level_row(change) for change in levels.changes or ()]
+    _write_page("index", site / "runs", **values, level_rows=rows, fewest_runs=FEWEST_RUNS)
     return problems
 
 
@@ -170,6 +174,22 @@ def _history(folder: Path, problems: list[str]) -> Mapping[tuple[str, str], Sequ
     for graph in sorted(found, key=lambda graph: graph.place):
         by_dataset.setdefault((graph.suite, graph.dataset), []).append(graph)
     return {key: by_dataset[key] for key in dict.fromkeys((graph.suite, graph.dataset) for graph in found)}
+
+
+def _level_row(change: LevelChange) -> dict[str, str]:
+    """Return the texts of a row of "Where a level changed"."""
+    cell, shift = change.cell, change.shift
+    commits = [(run.info.commit or "unknown")[:10] for run in (change.before, change.after)]
+    return {
+        "run": change.after.folder.name,
+        "date": (change.after.info.started or change.after.folder.name)[:10],
+        "cell": f"{cell.suite}/{cell.operation}/{cell.dataset}/{cell.variant}",
+        "conditions": f"{cell.rows:,} rows, {conditions_text(cell.conditions)}, on {cell.machine}",
+        "ratio": f"{shift.ratio:.2f}",
+        "interval": f"{shift.low:.2f} to {shift.high:.2f}",
+        "commits": " -> ".join(dict.fromkeys(commits)),
+        "libraries": ", ".join(change.libraries) or "-",
+    }
 
 
 def _same_question(one: Published, other: Published) -> bool:

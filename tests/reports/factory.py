@@ -140,6 +140,26 @@ def make_run(
     return Run(folder, information({**shape, **(info or {})}), tuple(samples), _fidelity())
 
 
+def history_of_a_cell(count: int, *, slower_from: int, cpu: str = "cpu", **fields: Any) -> list[Run]:
+    """Return runs of one cell on consecutive days. From run `slower_from` on it takes 1.5 times as long, with another
+    pyarrow, and another duckdb, which takes no part. `fields` override those of the samples."""
+    runs = []
+    for number in range(count):
+        later = number >= slower_from
+        nanoseconds = int(64_000_000 * (1.5 if later else 1) * (1 + number % 4 * 0.01))
+        shape = {
+            **_info(("eq",), 1, 1_000_000),
+            "id": f"run-{number}",
+            "started": f"2026-03-{number + 1:02d}T10:00:00+00:00",
+            "commit": f"commit-{number}",
+            "machine": {"cpu": cpu},
+            "libraries": {"pyarrow": "26.1.0", "duckdb": "2.1.0"} if later else {"pyarrow": "26.0.0"},
+        }
+        sample = make_sample(figures={"wall_ns": nanoseconds}, **fields)
+        runs.append(Run(Path(f"run-{number}"), information(shape), (sample,), ()))
+    return runs
+
+
 def of_few(run: Run) -> Run:
     """Return a run with only five of its variants, which renders faster."""
     few = ("raw-io", "parquet", "feather", "pickle", "csv")

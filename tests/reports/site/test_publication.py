@@ -14,7 +14,7 @@ import pytest
 
 from bench_runner.results.records import Failure, Run, changed
 from reports.site.publication import write_site
-from tests.reports.factory import make_run, make_sample, of_few, with_info, write_run
+from tests.reports.factory import history_of_a_cell, make_run, make_sample, of_few, with_info, write_run
 
 
 class Links(HTMLParser):
@@ -112,6 +112,38 @@ def test_a_run_shows_its_tables_its_files_and_what_changed(site: Path) -> None:
     assert "Since" in page
     assert {"report.pdf", "samples.jsonl", "run.json"} <= set(links(site / "runs" / "run-2" / "index.html"))
     assert "Since" not in (site / "runs" / "run-1" / "index.html").read_text()
+
+
+def write_history(folder: Path, count: int = 12) -> None:
+    for run in history_of_a_cell(count, slower_from=6):
+        write_run(run, folder / run.info.id)
+
+
+def test_the_index_lists_where_a_level_changed(tmp_path: Path) -> None:
+    write_history(tmp_path / "runs")
+    assert write_site(tmp_path / "runs", tmp_path / "site") == []
+    page = (tmp_path / "site" / "runs" / "index.html").read_text()
+    assert "Where a level changed" in page
+    assert "at least 9 runs on one machine: 1." in page
+    for text in ("tabular/read/eq/parquet", "<td>1.5", "commit-5 -&gt; commit-6", "pyarrow 26.0.0 -&gt; 26.1.0"):
+        assert text in page
+    assert "duckdb" not in page
+    assert index_links(tmp_path / "site")[0] == "run-6/index.html"
+
+
+def test_without_ruptures_the_index_says_how_to_get_the_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ruptures", None)
+    write_history(tmp_path / "runs")
+    assert write_site(tmp_path / "runs", tmp_path / "site") == []
+    page = (tmp_path / "site" / "runs" / "index.html").read_text()
+    assert "this needs ruptures; run pip install -e '.[history]'" in page
+    assert "95 % interval" not in page
+
+
+def test_with_few_runs_the_index_has_no_list_of_changes(site: Path) -> None:
+    assert "Where a level changed" not in (site / "runs" / "index.html").read_text()
 
 
 def test_other_files_stay(site: Path) -> None:
