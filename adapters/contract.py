@@ -264,7 +264,7 @@ class Adapter(ABC):
     besides_for: ClassVar[Mapping[str, Besides]] = {}
     """Maps a value of another setting, written as 'parser=lxml', to the distributions that this value needs."""
     extra: ClassVar[str | None] = None
-    """The pip extra that installs this engine, if the format's extra does not."""
+    """The pip extra that installs this engine, or several as in 'a,b', if the format's extra does not."""
     is_served: bool = False
     """Whether running services, that is other programs, read the stored copies for this adapter (see `services`)."""
     syncs_on_save: ClassVar[bool] = False

@@ -43,6 +43,7 @@ class Relation:
     tolerance, relative_tolerance: floats may differ by `tolerance` plus `relative_tolerance` times the stored value.
     nulls: 'numpy' if integers with nulls come back to pandas as float64 instead of Int64, and booleans with nulls as
         object instead of boolean.
+    strings: 'str' if text comes back to pandas as this dtype, whatever the target's is.
     parse: if not None, the column comes back as text, and its parsed values must equal the expected values.
     """
 
@@ -50,6 +51,7 @@ class Relation:
     tolerance: float = 0.0
     relative_tolerance: float = 0.0
     nulls: str | None = None
+    strings: str | None = None
     parse: Parse | None = None
 
 

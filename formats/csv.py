@@ -1,4 +1,4 @@
-"""CSV by pandas, pyarrow, polars and DuckDB. A CSV file is text with one row on each line."""
+"""CSV by pandas, pyarrow, polars, DuckDB and dask. A CSV file is text with one row on each line."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from adapters.relations import times, written
 from formats.shared import pandas_codecs, refusals
 from formats.shared import pandas_losses as shared
 from formats.shared import text_losses as text
+from formats.shared.dask_engine import NOT_OFFERED, DaskEngine, number
 from formats.shared.duckdb_engine import DuckdbCopies
 from formats.shared.polars_engine import LazyPolarsEngine, lazy_calls
 from formats.shared.projection import ProjectsByOneCall, in_order
 from formats.shared.streams import tables, whole_or_nothing
 
 if TYPE_CHECKING:
+    import dask.dataframe as dd
     import duckdb
     import pandas as pd
     import polars as pl
@@ -66,6 +68,8 @@ _BY_PYARROW = (
 )
 """Changes to data if pandas writes CSV, and reads it with pyarrow's parser."""
 
+SAMPLE_ROWS, SAMPLE_BYTES = 1_000, 2**20
+"""The most from which dask guesses the types of columns. Its usual number of rows, 10, often shows no missing value."""
 _TIMES = ("date", "date-early", "time", *shared.TIMESTAMPS)
 
 
@@ -96,14 +100,14 @@ class CsvPandas(ProjectsByOneCall, _Csv):
 
     def _checked(self, given: Mapping[str, str]) -> dict[str, str | int | None]:
         values = super()._checked(given)
-        if values["parser"] == "pyarrow" and values["keep_default_na"] == "false":
+        if values.get("parser") == "pyarrow" and values["keep_default_na"] == "false":
             raise RefusedSetting("csv: parser=pyarrow requires keep_default_na=true")
         return values
 
     @property
     def losses(self) -> tuple[Loss, ...]:
         """Known changes to data because CSV stores no types, and because the reader takes some words for missing."""
-        if self.values["parser"] == "pyarrow":
+        if self.values.get("parser") == "pyarrow":
             return _BY_PYARROW
         if self.values["keep_default_na"] == "false":
             return (
@@ -127,7 +131,7 @@ class CsvPandas(ProjectsByOneCall, _Csv):
     @property
     def known_faults(self) -> Mapping[str, str]:
         """Kinds of columns that pandas 3.1 returns with wrong values, each with a description of the fault."""
-        if self.values["parser"] == "pyarrow":
+        if self.values.get("parser") == "pyarrow":
             return {}
         return {"string-return": "to_csv does not quote a carriage return, and read_csv takes it for the end of a row"}
 
@@ -156,7 +160,7 @@ class CsvPandas(ProjectsByOneCall, _Csv):
 
         import_module("pandas.io.formats.csvs")
         pandas_codecs.load(self.values)
-        if self.values["parser"] == "pyarrow":
+        if self.values.get("parser") == "pyarrow":
             import_module("pandas.io.parsers.arrow_parser_wrapper")
             import_module("pyarrow.csv")
         self._pandas = pandas
@@ -419,4 +423,20 @@ class CsvDuckdb(_Csv, DuckdbCopies):
         return connection.read_csv(str(location), hive_partitioning=False)
 
 
-ENGINES = (CsvPandas, CsvPyarrow, CsvPolars, CsvDuckdb)
+class CsvDask(DaskEngine, CsvPandas):
+    """CSV by dask.dataframe's to_csv and read_csv, which call pandas."""
+
+    settings: ClassVar = {"keep_default_na": CsvPandas.settings["keep_default_na"]}
+    capabilities = _Csv.capabilities - NOT_OFFERED
+
+    def write(self, frame: dd.DataFrame, folder: Path) -> None:
+        """Write files without the index."""
+        frame.to_csv(f"{folder}/part-*.csv", index=False, name_function=number)
+
+    def frame_of(self, files: list[str]) -> dd.DataFrame:
+        """Guess the types from the first rows of the first file. Files are not split."""
+        keep: Any = {"keep_default_na": False} if self.values["keep_default_na"] == "false" else {}
+        return self._frames.read_csv(files, blocksize=None, sample=SAMPLE_BYTES, sample_rows=SAMPLE_ROWS, **keep)
+
+
+ENGINES = (CsvPandas, CsvPyarrow, CsvPolars, CsvDuckdb, CsvDask)

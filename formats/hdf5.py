@@ -18,17 +18,20 @@ from adapters.offers import Handle, Offers, Reach
 from adapters.relations import nulls
 from formats.shared import pandas_losses as shared
 from formats.shared import refusals
+from formats.shared.dask_engine import NOT_OFFERED, DaskEngine, number
 from formats.shared.projection import ProjectsByOneCall, in_order
 from formats.shared.rows import checked
 from formats.shared.streams import whole_or_nothing
 
 if TYPE_CHECKING:
+    import dask.dataframe as dd
     import numpy as np
     import pandas as pd
     import pyarrow as pa
 
 _KEY = "table"
 _LEVELS = range(1, 10)
+_MOST_ROWS = 2**40
 _BLOSC = tuple(f"blosc:{name}" for name in ("blosclz", "lz4", "lz4hc", "zlib", "zstd"))
 _BLOSC2 = tuple(f"blosc2:{name}" for name in ("blosclz", "lz4", "lz4hc", "zlib", "zstd"))
 
@@ -265,6 +268,38 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
                 store.append(_KEY, batch, format="table", index=False)
 
 
+class HdfDask(DaskEngine, HdfTable):
+    """HDF5 tables by dask.dataframe's to_hdf and read_hdf, which call pandas."""
+
+    distributions = (*DaskEngine.distributions, "tables")
+    extra = "cluster,hdf5"
+    capabilities = HdfTable.capabilities - NOT_OFFERED
+
+    def load_library(self) -> None:
+        """Import dask. Its usual lock lets only one process of a cluster open a file, so each process gets its own."""
+        super().load_library()
+        from dask.utils import SerializableLock
+
+        self._lock = SerializableLock()
+
+    def write(self, frame: dd.DataFrame, folder: Path) -> None:
+        """Write files with one key each."""
+        frame.to_hdf(
+            f"{folder}/part-*.h5",
+            key=_KEY,
+            mode="w",
+            name_function=number,
+            lock=self._lock,
+            index=False,
+            complib=None if self.values["codec"] == "none" else self.values["codec"],
+            complevel=self.values["level"],
+        )
+
+    def frame_of(self, files: list[str]) -> dd.DataFrame:
+        """Read the key of each file, without splitting long files."""
+        return self._frames.read_hdf(files, key=_KEY, chunksize=_MOST_ROWS, lock=self._lock)
+
+
 @contextmanager
 def _refusing_what_does_not_fit() -> Iterator[None]:
     """Return a context manager that raises RefusedData for pandas' errors about rows that cannot be appended."""
@@ -279,4 +314,4 @@ def _refusing_what_does_not_fit() -> Iterator[None]:
 
 
 FIXED = (HdfFixed,)
-TABLE = (HdfTable,)
+TABLE = (HdfTable, HdfDask)

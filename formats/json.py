@@ -1,4 +1,4 @@
-"""JSON Lines by pandas, polars and DuckDB. A file is text with one JSON object for each row on a separate line."""
+"""JSON Lines by pandas, polars, DuckDB and dask. A file has one JSON object for each row on a separate line."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from adapters.relations import floats, integers, times, written
 from formats.shared import pandas_codecs, refusals
 from formats.shared import pandas_losses as shared
 from formats.shared import text_losses as text
+from formats.shared.dask_engine import NOT_OFFERED, DaskEngine, number
 from formats.shared.duckdb_engine import DuckdbCopies
 from formats.shared.polars_engine import LazyPolarsEngine, lazy_calls
 from formats.shared.streams import whole_or_nothing
 
 if TYPE_CHECKING:
+    import dask.dataframe as dd
     import duckdb
     import pandas as pd
     import polars as pl
@@ -74,7 +76,7 @@ class JsonPandas(_Json):
 
     def _checked(self, given: Mapping[str, str]) -> dict[str, str | int | None]:
         values = super()._checked(given)
-        if values["parser"] == "pyarrow" and values["codec"] != "none":
+        if values.get("parser") == "pyarrow" and values["codec"] != "none":
             raise RefusedSetting("json: parser=pyarrow recognizes a codec only by the file's name; use codec=none")
         return values
 
@@ -87,7 +89,7 @@ class JsonPandas(_Json):
         """Known changes to values that JSON cannot express, and to floats, which pandas writes with few digits."""
         decimals = int(str(self.values["double_precision"]))
         lossless = "json[engine=pandas,double_precision=15]" if decimals == 10 else None
-        by_pyarrow = self.values["parser"] == "pyarrow"
+        by_pyarrow = self.values.get("parser") == "pyarrow"
         kinds = {"float64"} if by_pyarrow else {"float64", "float64-range", "float64-subnormal", "float64-zero"}
         tolerance = 10.0**-decimals
         bound = f"within 1e-{decimals}, and 2e-15 of the value; from 1e16 on {decimals} digits"
@@ -153,7 +155,7 @@ class JsonPandas(_Json):
         import pandas.io.json
 
         pandas_codecs.load(self.values)
-        if self.values["parser"] == "pyarrow":
+        if self.values.get("parser") == "pyarrow":
             import_module("pyarrow.json")
         self._pandas = pandas
 
@@ -331,4 +333,22 @@ class JsonDuckdb(_Json, DuckdbCopies):
         return connection.read_json(str(location), format="newline_delimited", hive_partitioning=False)
 
 
-ENGINES = (JsonPandas, JsonPolars, JsonDuckdb)
+class JsonDask(DaskEngine, JsonPandas):
+    """JSON Lines by dask.dataframe's to_json and read_json, which call pandas."""
+
+    settings: ClassVar = {"double_precision": JsonPandas.settings["double_precision"]}
+    capabilities = JsonPandas.capabilities - NOT_OFFERED
+
+    def write(self, frame: dd.DataFrame, folder: Path) -> None:
+        """Write files of lines."""
+        precision = int(str(self.values["double_precision"]))
+        frame.to_json(
+            f"{folder}/part-*.json", orient="records", lines=True, double_precision=precision, name_function=number
+        )
+
+    def frame_of(self, files: list[str]) -> dd.DataFrame:
+        """Read the first file, whose types all files must have."""
+        return self._frames.read_json(files, orient="records", lines=True)
+
+
+ENGINES = (JsonPandas, JsonPolars, JsonDuckdb, JsonDask)

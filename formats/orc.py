@@ -1,4 +1,4 @@
-"""ORC by pyarrow and pandas. An ORC file stores its rows in groups that are called stripes."""
+"""ORC by pyarrow, pandas and dask. An ORC file stores its rows in groups that are called stripes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from adapters.predicate import Kind, Predicate
 from adapters.relations import times
 from formats.shared import pandas_losses as shared
 from formats.shared.conditions import arrow_expression, dataset_calls
+from formats.shared.dask_engine import NOT_OFFERED, DaskEngine
 from formats.shared.projection import ProjectsByOneCall, in_order
 from formats.shared.rows import located, starts_of
 from formats.shared.streams import tables, whole_or_nothing
 
 if TYPE_CHECKING:
+    import dask.dataframe as dd
     import numpy as np
     import pandas as pd
     import pyarrow as pa
@@ -36,6 +38,14 @@ _TIMESTAMPS_AS_NS_IN_UTC = Loss(
     Cause.FORMAT,
     Relation(times.timestamps_in(["s", "ms", "us"], "ns", "UTC")),
     frozenset(f"timestamp-{name}" for name in ("s", "ms", "us", "s-zone", "ms-zone", "us-zone", "ns-zone")),
+)
+
+_DATES_AS_TIMESTAMPS = Loss(
+    "dates become timestamps at midnight (ms)",
+    "the same days",
+    Cause.CALL,
+    Relation(times.dates_as_timestamps_in_ms),
+    frozenset({"date", "date-early"}),
 )
 
 
@@ -279,4 +289,41 @@ class OrcPandas(_Orc):
             return in_order(self._pandas.read_orc(location, columns), columns)
 
 
-ENGINES = (OrcPyarrow, OrcPandas)
+class OrcDask(DaskEngine, OrcPandas):
+    """ORC by dask.dataframe's to_orc and read_orc, which use pyarrow."""
+
+    settings: ClassVar = {"codec": Setting(("none",), "none", "the only one of this call", always_spelled=True)}
+    equal: ClassVar = {}
+    capabilities = _Orc.capabilities - NOT_OFFERED
+    modules = ("dask.dataframe.io.orc.arrow",)
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Known changes to data by pandas, except those of structs, and by dask's conversion to pandas."""
+        kept = tuple(loss for loss in super().losses if loss is not shared.INTEGERS_IN_MISSING_STRUCTS)
+        return (*kept, _DATES_AS_TIMESTAMPS, shared.TEXT_AS_STR)
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """Refuse structs."""
+        import pyarrow.types as of
+
+        for field in schema:
+            if of.is_struct(field.type):
+                return f"dask leaves columns of structs out when it reads ORC (column {field.name})"
+        return super().refusal(schema, rows)
+
+    def write(self, frame: dd.DataFrame, folder: Path) -> None:
+        """Write files without the index."""
+        frame.to_orc(str(folder), write_index=False)
+
+    def frame_of(self, files: list[str]) -> dd.DataFrame:
+        """Read the schema of the first file. Files are not split at their stripes."""
+        return self._frames.read_orc(files, split_stripes=False)
+
+    def read(self, location: Path) -> pd.DataFrame:
+        """Read all partitions."""
+        with self.refusing():
+            return super().read(location)
+
+
+ENGINES = (OrcPyarrow, OrcPandas, OrcDask)

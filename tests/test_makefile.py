@@ -73,9 +73,10 @@ def test_constraints_are_names_and_versions_alone():
 
 
 def declared(extra: str | None) -> set[str]:
-    """The distributions that pyproject.toml names for an extra, those of the bare install included."""
+    """The distributions that pyproject.toml names for extras, those of the bare install included."""
     rows = list(PROJECT["project"]["dependencies"])
-    rows += PROJECT["project"]["optional-dependencies"][extra] if extra else []
+    for name in extra.split(",") if extra else []:
+        rows += PROJECT["project"]["optional-dependencies"][name]
     return {canonicalize_name(Requirement(row).name) for row in rows}
 
 

@@ -124,6 +124,13 @@ def dates_as_timestamps(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     return column.cast(pa.timestamp("us")) if pa.types.is_date(column.type) else None
 
 
+def dates_as_timestamps_in_ms(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Return dates as timestamps at midnight, in ms."""
+    import pyarrow as pa
+
+    return column.cast(pa.timestamp("ms")) if pa.types.is_date(column.type) else None
+
+
 def times_as_ms_since_1970(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Return a date or timestamp column as whole milliseconds since 1970; None for other types.
 

@@ -71,6 +71,7 @@ SUITE = Suite(
             "xml[engine=pandas]",
             "xml[engine=pandas,parser=etree]",
         ),
+        left_out={"hdf5-table": "has one call for a whole table; dask's is for partitions, see the suite parallel"},
     ),
     quick=Quick(
         rows=QUICK_TABLE_ROWS,
@@ -82,6 +83,7 @@ SUITE = Suite(
         "codec=none": "otherwise a codec would be measured instead of the call, and defaults differ",
         "excel": "each library that saves, and each that reads, once: all six pairs would take hours",
         "orc": "polars neither writes nor reads it",
+        "no dask": "it stores partitions: see the suite parallel",
         "no near-storage": "it stores many files and serves them: see the suite near-storage",
         "json[parser=pyarrow]": "pyarrow reads JSON Lines but does not write them, so pandas saves",
         "threads default and 1": "a call that is faster because it uses all cores may not be on a busy machine",

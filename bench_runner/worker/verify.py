@@ -115,7 +115,8 @@ def _compare_lossy(
         bound = Bound(
             max(bound.absolute, loss.relation.tolerance), max(bound.relative, loss.relation.relative_tolerance)
         )
-        target = replace(target, nulls=loss.relation.nulls or target.nulls)
+        relation = loss.relation
+        target = replace(target, nulls=relation.nulls or target.nulls, strings=relation.strings or target.strings)
         if loss.relation.parse is not None:
             # Further losses cannot apply, because the type of a column that became text is unknown.
             return suffered, _compare_parsed(_chosen(expected, rows), got, target, loss.relation.parse)

@@ -1,4 +1,4 @@
-"""Parquet by pyarrow, and by pandas, which uses pyarrow."""
+"""Parquet by pyarrow, and by pandas and dask, which use pyarrow."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from adapters.relations import texts
 from formats.parquet.common import MOST_ROWS, SECONDS_AS_MS, Parquet
 from formats.shared import pandas_losses as shared
 from formats.shared.conditions import ARROW_TEXTS, IMPORT_COMPUTE, arrow_expression
+from formats.shared.dask_engine import NOT_OFFERED, DaskEngine, number
 from formats.shared.projection import ProjectsByOneCall
 from formats.shared.rows import calls_of_groups, located, starts_of
 from formats.shared.streams import gathered, tables, whole_or_nothing
 
 if TYPE_CHECKING:
+    import dask.dataframe as dd
     import numpy as np
     import pandas as pd
     import pyarrow as pa
@@ -183,6 +185,17 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         return Handle(project=project, close=file.close)
 
 
+_THROUGH_PANDAS = (
+    SECONDS_AS_MS,
+    shared.NAN_AS_NULL,
+    shared.DECIMAL_PRECISION,
+    shared.VECTORS_AS_LISTS,
+    shared.INTEGERS_IN_MISSING_STRUCTS,
+)
+"""Known changes to data by Parquet, which has no timestamps in seconds, and by the conversion of an Arrow table to a
+DataFrame."""
+
+
 class ParquetPandas(ProjectsByOneCall, Parquet):
     """Parquet by pandas' DataFrame.to_parquet and read_parquet, which use pyarrow."""
 
@@ -192,8 +205,7 @@ class ParquetPandas(ProjectsByOneCall, Parquet):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Known changes to data by Parquet, which has no timestamps in seconds, and by the conversion of an Arrow table
-        to a DataFrame."""
+        """Known changes to columns of objects and to categoricals, and `_THROUGH_PANDAS`."""
         return (
             shared.objects_of_nulls("date-null"),
             replace(shared.CATEGORIES_OF_NULLS, targets=frozenset({"pandas", "arrow"})),
@@ -205,11 +217,7 @@ class ParquetPandas(ProjectsByOneCall, Parquet):
                 frozenset({"categorical-int64"}),
             ),
             shared.DICTIONARY_OF_NUMBERS_AS_VALUES,
-            SECONDS_AS_MS,
-            shared.NAN_AS_NULL,
-            shared.DECIMAL_PRECISION,
-            shared.VECTORS_AS_LISTS,
-            shared.INTEGERS_IN_MISSING_STRUCTS,
+            *_THROUGH_PANDAS,
         )
 
     def load_library(self) -> None:
@@ -244,3 +252,35 @@ class ParquetPandas(ProjectsByOneCall, Parquet):
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
         """Read only the chunks of these columns."""
         return self._pandas.read_parquet(location, columns=columns, use_threads=self.threads is None)
+
+
+class ParquetDask(DaskEngine, ParquetPandas):
+    """Parquet by dask.dataframe's to_parquet and read_parquet, which use pyarrow."""
+
+    capabilities = Parquet.capabilities - NOT_OFFERED
+    modules = ("dask.dataframe.io.parquet.arrow",)
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Known changes to data by pandas, except those of categoricals, which dask restores, and to text."""
+        return (shared.objects_of_nulls("date-null"), *_THROUGH_PANDAS, shared.TEXT_AS_STR)
+
+    def write(self, frame: dd.DataFrame, folder: Path) -> None:
+        """Write files without the index. Without `schema=None`, dask refuses columns of objects, such as dates."""
+        codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
+        frame.to_parquet(
+            str(folder),
+            write_index=False,
+            schema=None,
+            compression=codec,
+            compression_level=self.values["level"],
+            name_function=_name,
+        )
+
+    def frame_of(self, files: list[str]) -> dd.DataFrame:
+        """Read the footer of each file. Files are neither split nor joined, and names of folders are no columns."""
+        return self._frames.read_parquet(files, index=False, split_row_groups=False, dataset={"partitioning": None})
+
+
+def _name(partition: int) -> str:
+    return f"part-{number(partition)}.parquet"

@@ -51,7 +51,7 @@ def load(values: Mapping[str, object] | None = None) -> None:
     """
     if find_spec("zstandard") is not None:
         import_module("zstandard")
-    if values is not None and values["codec"] in _MODULES:
+    if values is not None and values.get("codec") in _MODULES:
         import_module(_MODULES[str(values["codec"])])
 
 

@@ -99,6 +99,17 @@ INTEGERS_IN_MISSING_STRUCTS = Loss(
     targets=_ARROW,
 )
 
+TEXT_AS_STR = Loss(
+    "text becomes pandas' dtype str",
+    "the same text",
+    Cause.CALL,
+    Relation(written.of_types("string", "large_string"), strings="str"),
+    frozenset({"string", "string-unicode"}),
+    targets=_PANDAS,
+    strings=frozenset({"object"}),
+)
+"""pyarrow's own conversion to pandas ignores the option that asks for objects."""
+
 VECTORS_AS_LISTS = Loss(
     "vectors become lists: their length is not part of the type",
     "the same values",

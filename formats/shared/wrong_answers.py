@@ -76,4 +76,11 @@ WRONG_ANSWERS = (
         "rows of a table of several chunks are stored in another order, because its threads take turns",
         "use `SessionConfig().with_target_partitions(1)`, as this project does",
     ),
+    WrongAnswer(
+        "dask-orc-structs",
+        "dask",
+        "dask.dataframe.read_orc(path)",
+        "columns of structs are missing",
+        "use pyarrow or pandas; this project refuses such columns for dask",
+    ),
 )

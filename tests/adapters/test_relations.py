@@ -148,6 +148,7 @@ CHANGES = [
         column([MOMENT.replace(microsecond=123000)], pa.timestamp("us")),
     ),
     (times.dates_as_timestamps, column([dt.date(1970, 1, 2)]), column([86_400_000_000], pa.timestamp("us"))),
+    (times.dates_as_timestamps_in_ms, column([dt.date(1970, 1, 2)]), column([86_400_000], pa.timestamp("ms"))),
     (times.times_as_ms_since_1970, column([dt.date(1970, 1, 2), None]), column([86_400_000.0, None])),
     (times.times_as_ms_since_1970, column([-1], pa.timestamp("us")), column([-1])),
     (times.durations_as_ms, column([-1, 2_500], pa.duration("us")), column([-1, 2])),

@@ -240,6 +240,18 @@ class WholeTableContract(SettingContract):
         if adapter.reads_folders:
             assert verify.compare(table, self.read(adapter, target, folder), target, adapter.losses).problems == ()
 
+    @only_for(lambda adapter: adapter.parts is Parts.DASK)
+    def test_twelve_partitions_by_dask_are_read_in_their_order(self, adapter: TabularFormat, place: Path) -> None:
+        """Names of files may sort as text, 10 before 2."""
+        table, target, folder = ordinary_table(120), Target("pandas"), place / "parts"
+        targets.apply_strings(target)
+        folder.mkdir()
+        adapter.save_parts(targets.make(table, target), folder, 12)
+        frame = adapter.parts_frame(folder)
+        assert adapter.count_parts(folder) == frame.npartitions == 12
+        result = frame.compute().reset_index(drop=True)
+        assert verify.compare(table, result, target, adapter.losses).problems == ()
+
     def test_hostile_names_come_back_or_are_refused_in_the_plan(
         self, adapter: TabularFormat, target: Target, place: Path
     ) -> None:

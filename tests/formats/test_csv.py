@@ -37,6 +37,10 @@ class TestCsvByPolars(TabularFormatContract):
     variant = "csv[engine=polars]"
 
 
+class TestCsvByDask(TabularFormatContract):
+    variant = "csv[engine=dask]"
+
+
 class TestCsvByDuckdb(TabularFormatContract):
     variant = "csv[engine=duckdb]"
 

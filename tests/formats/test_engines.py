@@ -52,6 +52,7 @@ def test_polars_heeds_the_number_of_threads_that_workers_are_started_with() -> N
         ("json[engine=polars]", pa.binary(), "bytes to JSON (column odd"),
         ("json[engine=polars]", pa.large_binary(), "bytes to JSON (column odd"),
         ("parquet[engine=duckdb]", pa.duration("us"), "have no sign (column odd"),
+        ("orc[engine=dask]", pa.struct([("a", pa.int64())]), "structs out when it reads ORC (column odd"),
         ("parquet[engine=fastparquet]", pa.timestamp("s"), "as if they were ms (column odd"),
         ("parquet[engine=fastparquet]", pa.timestamp("s", "UTC"), "as if they were ms (column odd"),
     ],

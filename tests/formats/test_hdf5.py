@@ -31,6 +31,10 @@ class TestHdf5Table(TabularFormatContract):
     variant = "hdf5-table[engine=pandas]"
 
 
+class TestHdf5TableByDask(TabularFormatContract):
+    variant = "hdf5-table[engine=dask]"
+
+
 class Marks:
     """An object that leaves a mark when it is unpickled."""
 

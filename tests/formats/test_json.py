@@ -29,3 +29,7 @@ class TestJsonByPolars(TabularFormatContract):
 
 class TestJsonByDuckdb(TabularFormatContract):
     variant = "json[engine=duckdb]"
+
+
+class TestJsonByDask(TabularFormatContract):
+    variant = "json[engine=dask]"

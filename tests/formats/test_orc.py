@@ -13,3 +13,7 @@ class TestOrcZstd(SettingContract):
 
 class TestOrcByPandas(TabularFormatContract):
     variant = "orc[engine=pandas,codec=none]"
+
+
+class TestOrcByDask(TabularFormatContract):
+    variant = "orc[engine=dask,codec=none]"

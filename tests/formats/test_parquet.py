@@ -37,6 +37,10 @@ class TestParquetByFastparquet(TabularFormatContract):
     variant = "parquet[engine=fastparquet,codec=none]"
 
 
+class TestParquetByDask(TabularFormatContract):
+    variant = "parquet[engine=dask,codec=none]"
+
+
 class TestParquetByPolarsZstd(SettingContract):
     variant = "parquet[engine=polars,codec=zstd,level=1]"
 

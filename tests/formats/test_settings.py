@@ -41,7 +41,7 @@ from tests.contracts.tabular import ordinary_table
         ("hdf5-fixed[codec=blosc2:zstd,level=1]", "codec=blosc2:zstd is not possible"),
         ("csv[codec=lz4]", "allowed: none, gzip, bz2, xz, zstd"),
         ("csv[codec=gzip,level=10]", "allowed: 1 to 9"),
-        ("csv[engine=dask]", "allowed: pandas, pyarrow, polars, duckdb"),
+        ("csv[engine=modin]", "allowed: pandas, pyarrow, polars, duckdb, dask"),
         ("csv[parser=pyarrow,keep_default_na=false]", "requires keep_default_na=true"),
         ("csv[engine=polars,codec=gzip]", "no setting is called 'codec'"),
         ("json[parser=pyarrow,codec=zstd]", "use codec=none"),
@@ -149,6 +149,8 @@ LEVELS = [
     ("parquet[engine=fastparquet,codec=zstd,level=%d]", 1, 19),
     ("parquet[engine=fastparquet,codec=gzip,level=%d]", 1, 9),
     ("feather[engine=pandas,codec=zstd,level=%d]", 1, 22),
+    ("parquet[engine=dask,codec=zstd,level=%d]", 1, 22),
+    ("hdf5-table[engine=dask,codec=blosc:zstd,level=%d]", 1, 9),
 ]
 
 

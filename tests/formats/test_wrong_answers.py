@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
 from formats.shared.wrong_answers import WRONG_ANSWERS
 
@@ -76,6 +77,14 @@ def datafusion_order_of_chunks(folder: Path) -> tuple[int, int]:
     return sum(after == before + 1 for before, after in itertools.pairwise(rows)), 99_999
 
 
+def dask_orc_structs(folder: Path) -> tuple[int, int]:
+    """Return the number of columns."""
+    import dask.dataframe as dd
+
+    orc.write_table(pa.table({"i": [1], "struct": [{"a": 1}]}), folder / "t.orc")
+    return len(dd.read_orc(str(folder / "t.orc")).columns), 2
+
+
 SHOWN: dict[str, Callable[[Path], tuple[int, int]]] = {
     "fastparquet-flat-filters": fastparquet_flat_filters,
     "fastparquet-categorical-bounds": fastparquet_categorical_bounds,
@@ -84,8 +93,9 @@ SHOWN: dict[str, Callable[[Path], tuple[int, int]]] = {
     "duckdb-nan-by-statistics": duckdb_nan_by_statistics,
     "duckdb-copy-append": duckdb_copy_append,
     "datafusion-order-of-chunks": datafusion_order_of_chunks,
+    "dask-orc-structs": dask_orc_structs,
 }
-"""Rows that the call returns, or returns in order, and the number that it should."""
+"""Rows that the call returns, or returns in order, or columns, and the number that it should."""
 
 
 def test_each_is_shown() -> None:

@@ -32,6 +32,7 @@ from bench_runner.operations.parameters import count, share, word
 from bench_runner.operations.tables import selection
 from bench_runner.operations.tables.scan import Scan
 from bench_runner.operations.whole import Changes
+from formats.shared.dask_engine import refusing_other_types
 
 MOST_PARTITIONS = 64
 """Largest number of partitions. Each partition needs a process, which uses about 100 MB."""
@@ -217,7 +218,7 @@ class SaveParallel(_Parallel, Changes):
         adapter = cast(TabularFormat, stage.adapter)
         self._pool().close()
         if _by_dask(stage):
-            return targets.from_native(adapter.parts_frame(result).compute(), stage.target, adapter.native_read)
+            return targets.from_native(_computed(adapter.parts_frame(result)), stage.target, adapter.native_read)
         return joined([parts.read(part, result) for part in parts_of(stage, stage.rows, self.partitions)], stage.target)
 
 
@@ -305,11 +306,18 @@ class LeftByDask:
 
     def check(self, refuse: Callable[[Any], None]) -> None:
         """Call `refuse` with each partition, in the process that holds it."""
-        self.frame.map_partitions(_checked, refuse, meta=(None, "bool")).compute()
+        _computed(self.frame.map_partitions(_checked, refuse, meta=(None, "bool")))
 
     def gathered(self) -> Any:
         """Return the whole table, collected in this process."""
-        return targets.from_native(self.frame.compute(), self.stage.target, self.stage.adapter.native_read)
+        return targets.from_native(_computed(self.frame), self.stage.target, self.stage.adapter.native_read)
+
+
+def _computed(lazy: Any) -> Any:
+    """Return dask's result with rows numbered from 0. Raises RefusedData for partitions with other types than the
+    first."""
+    with refusing_other_types():
+        return lazy.compute().reset_index(drop=True)
 
 
 def _checked(frame: pd.DataFrame, refuse: Callable[[Any], None]) -> pd.Series:
@@ -320,7 +328,7 @@ def _checked(frame: pd.DataFrame, refuse: Callable[[Any], None]) -> pd.Series:
 def _read_by_dask(stage: OperationContext, pool: Pool, place: Path, laps: Laps, *, left: bool) -> Any:
     adapter = cast(TabularFormat, stage.adapter)
     if not left:
-        return stage.answer(lambda: adapter.parts_frame(place).compute().reset_index(drop=True), laps)
+        return stage.answer(lambda: _computed(adapter.parts_frame(place)), laps)
     frame = pool.waited(adapter.parts_frame(place).persist())
     laps.lap("engine_ns")
     return LeftByDask(frame, stage)
@@ -379,5 +387,4 @@ class ScanParallel(_Reads):
 def _scanned_by_dask(stage: OperationContext, place: Path, asked: Predicate) -> pd.DataFrame:
     frame = cast(TabularFormat, stage.adapter).parts_frame(place)
     native, columns = stage.adapter.native_read, list(frame.columns)
-    met = frame.map_partitions(selection.matching, native, asked, columns, meta=frame._meta)
-    return met.compute().reset_index(drop=True)
+    return _computed(frame.map_partitions(selection.matching, native, asked, columns, meta=frame._meta))

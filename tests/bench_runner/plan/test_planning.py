@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
+from adapters.offers import Parts
 from adapters.registry import Availability
 from bench_runner.errors import PlanError
 from bench_runner.plan.chain import Plan
@@ -370,11 +371,15 @@ def test_the_engines_suite_spells_its_calls_as_they_are_honoured() -> None:
 def test_every_format_of_the_engines_suite_has_more_than_one_call() -> None:
     formats = [spelled.partition("[")[0] for spelled in ENGINES.variants.spelled]
     assert {name: formats.count(name) for name in formats if formats.count(name) < 2} == {}
-    with_a_choice = {name for name in FORMATS if len(FORMATS.engines(name)) > 1}
+    elsewhere = {FORMATS.engine("parquet[engine=near-storage]")[0]}
+    offered = {
+        name: {engine for engine in FORMATS.engines(name) if engine.parts is not Parts.DASK} - elsewhere
+        for name in FORMATS
+    }
+    with_a_choice = {name for name, engines in offered.items() if len(engines) > 1}
     assert with_a_choice <= set(formats)
     engines = {FORMATS.engine(spelled)[0] for spelled in ENGINES.variants.spelled}
-    of_its_own = {FORMATS.engine("parquet[engine=near-storage]")[0]}
-    assert {engine for name in with_a_choice for engine in FORMATS.engines(name)} - of_its_own <= engines
+    assert {engine for name in with_a_choice for engine in offered[name]} <= engines
 
 
 def test_calls_are_measured_under_both_conditions_of_threads() -> None:

@@ -40,6 +40,10 @@ RIGHT: tuple[Trial, ...] = (
     ("none", GATHERED, PARQUET, "pandas"),
     ("none", THREADS, "parquet[engine=duckdb,codec=none]", "pandas"),
     ("none", SCAN, "csv[engine=pandas]", "pandas"),
+    ("none", SAVE, "hdf5-table[engine=dask]", "pandas"),
+    ("none", LEFT, "orc[engine=dask,codec=none]", "pandas"),
+    ("none", GATHERED, "csv[engine=dask]", "pandas"),
+    ("none", SCAN, "parquet[engine=dask,codec=none]", "arrow"),
 )
 
 

@@ -1,0 +1,123 @@
+"""dask.dataframe: a folder with one file for each partition of a table."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from adapters.contract import Can, Native, Stored, TabularFormat
+from adapters.errors import RefusedData
+from adapters.offers import Handle, Offers, Parts
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+    import pandas as pd
+
+NOT_OFFERED = frozenset({Can.APPEND, Can.PROJECTION, Can.SINGLE_FILE})
+"""Capabilities of one file that these engines do not have."""
+_LIBRARIES = (
+    # dask imports distributed at each call that chooses a scheduler.
+    *("dask.array", "dask.bag", "dask.dataframe", "distributed", "distributed.lock", "distributed.worker"),
+    *("fsspec.implementations.chained", "fsspec.implementations.local"),
+    *("pyarrow.dataset", "pyarrow.fs", "pyarrow.parquet"),
+)
+
+
+_OTHER_TYPES = ("Mismatched dtypes found", "Metadata mismatch found")
+"""Beginnings of dask's errors about a partition whose types are not those that it guessed."""
+
+
+def number(partition: int) -> str:
+    """Return the number of a partition as its file's name has it. The names of all partitions sort in their order."""
+    return f"{partition:05d}"
+
+
+@contextmanager
+def refusing_other_types() -> Iterator[None]:
+    """Turn dask's error about a partition with other types than the first rows, as its readers of text guess them, into
+    RefusedData."""
+    try:
+        yield
+    except ValueError as error:
+        if not str(error).startswith(_OTHER_TYPES):
+            raise
+        where = " ".join(str(error).split())
+        raise RefusedData(f"dask guesses types from the first rows, and later rows have others ({where})") from error
+
+
+class DaskEngine(TabularFormat):
+    """Saves a table in partitions, and reads them. A subclass has the calls of its format, and then as its second base
+    class the format's engine of pandas, whose settings, losses and refusals it keeps."""
+
+    engine = "dask"
+    distributions: ClassVar[Any] = ("dask", "distributed")
+    extra: ClassVar[str | None] = "cluster"
+    native = Native.PANDAS
+    is_folder = True
+    parts = Parts.DASK
+    # A user has to set dask's option for text before the calls.
+    calls: Any = None
+    offers = Offers()
+    modules: ClassVar[tuple[str, ...]] = ()
+    """Modules that the first call would import."""
+
+    def open(self, location: Path) -> Handle:
+        """Keep nothing open."""
+        return Handle()
+
+    open_rows = open
+
+    def load_library(self) -> None:
+        """Import dask, and let it keep columns of objects instead of converting them to text."""
+        super().load_library()  # type: ignore[safe-super]
+        for module in (*_LIBRARIES, *self.modules):
+            import_module(module)
+        import dask.dataframe
+
+        self._dask, self._frames = dask, dask.dataframe
+        dask.config.set({"dataframe.convert-string": False})
+
+    @abstractmethod
+    def write(self, frame: dd.DataFrame, folder: Path) -> None:
+        """Write a file for each partition, whose name ends with the suffix."""
+
+    @abstractmethod
+    def frame_of(self, files: list[str]) -> dd.DataFrame:
+        """Return a DataFrame with a partition for each file, in this order."""
+
+    def save(self, table: pd.DataFrame, location: Path) -> None:
+        """Write one partition."""
+        location.mkdir()
+        with self._scheduler():
+            self.save_parts(table, location, 1)
+
+    def read(self, location: Path) -> pd.DataFrame:
+        """Read all partitions."""
+        with self._scheduler(), refusing_other_types():
+            return self.parts_frame(location).compute().reset_index(drop=True)
+
+    def save_parts(self, table: pd.DataFrame, folder: Path, count: int) -> None:
+        """Write `count` partitions, by the processes of dask's client if there is one."""
+        self.write(self._frames.from_pandas(table, npartitions=count, sort=False), folder)
+
+    def parts_frame(self, folder: Path) -> dd.DataFrame:
+        """Return all partitions in the order of their numbers."""
+        return self.frame_of([str(path) for path in self._files(folder)])
+
+    def stored(self, location: Path) -> Stored:
+        """Return the codecs and encodings of all files."""
+        found = [super(DaskEngine, self).stored(path) for path in self._files(location)]
+        codecs = sorted({each.codec for each in found if each.codec is not None})
+        encodings = sorted({encoding for each in found for encoding in each.encodings})
+        return Stored("+".join(codecs) or None, tuple(encodings), {"files": str(len(found))})
+
+    def _files(self, folder: Path) -> list[Path]:
+        # dask's own names of ORC files are numbers without leading zeros.
+        return sorted(folder.glob(f"*{self.suffix}"), key=lambda path: (len(path.name), path.name))
+
+    def _scheduler(self) -> AbstractContextManager[Any]:
+        return self._dask.config.set(scheduler="synchronous") if self.threads == 1 else nullcontext()
