@@ -24,7 +24,7 @@ FORMATS = {
     "Lance": "lance",
     "Avro": "avro",
 }
-"""Our names by the thesis's."""
+"""Our names of formats by the names in the thesis."""
 ROWS = {
     "eq": 1_000_000,
     "int": 1_000_000,
@@ -46,7 +46,8 @@ TABLES, CODECS, IMAGES = map(_findings, ("tables", "codecs", "images"))
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of the thesis's measurements, with the figures and formats it affects (no format: all)."""
+    """A fault of the thesis's measurements, with the figures and formats it affects. Without formats, it affects all.
+    """
 
     columns: tuple[Column, ...]
     formats: tuple[str, ...]
@@ -64,4 +65,4 @@ FAULTS = (
     Fault((SAVE_TIME, READ_TIME), (), "the thesis has one unverified sample per cell, with other versions"),
     Fault((SIZE,), (), "in the thesis all string columns of a data set are identical copies"),
 )
-"""Faults that were found in the program that the thesis describes."""
+"""Faults that we found in the program that the thesis describes."""

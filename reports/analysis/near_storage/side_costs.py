@@ -1,4 +1,5 @@
-"""Show the costs of near-storage reading other than its time: services, network, metadata, row groups, techniques.
+"""Show the costs of near-storage reading other than time: services, network, metadata, small row groups, and the effect
+of each technique.
 
 The figures correspond to sections 8.1 and 8.3 to 8.5 of Weigand, TU Munich 2025, for our measurements.
 """
@@ -33,12 +34,13 @@ TECHNIQUES = tuple(
         ("aggregates alone", "", "aggregate[groups=0.01,values=100]"),
     )
 )
-"""Techniques of section 8.1. Each line adds one technique to all techniques before it."""
+"""Techniques of section 8.1: (title, variant, operation). Each entry uses one technique more than the entry before it.
+"""
 _GROUP_ROWS = "row_group_rows"
 
 
 def has_near_storage(table: Table) -> bool:
-    """Return whether a table has anything to show in this section."""
+    """Return whether a table has figures for this section."""
     return any(True for _ in _all(None, table))
 
 
@@ -60,7 +62,7 @@ def _place(row: Row) -> tuple[int, int, str]:
 
 
 def _cell(row: Row, operation: OperationName, figure: str) -> CellSummary | None:
-    """Return the cell of an operation if it has `figure` and is not a fallback."""
+    """Return the summary of an operation if it has `figure` and is not a fallback, else None."""
     cell = row.cells.get(operation)
     return cell if cell is not None and figure in cell.figures and not cell.fallback else None
 
@@ -135,7 +137,7 @@ def _grid(
     text: Callable[[CellSummary], str],
     notes: Sequence[str],
 ) -> Iterator[Figures]:
-    """Yield figures with a column for each operation. Operations that ask for row groups come first."""
+    """Yield `Figures` with a column for each operation. Operations that ask for row groups come first."""
     names = [
         name
         for name in table.columns.operations
@@ -236,7 +238,7 @@ def _small_groups(run: Run | None, table: Table, rows: Sequence[Row]) -> Iterato
 
 
 def _times(row: Row, usual: Row, operation: OperationName) -> str:
-    """Return the ratio of the two times, '' if one was not measured."""
+    """Return the ratio of both rows' times for an operation, or '' if one row has no time."""
     small, large = (_cell(each, operation, "wall_ns") for each in (row, usual))
     if small is None or large is None:
         return ""
