@@ -108,7 +108,7 @@ class TableSection(Section):
     shown: Callable[[Table], bool]
     """Return whether a table has content for this section."""
     figures: Callable[[Run, Table], Iterable[Figures]] | None = None
-    """Return its content; None if each output has its own renderer for it."""
+    """Return the section's content. None if each output has its own renderer for the section."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class RunSection(Section):
     shown: Callable[[Contents], bool]
     """Return whether a run has content for this section."""
     figures: Callable[[Contents], Iterable[Figures]] | None = None
-    """Return its content; None if each output has its own renderer for it."""
+    """Return the section's content. None if each output has its own renderer for the section."""
     leads: bool = False
     """Whether the section comes before the tables on the PDF and the site, because it answers the suite's question."""
 

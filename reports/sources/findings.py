@@ -46,8 +46,7 @@ TABLES, CODECS, IMAGES = map(_findings, ("tables", "codecs", "images"))
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of the thesis's measurements, with the figures and formats it affects. Without formats, it affects all.
-    """
+    """A fault of the thesis's measurements, with the figures and formats it affects. Without formats, it affects all."""
 
     columns: tuple[Column, ...]
     formats: tuple[str, ...]

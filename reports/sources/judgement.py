@@ -1,5 +1,4 @@
-"""Judge the findings of a source by our samples: compare two figures at a time, and combine the results into a verdict.
-"""
+"""Judge the findings of a source by our samples: compare two figures at a time, and combine the results into a verdict."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ class FindingVerdict(Enum):
     NOT_TESTABLE = "not testable here"
 
     def counted(self, count: int) -> str:
-        """Return the verdict of a number of findings as text: '2 are open'."""
+        """Return a number of findings with this verdict in words: '2 are open'."""
         one, several = {
             FindingVerdict.HOLDS: ("holds", "hold"),
             FindingVerdict.DOES_NOT: ("does not", "do not"),

@@ -96,9 +96,10 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def finding(self, rows: Sequence[Row]) -> Finding:
         """Return the finding that several rows describe.
 
-        The first row has the statement. Each row compares two figures or lists of figures, for each combination of its
-        `figures` and `variants`. Without a column `about`, the finding needs all formats that it compares. The column
-        `decides` states whether one data set is enough, or whether the verdict depends on the values in the data.
+        The first row has the statement. Each row compares two figures or lists of figures, and applies to each
+        combination of the first row's `figures` and `variants`. Without a column `about`, the finding needs all formats
+        that it compares. The column `decides` states whether one data set is enough, or whether the verdict depends on
+        the values in the data.
         """
         row = rows[0]
         shared = itertools.product(self._listed(row["figures"]) or ("",), self._listed(row["variants"]) or ("",))

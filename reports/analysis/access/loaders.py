@@ -28,8 +28,8 @@ LOADERS_MEANING = (
     "rows/s: over both epochs including opening the copy; loaders are ranked by rows/s. p99 gap: 99 % of batches came "
     "within this time after the previous batch. locality: how often rows of a batch are stored less than one batch "
     "apart, relative to chance; parts: how unevenly a batch is spread over 16 parts of the table, relative to chance. "
-    "Locality and parts are 1 for a full shuffle. Loaders of different orders are never ranked together. rows read: the "
-    "share of an epoch that the loader returned, if the epoch was too long or too large"
+    "Both are 1 for a full shuffle. Loaders of different orders are never ranked together. rows read: the share "
+    "of an epoch that the loader returned, if the epoch was too long or too large"
 )
 
 

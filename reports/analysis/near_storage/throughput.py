@@ -104,8 +104,8 @@ def _asked(operation: OperationName) -> tuple[float | None, str]:
 
 
 def _stored_bytes(cell: Cell, summaries: Mapping[Cell, CellSummary]) -> float | None:
-    """Return the size that the save of this copy had. Queries under other service conditions read the copy saved under
-    `cache="warm"`."""
+    """Return the size from the save that wrote this copy. A query that was measured with another state of the cache
+    reads the copy that was saved with `cache="warm"`."""
     for conditions in _alike(cell.conditions):
         saved = summaries.get(Cell(cell.suite, SAVE, cell.dataset, cell.rows, cell.variant, conditions, cell.machine))
         if saved is not None and "size_bytes" in saved.figures:

@@ -11,9 +11,9 @@ from reports.analysis.recommendation.recommend import Recommendation
 @dataclass(frozen=True)
 class Answer:
     """A recommendation with the data it is about, remarks on the measurement, and lines of Python that use the
-    recommended variant. Without a recommended variant, there are no lines of Python.
+    recommended variant.
 
-    Without a recommended variant the lines are empty.
+    Without a recommended variant, there are no lines of Python.
     """
 
     question: Question

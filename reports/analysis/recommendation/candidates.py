@@ -179,8 +179,8 @@ def _questions(run: Run, summaries: Mapping[Cell, CellSummary]) -> dict[Question
 
 
 def for_preferences(candidates: Iterable[Candidate], preferences: Preferences) -> list[Candidate]:
-    """Return the candidates with the figures that a round must have to count. If only the size has a weight, times are
-    not needed, so sizes count even if the machine was busy."""
+    """Return the candidates with the figures that a round must have to count. If only the size decides, times are not
+    needed, so sizes count even if the machine was busy."""
     decisive = ("size",) if preferences.needs_size_alone else tuple(FIGURES)
     return [replace(candidate, decisive=decisive) for candidate in candidates]
 
