@@ -155,7 +155,7 @@ def compare(
     measured = [cell for cell in common if ours[cell].figures and theirs[cell].figures]
     if not any(not cell.variant.is_raw_io for cell in measured):
         raise CompareError(
-            f"{before.folder.name} and {after.folder.name} have no measured cell in common.\n"
+            f"{before.folder.name} and {after.folder.name} have no measurement in common.\n"
             "  Measure the same suite, data sets, rows and conditions in both."
         )
     drifts = tuple(_drifts(measured, ours, theirs))

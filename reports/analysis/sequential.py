@@ -52,7 +52,7 @@ def deviations(after: Sequence[float], before: Sequence[float]) -> float:
 
 
 def decision(after: Sequence[float], before: Sequence[float], most_rounds: int) -> Decision:
-    """Return whether the values of two versions show a change, if each version will have at most `most_rounds` values."""
+    """Return whether the values of two versions show a change. Each will have at most `most_rounds` values."""
     rounds = min(len(after), len(before))
     if not rounds:
         return Decision.OPEN

@@ -72,7 +72,7 @@ class Row:
 
     @property
     def fidelity(self) -> str | None:
-        """'exact' or 'declared loss', as the reads found when they checked the data. None if no read passed its check."""
+        """'exact' or 'declared loss', as found by the reads when they checked the data. None if all checks failed."""
         verdicts = [summary.fidelity for summary in self.cells.values() if summary.fidelity]
         return max(verdicts, key=lambda verdict: verdict != "exact", default=None)
 

@@ -55,7 +55,7 @@ def title_of(run: Run, table: Table) -> str:
 
 
 def rounds_text(row: Row, operations: Sequence[OperationName]) -> str:
-    """Return the numbers of counted rounds of some operations: '7', '7/6' if they differ, '3 to 7' for many operations."""
+    """Return the counted rounds of some operations: '7', '7/6' if they differ, '3 to 7' for many operations."""
     counted = [row.cells[name].rounds for name in operations if name in row.cells]
     numbers = [number for number in counted if number]
     if not numbers:

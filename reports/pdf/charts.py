@@ -164,7 +164,7 @@ def title_points(title: str) -> float:
 
 
 def _explain(axes: Axes, run: Run, table: Table, rows: Sequence[Row], operations: Sequence[OperationName]) -> None:
-    """Write the legend, the number of rounds, and notes on variants without figures or with losses next to the charts."""
+    """Write next to the charts: the legend, the rounds, and notes on variants without figures or with losses."""
     from matplotlib.patches import Patch
 
     axes.axis("off")

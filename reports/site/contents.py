@@ -325,7 +325,7 @@ def _facts(place: Place) -> Iterator[tuple[str, str]]:
         "finished": "did not finish" if info.partial else info.finished,
         "version": f"{info.commit}{', with uncommitted changes' if info.dirty else ''}" if info.commit else None,
         "seed of the order": info.seed,
-        "rounds asked for": info.rounds_asked or "7, fewer for slow cells",
+        "rounds asked for": info.rounds_asked or "7, fewer for slow operations",
         "time limit": f"{info.timeout_s:g} s" if info.timeout_s is not None else None,
         "processes": info.isolate,
         "smallest memory shown": _least(place),

@@ -299,7 +299,7 @@ def _why(claim: Claim, judgement: Judgement, cells: _Cells, left_out: Mapping[st
         # The run has measurements without a valid figure and no figure that decides. The missing measurements may then
         # have no valid figure either.
         doubtful = cells.aside and not judgement.figures
-        parts.append(f"{told} of the others, which may have no figure either" if doubtful else told)
+        parts.append(f"{told} of the other formats, which may have no figure either" if doubtful else told)
     if claim.differs and len(left_out) < len(judgement.finding.datasets):
         parts.append(claim.differs)
     return "; ".join(parts)

@@ -46,7 +46,7 @@ TABLES, CODECS, IMAGES = map(_findings, ("tables", "codecs", "images"))
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of the thesis's measurements, with the figures and formats it affects. Without formats, it affects all."""
+    """A fault of the thesis's measurements, with the figures and formats it affects. No format means all formats."""
 
     columns: tuple[Column, ...]
     formats: tuple[str, ...]
@@ -54,7 +54,7 @@ class Fault:
 
 
 FAULTS = (
-    Fault((SAVE_TIME,), ("Lance",), "the thesis's Lance first writes a Parquet copy inside the clock"),
+    Fault((SAVE_TIME,), ("Lance",), "the thesis's Lance first writes a Parquet copy within the measured time"),
     Fault((READ_TIME,), ("Feather",), "in the thesis only Feather reads with one thread"),
     Fault(
         (SAVE_PEAK, READ_PEAK),

@@ -1,4 +1,4 @@
-"""Judge the findings of a source by our samples: compare two figures at a time, and combine the results into a verdict."""
+"""Judge the findings of a source by our samples: compare two figures at a time, then combine the results."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def judge(
         weighed = [found for _, found in tried if found is not None]
         missing, too_few = _not_weighed([pair for pair, found in tried if found is None], ours)
         if lacking or not weighed:
-            nothing = f"nothing of {', '.join(missing)} to compare with" if missing and not too_few else ""
+            nothing = f"no figure of {', '.join(missing)} to compare with" if missing and not too_few else ""
             reasons[dataset] = left_out.get(dataset) or lacking or nothing or "no format has enough rounds"
             if dataset not in left_out and not nothing and _has_all(finding.about, pairs, ours):
                 # The data set was measured in too few rounds, so the verdict could still change.
@@ -173,7 +173,7 @@ def _open_text(weighed: Sequence[_Weighed], missing: Sequence[str], too_few: Seq
     parts = ["tied"] if any(found.tied for found in weighed) else []
     parts += [f"too few rounds of {', '.join(too_few)}"] if too_few else []
     told = f"{' and '.join(parts)}, so no verdict" if parts else ""
-    absent = f"nothing of {', '.join(missing)} to compare with" if missing else ""
+    absent = f"no figure of {', '.join(missing)} to compare with" if missing else ""
     return f"{told} ({absent})" if told and absent else told or absent
 
 

@@ -30,7 +30,7 @@ def page_for(console: Console) -> Console:
 
 
 def print_lines(page: Console, lines: Iterable[str], style: str = "") -> None:
-    """Print plain lines. Long lines are wrapped, and their further lines are indented by two. Brackets are not markup."""
+    """Print plain lines. Long lines are wrapped, with further lines indented by two. Brackets are not markup."""
     for line in lines:
         for number, part in enumerate(Text(line, style=style).wrap(page, WIDTH - 2)):
             part.rstrip()

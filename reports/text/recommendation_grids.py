@@ -55,7 +55,7 @@ def baseline_name(answer: Answer, now: Baseline) -> str:
 
 
 def best_shown(found: Recommendation, rows: int = MOST_ROWS) -> list[Ranked]:
-    """Return the variants for the first screen: the best ones, then the best one of each maturity that is not accepted."""
+    """Return the variants for the first screen: the best ones, then the best of each maturity not accepted."""
     best_of_stage: dict[str, Ranked] = {}
     for each in found.not_accepted:
         best_of_stage.setdefault(each.candidate.stage, each)

@@ -54,7 +54,7 @@ def uses_of(run: Run, table: Table) -> Iterator[Use]:
             continue
         title, counted = run.info.operation(operation).title, table.counted(column)
         if counted.too_few:
-            yield Use(title, f"only {counted.having} of {counted.measured} counted", "")
+            yield Use(title, f"only {counted.having} of {counted.measured} variants counted", "")
             continue
         rows = {row.variant: row for row in table.rows}
         ranks = table.ranks(column)

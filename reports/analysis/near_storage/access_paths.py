@@ -38,7 +38,7 @@ def is_near(variant: Variant) -> bool:
 
 
 def is_foil(variant: Variant) -> bool:
-    """Return whether a variant exists only for comparison with the thesis: its node parses all footers for each query."""
+    """Return whether a variant is only for comparison with the thesis: its node parses all footers for each query."""
     return is_way(variant) and variant.settings.get("footers") == "parsed"
 
 

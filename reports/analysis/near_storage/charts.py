@@ -118,7 +118,7 @@ def _in_bytes(rate: Interval) -> Interval:
 def _marks(
     group: Sequence[Series], percents: Sequence[float], summaries: Mapping[Cell, CellSummary]
 ) -> dict[Variant, dict[float, str]]:
-    """Return the marks at each selectivity: '*' for the variant with the shortest time, '=' for variants tied with it."""
+    """Return the marks at each selectivity: '*' for the fastest variant, '=' for variants tied with it."""
     found: dict[Variant, dict[float, str]] = {}
     for percent in percents:
         cells = {each.cell: series.variant for series in group if (each := series.at(percent)) is not None}

@@ -91,7 +91,7 @@ def _techniques(rows: Sequence[Row]) -> Iterator[Figures]:
         "technique",
         ("time ms", "speedup over the line above", "over the first line"),
         tuple(lines),
-        ("each line adds one technique to those above it; footers stay parsed",),
+        ("each line adds one technique to those above it; the node keeps parsed footers between queries",),
     )
 
 
@@ -119,7 +119,7 @@ def _services(run: Run | None, table: Table, rows: Sequence[Row]) -> Iterator[Fi
     cells = [cell for row in served for cell in row.cells.values() if NODE_DEVICE in cell.figures]
     untouched = not any(cell.figures[NODE_DEVICE].median for cell in cells)
     told = {
-        NODE_CPU: "catalog and node together, while the client's clock runs",
+        NODE_CPU: "catalog and node together, during the time that the client measures",
         WIRE: f"{wire}{'. The services read nothing from the device' if untouched else ''}",
     }
     for title, figure, text in grids:

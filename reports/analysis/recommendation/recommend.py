@@ -120,7 +120,7 @@ def weighed(candidate: Candidate, preferences: Preferences) -> dict[str, dict[in
 
 
 def _as_paid(candidate: Candidate, preferences: Preferences) -> dict[str, dict[int, float]]:
-    """Return all figures by round. The times include the transfer of the stored bytes, if the user gives a bandwidth."""
+    """Return all figures by round. If the user gives a bandwidth, times include the transfer of the stored bytes."""
     figures = {name: dict(values) for name, values in candidate.figures.items()}
     if preferences.bandwidth_bytes_per_s is not None:
         transfer_ns = statistics.median(figures["size"].values()) / preferences.bandwidth_bytes_per_s * 1e9
@@ -130,7 +130,7 @@ def _as_paid(candidate: Candidate, preferences: Preferences) -> dict[str, dict[i
 
 
 def weights(preferences: Preferences) -> dict[str, float]:
-    """Return the positive weights, divided by their sum. With reads_per_save, the weights of read and save are added."""
+    """Return the positive weights, divided by their sum. With reads_per_save, those of read and save are added."""
     given = dict(preferences.weights)
     if preferences.reads_per_save is not None:
         given[TIME] = given.pop("read", 0.0) + given.pop("save", 0.0)

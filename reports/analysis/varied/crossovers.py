@@ -21,7 +21,7 @@ ByRound = Mapping[int, float]
 
 @dataclass(frozen=True)
 class Point:
-    """The measurements at one value of the parameter. `figures` maps variant -> round -> figure, all in the same unit."""
+    """The measurements at one value of the parameter. `figures` maps variant -> round -> figure, in one unit."""
 
     value: float
     figures: Mapping[Variant, ByRound]

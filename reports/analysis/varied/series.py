@@ -152,7 +152,7 @@ def over_settings(table: Table) -> Iterator[Series]:
 
 
 def _cells(points: Iterable[tuple[float, Table, Column]]) -> dict[Variant, dict[float, CellSummary]]:
-    """Return the summaries of each variant by value. Each point of `points` gives the table and column for one value."""
+    """Return the summaries of each variant by value. `points` has the table and the column of each value."""
     cells: dict[Variant, dict[float, CellSummary]] = {}
     for value, table, column in points:
         for row in table.rows:
