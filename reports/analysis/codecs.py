@@ -104,8 +104,8 @@ def by_format(table: Table) -> list[Row]:
 
 
 def frontier(table: Table, time: Column) -> list[Row]:
-    """Return the rows on the Pareto frontier, the smallest size first. No other row has both a smaller size and a
-    shorter median `time`.
+    """Return the rows on the Pareto frontier, the smallest size first. No other row is at least as good in both size
+    and median `time`, and better in one of them.
 
     Raw I/O, variants that are not ranked, and calls that read everything to return a part are excluded.
     """

@@ -41,7 +41,7 @@ class Column:
 
     @property
     def is_memory(self) -> bool:
-        """Whether the figure comes from the memory probe."""
+        """Whether the figure is a memory peak."""
         return self.role is Role.MEMORY
 
 

@@ -1,7 +1,7 @@
 """Compare two runs: find the times, sizes and memory peaks that changed by more than noise.
 
 A cell is one operation on one data set with one variant under one set of conditions. A figure of a cell changed if the
-interval of its ratio (second run / first run) excludes 1 and the ratio exceeds the noise between the two runs. A shift
+interval of its ratio (second run to first run) excludes 1 and the ratio exceeds the noise between the two runs. A shift
 of times that all cells share is drift of the machine: it is estimated, reported and removed. The noise of times is the
 spread of the remaining shifts of all cells. The noise of memory peaks is the spread between rounds.
 reports.text.comparison prints the result.
@@ -24,23 +24,23 @@ LEAST_CHANGE = 0.05
 """Smaller relative changes are not reported. The time of the same code can differ by this share if its memory address
 differs."""
 LEAST_NOISE_DEVIATIONS = 3.0
-"""The noise of a cell between two runs is at least this many standard deviations of its shift."""
+"""The noise of a measurement between two runs is at least this many standard deviations of its shift."""
 FALSE_CHANGES = 0.05
-"""Allowed probability that a comparison of two runs of the same code reports any change. With more cells, a change must
-therefore exceed more standard deviations."""
+"""Allowed probability that a comparison of two runs of the same code reports any change. With more measurements, a
+change must therefore exceed more standard deviations."""
 _TO_DEVIATION = 1.4826
 """Factor from the median of absolute deviations to the standard deviation of normal noise."""
 SURELY_MORE = 1.5
-"""If the shifts of a dozen cells spread this many times as much as their intervals predict, chance does not explain the
-spread. The two runs then differ as a whole."""
+"""If the shifts of a dozen measurements spread this many times as much as their intervals predict, chance does not
+explain the spread. The two runs then differ as a whole."""
 INTERVALS_COUNT = 2
 """If the observed spread is below SURELY_MORE, this is the weight of the intervals relative to the observed spread. A
-dozen cells determine the spread only with an error of about a third. In 100 to 300 comparisons of runs of equal code,
-with 7 to 50 rounds each, 2 to 3 % reported a change if intervals and spread were combined, and 5 to 11 % if only the
-spread was used."""
+dozen measurements determine the spread only with an error of about a third. In 100 to 300 comparisons of runs of equal
+code, with 7 to 50 rounds each, 2 to 3 % reported a change if intervals and spread were combined, and 5 to 11 % if only
+the spread was used."""
 _WITHIN = statistics.NormalDist().inv_cdf((1 + LEVEL) / 2)
 FEWEST_FOR_NOISE = 5
-"""With fewer cells, the spread of their shifts is meaningless. A change must then exceed the widest interval."""
+"""With fewer measurements, the spread of their shifts is meaningless. A change must then exceed the widest interval."""
 MEMORY_STEP_BYTES = 2 * 1024 * 1024
 """Smaller memory changes are not reported; this is the size of a huge page. Allocators take memory in steps, and all
 samples of one run may be a step higher than the samples of the next run (observed: 1 MiB more in each sample with equal
@@ -54,7 +54,7 @@ class CompareError(Exception):
 
 
 class ChangeVerdict(Enum):
-    """How one figure of a cell changed from the first run to the second."""
+    """How one figure changed from the first run to the second."""
 
     WORSE = "worse"
     BETTER = "better"
@@ -64,8 +64,8 @@ class ChangeVerdict(Enum):
 
 @dataclass(frozen=True)
 class Change:
-    """One figure of one cell in both runs. `shift` is the measured ratio with its interval. `ratio` is the same ratio
-    with the drift removed."""
+    """One figure (time, size or memory peak) in both runs. `shift` is the measured ratio with its interval. `ratio` is
+    the same ratio with the drift removed."""
 
     cell: Cell
     figure: str
@@ -75,7 +75,7 @@ class Change:
     ratio: float
     verdict: ChangeVerdict
     libraries: tuple[str, ...]
-    """'pandas 3.1.0 -> 3.1.1' for each library of the cell whose version differs."""
+    """'pandas 3.1.0 -> 3.1.1' for each library that the measurement uses and whose version differs."""
 
 
 @dataclass(frozen=True)
@@ -87,12 +87,12 @@ class Drift:
     ratio: float
     yardstick: float | None
     noises: Mapping[Cell, float]
-    """The noise of each cell. A ratio above 1 + noise counts as a change."""
+    """The noise of each measurement. A ratio above 1 + noise counts as a change."""
     cells: int
 
     @property
     def noise(self) -> float:
-        """The median noise of the cells."""
+        """The median noise of all measurements."""
         return statistics.median(self.noises.values())
 
 
@@ -105,10 +105,11 @@ class RunComparison:
     changes: tuple[Change, ...]
     drifts: tuple[Drift, ...]
     newly_failing: tuple[tuple[Cell, str], ...]
-    """Cells that have figures only in the first run, each with the reason why the second run has none."""
+    """Measurements (operation, data set and variant) that have figures only in the first run, each with the reason why
+    the second run has none."""
     newly_working: tuple[Cell, ...]
     failing_in_both: tuple[Cell, ...]
-    """Cells that failed in both runs."""
+    """Measurements (operation, data set and variant) that failed in both runs."""
     only_before: tuple[Cell, ...]
     only_after: tuple[Cell, ...]
     libraries: tuple[str, ...]
@@ -128,7 +129,7 @@ class RunComparison:
 
     @property
     def failed(self) -> bool:
-        """Whether a figure is worse, or a cell has no figures any more."""
+        """Whether a figure is worse, or a measurement has no figures any more."""
         return bool(self.regressions or self.newly_failing)
 
 
@@ -140,8 +141,8 @@ def compare(
     anyway: bool = False,
     most_rounds: int | None = None,
 ) -> RunComparison:
-    """Compare two runs cell by cell and return the changes. `least_change` is a share: 0.1 reports changes of more than
-    10 %.
+    """Compare all measurements of two runs and return the changes. `least_change` is a share: 0.1 reports changes of
+    more than 10 %.
 
     Set `most_rounds`, the largest number of rounds, if the two versions are measured in turn and compared several times
     during the measurement. reports.analysis.sequential then judges the times, because the usual rule is valid only for
@@ -200,8 +201,8 @@ def _failed(summary: CellSummary) -> bool:
 
 
 def _by_cell(run: Run) -> dict[Cell, CellSummary]:
-    """Return the summary of each cell of a run. The cells have no machine, because `_differences` compares the
-    machines."""
+    """Return the summary of each cell of a run, that is of each operation, data set, variant and conditions. The cells
+    have no machine, because `_differences` compares the machines."""
     return {replace(cell, machine=""): summary for cell, summary in summarise(run.samples).items()}
 
 
@@ -228,9 +229,9 @@ def _values(summary: CellSummary, figure: str, least: int) -> list[float]:
 def _drifts(
     measured: Sequence[Cell], ours: Mapping[Cell, CellSummary], theirs: Mapping[Cell, CellSummary]
 ) -> Iterable[Drift]:
-    """Yield the `Drift` of each operation: the median shift of the times of its cells, and the noise around it.
+    """Yield the `Drift` of each operation: the median shift of its times, and the noise around this median.
 
-    The noise is estimated from the cells of all operations, because the six cells of one operation are too few. In 420
+    The noise is estimated from the times of all operations, because the six times of one operation are too few. In 420
     comparisons of equal runs, 7 % reported a change if the noise came from one operation, and 4 % if it came from both
     operations.
     """
@@ -260,12 +261,12 @@ def _drifts(
 
 
 def _noises(distances: Mapping[Cell, float], operations: int, shifts: Mapping[Cell, Shift]) -> dict[Cell, float]:
-    """Return the noise of each cell on a logarithmic scale: a multiple of the standard deviation of its shift.
+    """Return the noise of each measurement on a logarithmic scale: a multiple of the standard deviation of its shift.
 
-    The multiple is so large that chance seldom exceeds it. The standard deviation is computed from the cell's interval,
-    or from the median interval if that is wider. A factor corrects it: the observed distances of the shifts from the
-    drift, divided by the distances that the intervals predict. If the observed distances clearly exceed the predicted
-    distances, the standard deviation of the observed distances is used instead.
+    The multiple is so large that chance seldom exceeds it. The standard deviation is computed from the interval of the
+    measurement, or from the median interval if that is wider. A factor corrects it: the observed distances of the
+    shifts from the drift, divided by the distances that the intervals predict. If the observed distances clearly exceed
+    the predicted distances, the standard deviation of the observed distances is used instead.
     """
     count = len(distances)
     widths = {cell: _log_width(shift) for cell, shift in shifts.items()}
@@ -273,7 +274,7 @@ def _noises(distances: Mapping[Cell, float], operations: int, shifts: Mapping[Ce
         return dict.fromkeys(widths, max(widths.values(), default=0.0))
     usual = statistics.median(widths.values())
     said = {cell: max(width, usual) / (2 * _WITHIN) for cell, width in widths.items()}
-    # The drifts are estimated from the same cells. Without this correction, the spread of few cells would be
+    # The drifts are estimated from the same shifts. Without this correction, the spread of a few shifts would be
     # underestimated.
     corrected = _TO_DEVIATION * math.sqrt(count / (count - operations))
     spread = corrected * statistics.median(distances.values())
@@ -400,7 +401,7 @@ def library_changes(before: Run, after: Run) -> dict[str, tuple[str | None, str 
 
 
 _SHARED_LIBRARIES = ("python", "numpy", "pandas", "pyarrow")
-"""Libraries that every cell uses, whatever the format."""
+"""Libraries that every measurement uses, whatever the format."""
 
 
 def libraries_of_cell(libraries: Mapping[str, tuple[str | None, str | None]], main: str) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """Return the figures of a run as a DataFrame, for notebooks and programs.
 
-The units are those of the stored records. Column names end with their unit.
+The units are those of the stored records, and are part of the column names.
 """
 
 from __future__ import annotations

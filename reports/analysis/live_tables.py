@@ -38,7 +38,8 @@ class SoFar:
         self._by_label = cells
         self._rows = {(cell.suite, cell.dataset): cell.rows for chain in cells.values() for cell in chain}
         self._samples: defaultdict[Cell, list[Sample]] = defaultdict(list)
-        """The samples of each chain. The key is a cell without operation."""
+        """The samples of each chain, that is of the operations measured together. The key is a cell without operation.
+        """
         self._raw_io: dict[Cell, CellSummary] = {}
         self._others: dict[Cell, dict[Cell, CellSummary]] = {}
         """The summaries of each table."""
@@ -136,7 +137,7 @@ class SoFar:
 
 
 def was_tried(summary: CellSummary) -> bool:
-    """Return whether a cell has a figure, a failure, or a sample that was not counted."""
+    """Return whether a measurement has a figure, a failure, or a sample that was not counted."""
     return bool(summary.figures or summary.failures or summary.uncounted)
 
 

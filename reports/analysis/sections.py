@@ -44,7 +44,7 @@ class Contents:
 
     @cached_property
     def summaries(self) -> Mapping[Cell, CellSummary]:
-        """The summary of each cell."""
+        """The summary of each cell, that is of each operation, data set, variant and conditions."""
         return summarise(self.run.samples)
 
     @cached_property

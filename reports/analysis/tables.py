@@ -54,7 +54,8 @@ class Row:
         return tuple(summary.rounds for summary in self.cells.values())
 
     def fallback(self, operation: OperationName) -> str:
-        """Return the name of the fallback for a call that the engine lacks, '' if it has the call or was not tried."""
+        """Return the name of the fallback for a call that the library lacks. Return '' if the library has the call, or
+        if the operation was not tried."""
         return self.cells[operation].fallback if operation in self.cells else ""
 
     def cached(self, operation: OperationName) -> bool:
@@ -169,8 +170,8 @@ class Table:
         return Counted(having, having + lacking)
 
     def mark(self, column: Column, variant: Variant) -> str:
-        """Return '*' if a variant is the best of a column, '=' if it is tied with the best, otherwise or without a
-        verdict ''."""
+        """Return '*' if a variant is the best of a column, '=' if it is tied with the best, and '' otherwise or if
+        there is no verdict."""
         ranks = self.ranks(column)
         ratio = ranks.get(variant)
         if ratio is None or not ratio.tied:

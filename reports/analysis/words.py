@@ -83,7 +83,7 @@ def has_fallbacks(table: Table) -> bool:
 
 
 def sync_text(row: Row, time: Unit) -> str:
-    """Return the time of the save and the sync after it, in the unit `time`."""
+    """Return the time of a save including the sync that follows, in the unit `time`."""
     save = row.cells.get(SAVE)
     if save is None or "sync_ns" not in save.figures or "wall_ns" not in save.figures:
         return NOTHING
@@ -151,7 +151,7 @@ def titles(run: Run, operations: Sequence[OperationName], between: str = " and "
 
 
 def failure_text(run: Run, row: Row, failure: Failure, operations: Sequence[OperationName]) -> str:
-    """Return a failure as a sentence, with the operations and the number of rounds that it affected."""
+    """Return a failure as printed, with the operations and the number of rounds that it affected."""
     rounds = max(row.cells[operation].failed_rounds for operation in operations)
     some = f" in {rounds} round{'s' * (rounds > 1)}" if row.measured and failure.is_failure else ""
     if some and any(row.wrong(operation) for operation in operations):
@@ -201,7 +201,8 @@ def _syncs_on_save(run: Run, row: Row) -> bool:
 
 
 def _blocks(row: Row) -> str:
-    """Return a sentence about the disk space of many small files, if it is much more than their bytes; else ''."""
+    """Return a sentence about the disk space of many small files, if the disk space is much more than their bytes; else
+    ''."""
     figures = row.cells[SAVE].figures if SAVE in row.cells else {}
     names = ("files_count", "allocated_bytes", "size_bytes")
     if not all(name in figures for name in names):

@@ -159,7 +159,7 @@ def _chart(
 
 
 def title_points(title: str) -> float:
-    """Return the type size at which a title is no wider than its chart."""
+    """Return a type size at which a title fits the width of its chart."""
     return 8.5 if len(title) <= LONG_TITLE else min(7.0, 7.0 * LONGEST_TITLE / len(title))
 
 

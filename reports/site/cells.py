@@ -29,7 +29,7 @@ class CellView:
     row: RowView
     summary: CellSummary
     names: tuple[str, ...]
-    """Names of the cell's figures, in the order of the list of all figures."""
+    """Names of the figures that the samples have, in the order of the list of all figures."""
     lines: tuple[SampleLine, ...]
 
     @property
@@ -39,7 +39,7 @@ class CellView:
 
 
 def cell_view(row: RowView, operation: OperationName) -> CellView:
-    """Return the cell of an operation in a row, with its samples."""
+    """Return the view of one operation in a row, with its samples."""
     summary = row.row.cells[operation]
     samples = row.view.place.samples.get(summary.cell, ())
     names = tuple(name for name in FIGURES if any(name in sample.figures for sample in samples))

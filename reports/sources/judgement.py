@@ -123,7 +123,7 @@ def judge(
 
 
 def _placed(pair: Pair, dataset: str) -> Pair:
-    """Return the pair of figures for a data set. A figure that already names a data set is unchanged."""
+    """Return the two figures to compare, for a data set. A figure that already names a data set is unchanged."""
 
     def on(subject: Subject) -> Subject:
         return subject if subject.dataset else Subject(subject.column, subject.format, dataset)
@@ -194,8 +194,8 @@ def _weigh(pair: Pair, ours: Ours) -> _Weighed | None:
 
 
 def _alike(pair: Pair, ours: Ours) -> dict[Subject, dict[int, float]]:
-    """Return both figures of a pair by round. If they are the same figure on the same data set, add this figure of all
-    other formats."""
+    """Return the two figures to compare, by round. If both are the same kind of figure on the same data set, add this
+    figure of all other formats."""
     of_one = pair.lower.dataset == pair.higher.dataset and pair.lower.column == pair.higher.column
     found = {}
     for subject, (_, by_round) in ours.figures.items():

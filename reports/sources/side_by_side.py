@@ -25,7 +25,7 @@ def measured(text: str, interval: Interval, cell: Cell) -> Entry:
 
 
 def line_of(*cells: str | Entry) -> tuple[Entry, ...]:
-    """Return one row of a table. A string becomes an entry without a cell."""
+    """Return one row of a table. A string becomes an entry without samples."""
     return tuple(Entry(each) if isinstance(each, str) else each for each in cells)
 
 

@@ -238,7 +238,8 @@ def _small_groups(run: Run | None, table: Table, rows: Sequence[Row]) -> Iterato
 
 
 def _times(row: Row, usual: Row, operation: OperationName) -> str:
-    """Return the ratio of both rows' times for an operation, or '' if one row has no time."""
+    """Return one row's time divided by the time of the row with usual row groups, with its interval. Return '' if a
+    time is missing."""
     small, large = (_cell(each, operation, "wall_ns") for each in (row, usual))
     if small is None or large is None:
         return ""

@@ -61,13 +61,13 @@ class Candidate:
     """Abilities that the format declares, including those that its partial reads imply. Measured times take precedence.
     None if the run did not record any."""
     title: str = ""
-    """Title of its format; empty if the run did not record it."""
+    """Title of the variant's format; empty if the run did not record the title."""
     maturity: MaturityInfo | None = None
     """None if not declared."""
 
     @property
     def stage(self) -> str:
-        """The maturity of its format; 'young' if it declares none."""
+        """The maturity of the variant's format; 'young' if the format declares none."""
         return self.maturity.stage if self.maturity is not None else STAGES[1]
 
     decisive: tuple[str, ...] = tuple(FIGURES)
@@ -186,7 +186,7 @@ def for_preferences(candidates: Iterable[Candidate], preferences: Preferences) -
 
 
 def whole_rows(run: Run, dataset: str) -> int | None:
-    """Return the rows of the whole table if this data set is a sample of it, else None."""
+    """Return the number of rows of the whole table if this data set is a sample of a table, else None."""
     about = run.info.datasets.get(dataset)
     return None if about is None else about.whole_rows
 
@@ -213,7 +213,8 @@ def project_candidates(
 
 
 def _figures(cells: Mapping[str, CellSummary], least_bytes: int) -> dict[str, dict[int, float]]:
-    """Return figures by name and round. Memory below the probe's resolution counts as that resolution (rule 13)."""
+    """Return figures by name and round. Memory below the smallest measurable value counts as that value (rule 13 in
+    docs/method.md)."""
     found: dict[str, dict[int, float]] = {}
     for name, column in FIGURES.items():
         values = cells[column.operation].by_round.get(column.figure, {}) if column.operation in cells else {}

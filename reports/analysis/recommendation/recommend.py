@@ -315,8 +315,8 @@ def _drawn_scores(
 
 
 def _medians_of_rows(values: np.ndarray) -> np.ndarray:
-    """Return `np.nanmedian(values, axis=1)`. This implementation is five times as fast, because it is called after
-    every round."""
+    """Return the same as `np.nanmedian(values, axis=1)`, but five times as fast. The speed matters, because every round
+    calls this function."""
     ordered = np.sort(values, axis=1)
     counts = (~np.isnan(values)).sum(axis=1, keepdims=True)
     middle = np.concatenate([(counts - 1) // 2, counts // 2], axis=1)
