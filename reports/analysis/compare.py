@@ -212,7 +212,7 @@ def _differences(before: Run, after: Run) -> Iterable[str]:
         yield f"the runs are of different machines: {', '.join(machines[0])} and {', '.join(machines[1])}"
     for name in ("cpu", "cores", "memory_bytes", "virtualisation"):
         one, other = (getattr(run.info.machine, name) for run in (before, after))
-        # A fact that a run did not record is not a difference.
+        # If only one of the runs recorded a fact, it does not count as a difference.
         if None not in (one, other) and one != other:
             yield f"the machine's {name.removesuffix('_bytes')} differs: {one} and {other}"
     digests = [{sample.dataset: sample.dataset_digest for sample in run.samples} for run in (before, after)]

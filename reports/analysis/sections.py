@@ -59,7 +59,7 @@ class Contents:
 
     @cached_property
     def lines(self) -> tuple[Chart, ...]:
-        """Charts of operations that were measured at several values of one parameter."""
+        """Charts of measurements at several values of one parameter."""
         return charts_of(self.run, self.tables)
 
     @cached_property
@@ -74,7 +74,7 @@ class Contents:
 
     @cached_property
     def matrices(self) -> tuple[Matrix, ...]:
-        """What each variant does to each kind of column."""
+        """Matrices that show what each variant does to each kind of column."""
         return tuple(matrices(self.run))
 
     @cached_property

@@ -85,7 +85,7 @@ def _draw(axes: Axes, matrix: Matrix, kinds: Sequence[str]) -> None:
                     color=colour,
                     fontweight="bold",
                 )
-    # All rectangles are one artist, because drawing thousands separately takes seconds.
+    # All rectangles are one matplotlib artist, because drawing thousands separately takes seconds.
     axes.add_collection(PatchCollection(cells, match_original=True), autolim=False)
     axes.set_xlim(0, max(len(variants), 1))
     axes.set_ylim(len(kinds), 0)

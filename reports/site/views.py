@@ -363,7 +363,7 @@ def ratio_text(ratio: float) -> str:
 
 
 def ratio_words(ratio: Ratio) -> str:
-    """Return '1.31 times (1.28 to 1.34)', without the interval if there is none."""
+    """Return a ratio in words: '1.31 times (1.28 to 1.34)', or without the interval if there is none."""
     told = f"{ratio_text(ratio.ratio)} times"
     if ratio.low is None or ratio.high is None:
         return told

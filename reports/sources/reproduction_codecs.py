@@ -63,7 +63,8 @@ def _sums(figures: Mapping[Subject, float]) -> dict[Subject, float]:
 
 
 def table_of(found: Sequence[Table]) -> Table | None:
-    """Return the table of codecs on webface, warm and preferably with the default threads, if the run has one."""
+    """Return the table that compares codecs on the data set webface with a warm cache, if the run has one. A table with
+    the default number of threads is preferred."""
     fitting = [
         table for table in found if has_codecs(table) and table.dataset == DATASET and table.conditions.cache == "warm"
     ]

@@ -323,7 +323,8 @@ def _amplifications(run: Run, table: Table, operation: OperationName) -> dict[Va
             continue
         texts = [NOTHING if _is_blind(run, row) else number_text(figures[LOGICAL].median / given)]
         if _is_cold(table):
-            # Distinct pages are counted over all calls of a sample; streams make several calls even when cold.
+            # Distinct pages are counted over all calls of a sample. With concurrent streams, even a cold sample has
+            # several calls.
             calls = figures["repetitions"].median if "repetitions" in figures else 1
             texts += [
                 number_text(figures[name].median / given / over) if name in figures else NOTHING

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 HOURS_OF_MONTH = 24 * 365 / 12
-"""Hours that a machine is paid for each month."""
+"""Number of hours for which a machine is paid per month."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ THESIS_STORED_GB = 172_500_000
 """Data stored by Snowflake in March 2018, as estimated in the thesis. The thesis computes erasure coding for 175.5 PB.
 """
 S3_STANDARD = (Tier(50_000, 0.023), Tier(500_000, 0.022), Tier(None, 0.021))
-"""USD, from the thesis, early 2025."""
+"""Prices in USD from the thesis, early 2025."""
 D3EN_4XLARGE = Machine(111_840, 1.7460)
-"""USD, reserved, Frankfurt, from the thesis, early 2025."""
+"""Price in USD from the thesis, for a reserved machine in Frankfurt in early 2025."""
 REED_SOLOMON_10_4 = 1.4
 """Bytes on the disks divided by bytes stored, with 4 parity parts to 10 data parts."""
