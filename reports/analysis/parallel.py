@@ -116,7 +116,7 @@ def parallel_of(run: Run, table: Table) -> Iterator[Figures]:
 
 
 def series_of(table: Table) -> list[Series]:
-    """Return the `Series` of a table: saves, then reads, then scans. For each kind of work, the warm pool comes first."""
+    """Return the `Series` of a table: saves, then reads, then scans, each with the warm pool first."""
     found: dict[tuple[int, str, str, OperationName], dict[int, OperationName]] = {}
     for name in (name for name in table.columns.operations if name.name in IN_A_SECTION):
         way = " ".join(word for word in (COLD, THREADS) if word in name.parameters.values())
