@@ -1,1 +1,2 @@
-"""Evaluate samples: tables, comparisons, recommendations, codecs, calls. Other packages of `reports` print them."""
+"""Evaluate the samples of a run as tables, comparisons, recommendations and codec effects. Other packages of `reports`
+print the results."""

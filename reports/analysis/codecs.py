@@ -1,4 +1,4 @@
-"""Compare each codec with the same format without a codec, paired by round.
+"""Compare each codec with the same format without a codec. Times of the same round are compared.
 
 This module also finds the variants on the Pareto frontier of size and time, and the storage bandwidth above which the
 smaller file no longer reads faster. Its functions are pure functions of a table of stored samples.
@@ -16,7 +16,7 @@ from reports.analysis.tables import Row, Table
 from reports.analysis.units import Unit, number_text
 
 UNCHANGED_RATIO = 0.995
-"""With at least this share of the uncompressed size, a codec counts as saving nothing."""
+"""If the file has at least this share of the uncompressed size, its codec saves nothing."""
 _NO_CODEC = (None, "none", "auto")
 
 
@@ -32,7 +32,7 @@ class CodecEffect:
     save_delta_ns: Interval | None
     read_delta_ns: Interval | None
     ratio: float | None
-    """Size with the codec / size without it; below 1 if the codec saves space."""
+    """Size with the codec divided by the size without it. Below 1, the codec saves space."""
 
     @property
     def saves_nothing(self) -> bool:
@@ -56,11 +56,11 @@ class CodecEffect:
 
 @dataclass(frozen=True)
 class BreakEven:
-    """Bandwidth below which the smaller file reads faster, in bytes per second.
+    """The bandwidth below which the smaller file reads faster, in bytes per second.
 
-    A read of n bytes takes its measured warm time plus n / bandwidth, so the limit is saved bytes / added time. `least`
-    uses the upper end of the interval of the added time, `usual` its median. Both are None if the smaller file is
-    faster at any bandwidth. `usual` alone is None if the added time may be zero.
+    The time of a read is its measured time from the page cache plus size / bandwidth, so the limit is saved bytes /
+    added time. `least` uses the upper end of the interval of the added time, `usual` its median. Both fields are None
+    if the smaller file is faster at any bandwidth. Only `usual` is None if the added time may be zero.
     """
 
     least: float | None
@@ -88,8 +88,8 @@ def has_codecs(table: Table) -> bool:
 
 
 def by_format(table: Table) -> list[Row]:
-    """Return the rows grouped by format: first the row without a codec, then its codecs by read time. Formats are
-    sorted by their read time without a codec."""
+    """Return the rows grouped by format. In each group, the row without a codec comes first, then its codecs by read
+    time. Formats are sorted by their read time without a codec."""
     places = {row.variant: place for place, row in enumerate(table.rows)}
     bases: dict[str, int] = {}
     for row in table.rows:
@@ -104,9 +104,10 @@ def by_format(table: Table) -> list[Row]:
 
 
 def frontier(table: Table, time: Column) -> list[Row]:
-    """Return the rows that no other row beats in both size and median `time`, smallest first: the Pareto frontier.
+    """Return the rows on the Pareto frontier, the smallest size first. No other row is at least as good in both size
+    and median `time`, and better in one of them.
 
-    Raw I/O, variants that are not ranked and calls that read everything to return a part are excluded.
+    Raw I/O, variants that are not ranked, and calls that read everything to return a part are excluded.
     """
     points = {row: found for row in table.rows if (found := point(row, time)) is not None}
     kept = [
@@ -136,7 +137,7 @@ def signed_text(value: float, unit: Unit) -> str:
 
 
 def added_text(delta: Interval | None, unit: Unit) -> tuple[str, str]:
-    """Return a difference with its sign, and its interval."""
+    """Return a difference with its sign, and its interval as a second string."""
     if delta is None:
         return "-", ""
     low, high = delta.spread
@@ -160,7 +161,8 @@ def point(row: Row, time: Column) -> tuple[float, float] | None:
 
 
 def _delta(row: Row, base: Row, column: Column) -> Interval | None:
-    """Return the difference from `base`, paired by round, so that disturbances of a whole round cancel out."""
+    """Return the difference from `base` as an interval. Values of the same round are subtracted, so that disturbances
+    of a whole round cancel out."""
     values, others = _by_round(row, column), _by_round(base, column)
     differences = [float(values[number] - others[number]) for number in sorted(values.keys() & others.keys())]
     return median_interval(differences) if differences else None

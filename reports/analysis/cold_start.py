@@ -1,6 +1,6 @@
 """Show what a cold start costs: importing the libraries, and the first call of each operation in a fresh process.
 
-Rule 2 of the method excludes these costs from the figures that rank formats, so they are shown separately.
+Rule 2 in docs/method.md excludes these costs from the figures that rank formats, so they are shown separately.
 """
 
 from __future__ import annotations
@@ -18,18 +18,17 @@ from reports.analysis.units import MEGABYTES, MILLISECONDS, Unit
 from reports.analysis.words import NOTHING
 
 MOST_OPERATIONS = 4
-"""With more operations than this, only the first operation of each name is shown. The same operation with other
-parameters loads nothing else."""
+"""If there are more operations, only the first operation of each name is shown. The same operation with other
+parameters loads no other library."""
 MOST_TOGETHER = 6
-"""Most columns of one table, and of one grid on the terminal. If there are more, times and memory are separate tables.
-"""
+"""Largest number of columns in one table. With more columns, times and memory become separate tables."""
 
 
 def cold_starts(run: Run) -> Iterator[Figures]:
-    """Yield the median costs of each variant with counted samples, the lowest sum of times first.
+    """Yield `Figures` with the median costs of each variant that has counted samples, the lowest sum of times first.
 
-    Raw I/O is left out, because it loads nothing. If the run has samples under both thread conditions, only those with
-    the libraries' own thread count are used.
+    Raw I/O is left out, because it loads nothing. If the run has samples both with one thread and with the libraries'
+    own thread count, only samples with the libraries' own thread count are used.
     """
     usual = Conditions().threads
     apart = any(sample.conditions.threads == usual for sample in run.samples)

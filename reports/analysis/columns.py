@@ -1,6 +1,7 @@
-"""Define the columns of a table: the figures that reports compare, each identified by its operation and its role.
+"""Define the columns of a table. Each column is one figure that reports compare, identified by its operation and its
+role.
 
-The columns follow from the operations that were measured. Code finds them by operation and role, never by position.
+The columns result from the operations that were measured. Code finds a column by operation and role, never by position.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ IN_A_SECTION = ("save-parallel", "read-parallel", "scan-parallel")
 
 
 class Role(Enum):
-    """What a column shows of its operation, in display order."""
+    """The kind of figure that a column shows, in display order."""
 
     TIME = "wall_ns"
     SIZE = "size_bytes"
@@ -31,7 +32,7 @@ class Role(Enum):
 
 @dataclass(frozen=True)
 class Column:
-    """One figure of one operation. Titles do not count for equality."""
+    """One figure of one operation. Columns with different titles can be equal."""
 
     operation: OperationName
     figure: str
@@ -40,7 +41,7 @@ class Column:
 
     @property
     def is_memory(self) -> bool:
-        """Whether the figure comes from the memory probe."""
+        """Whether the figure is a memory peak."""
         return self.role is Role.MEMORY
 
 
@@ -54,13 +55,13 @@ SIZE = _column(SAVE, Role.SIZE, "size")
 SAVE_PEAK = _column(SAVE, Role.MEMORY, "save peak memory")
 READ_PEAK = _column(READ, Role.MEMORY, "read peak memory")
 THESIS_METRICS = (SAVE_TIME, READ_TIME, SIZE, SAVE_PEAK, READ_PEAK)
-"""The five metrics of the thesis (its tables 6.3 to 6.7), for reports that are only about save and read. A table may
-lack any of them."""
+"""The five metrics of the thesis (its tables 6.3 to 6.7), for reports that cover only save and read. A table may lack
+some of these columns."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of one table or several: all times, then sizes, then memory."""
+    """The columns of one table or of several tables: all times, then sizes, then memory."""
 
     shown: tuple[Column, ...]
 
@@ -85,7 +86,7 @@ class Columns:
 
     @property
     def operations(self) -> tuple[OperationName, ...]:
-        """All operations: those that write first, then read, then the others."""
+        """All operations: first those that write, then reading everything, then the others."""
         return tuple(column.operation for column in self.times)
 
     @property
@@ -95,7 +96,7 @@ class Columns:
 
     @property
     def further(self) -> tuple[OperationName, ...]:
-        """All operations that are not main ones."""
+        """All other operations."""
         return tuple(name for name in self.operations if name not in self.main)
 
     @property
@@ -104,12 +105,12 @@ class Columns:
         return tuple(name for name in self.further if name.name not in IN_A_SECTION)
 
     def writes(self, operation: OperationName) -> bool:
-        """Return whether an operation makes a stored copy."""
+        """Return whether an operation writes a stored copy."""
         return self.find(operation, Role.SIZE) is not None
 
     @property
     def leading(self) -> Column | None:
-        """The column that sorts the rows: read time, else the time of another reading operation, else any time."""
+        """The column by which rows are sorted: read time, else the time of another reading operation, else any time."""
         times = sorted(self.times, key=lambda time: (time.operation != READ, self.writes(time.operation)))
         return next(iter(times), None)
 
@@ -126,7 +127,7 @@ def columns_of(operations: Mapping[OperationName, OperationInfo]) -> Columns:
 
 
 def joined(several: Iterable[Columns]) -> Columns:
-    """Return every column of these tables."""
+    """Return every column of these tables, each column once."""
     return _ordered(dict.fromkeys(column for columns in several for column in columns))
 
 

@@ -1,9 +1,10 @@
-"""Compare two runs: which times, sizes and memory peaks changed by more than noise.
+"""Compare two runs: find the times, sizes and memory peaks that changed by more than noise.
 
-A change counts if the interval of its ratio excludes 1 and the ratio exceeds the noise between the two runs. The noise
-of times is the spread of the shifts of all cells, and the noise of memory peaks is the spread of their rounds. A shift
-that all cells share is drift of the machine, which is estimated, reported and removed. reports.text.comparison shows
-the result.
+A cell is one operation on one data set with one variant under one set of conditions. A figure of a cell changed if the
+interval of its ratio (second run to first run) excludes 1 and the ratio exceeds the noise between the two runs. A shift
+of times that all cells share is drift of the machine: it is estimated, reported and removed. The noise of times is the
+spread of the remaining shifts of all cells. The noise of memory peaks is the spread between rounds.
+reports.text.comparison prints the result.
 """
 
 from __future__ import annotations
@@ -20,37 +21,40 @@ from reports.analysis.columns import Role
 from reports.analysis.sequential import Decision, decision
 
 LEAST_CHANGE = 0.05
-"""Smaller changes are not reported, because the time of the same code can differ as much at another memory address."""
+"""Smaller relative changes are not reported. The time of the same code can differ by this share if its memory address
+differs."""
 LEAST_NOISE_DEVIATIONS = 3.0
-"""The noise of a cell between two runs is at least this many standard deviations of its shift."""
+"""The noise of a measurement between two runs is at least this many standard deviations of its shift."""
 FALSE_CHANGES = 0.05
-"""Allowed probability that two runs of the same code show any change. It follows that with more cells, a change must
-exceed more standard deviations."""
+"""Allowed probability that a comparison of two runs of the same code reports any change. With more measurements, a
+change must therefore exceed more standard deviations."""
 _TO_DEVIATION = 1.4826
 """Factor from the median of absolute deviations to the standard deviation of normal noise."""
 SURELY_MORE = 1.5
-"""If a dozen cells spread this many times as much as their intervals predict, this is more than chance, and the two
-runs differ as a whole."""
+"""If the shifts of a dozen measurements spread this many times as much as their intervals predict, chance does not
+explain the spread. The two runs then differ as a whole."""
 INTERVALS_COUNT = 2
-"""If the spread is below SURELY_MORE, weight of the intervals relative to the observed spread. A dozen cells determine
-the spread only to about a third. Of 100 to 300 pairs of runs of equal code, with 7 to 50 rounds each, 2 to 3 % showed
-a change if intervals and spread were combined, and 5 to 11 % with the spread alone."""
+"""If the observed spread is below SURELY_MORE, this is the weight of the intervals relative to the observed spread. A
+dozen measurements determine the spread only with an error of about a third. In 100 to 300 comparisons of runs of equal
+code, with 7 to 50 rounds each, 2 to 3 % reported a change if intervals and spread were combined, and 5 to 11 % if only
+the spread was used."""
 _WITHIN = statistics.NormalDist().inv_cdf((1 + LEVEL) / 2)
 FEWEST_FOR_NOISE = 5
-"""With fewer cells, their spread is meaningless, and a change must exceed the widest interval instead."""
+"""With fewer measurements, the spread of their shifts is meaningless. A change must then exceed the widest interval."""
 MEMORY_STEP_BYTES = 2 * 1024 * 1024
-"""Memory changes below this size, a huge page, are not reported. Allocators take memory in steps, and all samples of
-one run may be a step higher than those of the next run (observed: 1 MiB more in each sample with equal code)."""
+"""Smaller memory changes are not reported; this is the size of a huge page. Allocators take memory in steps, and all
+samples of one run may be a step higher than the samples of the next run (observed: 1 MiB more in each sample with equal
+code)."""
 FIGURES = (Role.TIME.figure, Role.MEMORY.figure, Role.SIZE.figure)
-"""Figures that are compared, for every operation that has them."""
+"""The figures that are compared, for every operation that has them."""
 
 
 class CompareError(Exception):
-    """The two runs cannot be compared, or there is nothing to compare."""
+    """Raised if two runs cannot be compared, or if they have no figure in common."""
 
 
 class ChangeVerdict(Enum):
-    """How a cell's figure changed from the first run to the second."""
+    """How one figure changed from the first run to the second."""
 
     WORSE = "worse"
     BETTER = "better"
@@ -60,7 +64,8 @@ class ChangeVerdict(Enum):
 
 @dataclass(frozen=True)
 class Change:
-    """One figure of one cell in both runs. `shift` is as measured, `ratio` has the drift removed."""
+    """One figure (time, size or memory peak) in both runs. `shift` is the measured ratio with its interval. `ratio` is
+    the same ratio with the drift removed."""
 
     cell: Cell
     figure: str
@@ -70,23 +75,24 @@ class Change:
     ratio: float
     verdict: ChangeVerdict
     libraries: tuple[str, ...]
-    """'pandas 3.1.0 -> 3.1.1' for each library of the cell whose version differs."""
+    """'pandas 3.1.0 -> 3.1.1' for each library that the measurement uses and whose version differs."""
 
 
 @dataclass(frozen=True)
 class Drift:
-    """The common shift of all times of an operation, as a ratio. `yardstick` is raw I/O's shift, None without it."""
+    """The common shift of all times of an operation, as a ratio. `yardstick` is the shift of raw I/O, or None if raw
+    I/O was not measured."""
 
     operation: str
     ratio: float
     yardstick: float | None
     noises: Mapping[Cell, float]
-    """The noise of each cell. A ratio above 1 + noise is a change."""
+    """The noise of each measurement. A ratio above 1 + noise counts as a change."""
     cells: int
 
     @property
     def noise(self) -> float:
-        """The median noise of the cells."""
+        """The median noise of all measurements."""
         return statistics.median(self.noises.values())
 
 
@@ -99,16 +105,17 @@ class RunComparison:
     changes: tuple[Change, ...]
     drifts: tuple[Drift, ...]
     newly_failing: tuple[tuple[Cell, str], ...]
-    """Cells with figures only in the first run, and why the second has none."""
+    """Measurements (operation, data set and variant) that have figures only in the first run, each with the reason why
+    the second run has none."""
     newly_working: tuple[Cell, ...]
     failing_in_both: tuple[Cell, ...]
-    """Cells that failed in both runs, so that nothing is known about them."""
+    """Measurements (operation, data set and variant) that failed in both runs."""
     only_before: tuple[Cell, ...]
     only_after: tuple[Cell, ...]
     libraries: tuple[str, ...]
     """Libraries whose versions differ."""
     differences: tuple[str, ...]
-    """Why the runs should not be compared; not empty only if the user compares them anyway."""
+    """Reasons against comparing the runs. They are not empty only if the user compares the runs anyway."""
 
     @property
     def regressions(self) -> tuple[Change, ...]:
@@ -122,7 +129,7 @@ class RunComparison:
 
     @property
     def failed(self) -> bool:
-        """Whether a figure is worse, or a cell has no figures any more."""
+        """Whether a figure is worse, or a measurement has no figures any more."""
         return bool(self.regressions or self.newly_failing)
 
 
@@ -134,10 +141,12 @@ def compare(
     anyway: bool = False,
     most_rounds: int | None = None,
 ) -> RunComparison:
-    """Compare two runs cell by cell. `least_change` is a share: 0.1 reports changes of more than 10 %.
+    """Compare all measurements of two runs and return the changes. `least_change` is a share: 0.1 reports changes of
+    more than 10 %.
 
-    Set `most_rounds`, the limit of rounds, if the runs were measured in turn and compared several times meanwhile.
-    reports.analysis.sequential then judges the times, because the usual rule is valid only for a single comparison.
+    Set `most_rounds`, the largest number of rounds, if the two versions are measured in turn and compared several times
+    during the measurement. reports.analysis.sequential then judges the times, because the usual rule is valid only for
+    a single comparison.
 
     Raises CompareError if the runs come from different machines or data (unless `anyway`), or have no figure in common.
     """
@@ -147,7 +156,7 @@ def compare(
     measured = [cell for cell in common if ours[cell].figures and theirs[cell].figures]
     if not any(not cell.variant.is_raw_io for cell in measured):
         raise CompareError(
-            f"{before.folder.name} and {after.folder.name} have no measured cell in common.\n"
+            f"{before.folder.name} and {after.folder.name} have no measurement in common.\n"
             "  Measure the same suite, data sets, rows and conditions in both."
         )
     drifts = tuple(_drifts(measured, ours, theirs))
@@ -180,7 +189,7 @@ def compare(
 
 
 def check_comparable(before: Run, after: Run, *, anyway: bool) -> tuple[str, ...]:
-    """Return why the runs should not be compared. Raises CompareError for the first reason unless `anyway`."""
+    """Return reasons against comparing the runs. Raises CompareError with the first reason, unless `anyway` is set."""
     differences = tuple(_differences(before, after))
     if differences and not anyway:
         raise CompareError(f"{differences[0]}, so the runs are not comparable.\n  `anyway=True` compares them anyway.")
@@ -192,7 +201,8 @@ def _failed(summary: CellSummary) -> bool:
 
 
 def _by_cell(run: Run) -> dict[Cell, CellSummary]:
-    """Return the cells of a run without their machine, which `_differences` checks."""
+    """Return the summary of each cell of a run, that is of each operation, data set, variant and conditions. The cells
+    have no machine, because `_differences` compares the machines."""
     return {replace(cell, machine=""): summary for cell, summary in summarise(run.samples).items()}
 
 
@@ -202,7 +212,7 @@ def _differences(before: Run, after: Run) -> Iterable[str]:
         yield f"the runs are of different machines: {', '.join(machines[0])} and {', '.join(machines[1])}"
     for name in ("cpu", "cores", "memory_bytes", "virtualisation"):
         one, other = (getattr(run.info.machine, name) for run in (before, after))
-        # A fact that a run did not record is not a difference.
+        # If only one of the runs recorded a fact, it does not count as a difference.
         if None not in (one, other) and one != other:
             yield f"the machine's {name.removesuffix('_bytes')} differs: {one} and {other}"
     digests = [{sample.dataset: sample.dataset_digest for sample in run.samples} for run in (before, after)]
@@ -219,10 +229,11 @@ def _values(summary: CellSummary, figure: str, least: int) -> list[float]:
 def _drifts(
     measured: Sequence[Cell], ours: Mapping[Cell, CellSummary], theirs: Mapping[Cell, CellSummary]
 ) -> Iterable[Drift]:
-    """Yield for each operation the median shift of the times of its cells, and the noise around it.
+    """Yield the `Drift` of each operation: the median shift of its times, and the noise around this median.
 
-    The noise is estimated from the cells of all operations, because the six cells of one operation are too few. Of 420
-    pairs of equal runs, 7 % showed a change by the spread of one operation, and 4 % by the spread of both operations.
+    The noise is estimated from the times of all operations, because the six times of one operation are too few. In 420
+    comparisons of equal runs, 7 % reported a change if the noise came from one operation, and 4 % if it came from both
+    operations.
     """
     by_operation: dict[str, dict[Cell, Shift]] = {}
     for cell in measured:
@@ -250,12 +261,12 @@ def _drifts(
 
 
 def _noises(distances: Mapping[Cell, float], operations: int, shifts: Mapping[Cell, Shift]) -> dict[Cell, float]:
-    """Return the noise of each cell as a logarithm: a multiple of the standard deviation of its shift.
+    """Return the noise of each measurement on a logarithmic scale: a multiple of the standard deviation of its shift.
 
-    The multiple is chosen so that chance seldom exceeds it. The deviation follows from the cell's interval, or from the
-    median interval if that is wider. It is corrected by a factor: the observed distances from the drift, relative to
-    the distances that the intervals predict. If the distances spread clearly more than the intervals predict, their own
-    standard deviation is used instead.
+    The multiple is so large that chance seldom exceeds it. The standard deviation is computed from the interval of the
+    measurement, or from the median interval if that is wider. A factor corrects it: the observed distances of the
+    shifts from the drift, divided by the distances that the intervals predict. If the observed distances clearly exceed
+    the predicted distances, the standard deviation of the observed distances is used instead.
     """
     count = len(distances)
     widths = {cell: _log_width(shift) for cell, shift in shifts.items()}
@@ -263,7 +274,8 @@ def _noises(distances: Mapping[Cell, float], operations: int, shifts: Mapping[Ce
         return dict.fromkeys(widths, max(widths.values(), default=0.0))
     usual = statistics.median(widths.values())
     said = {cell: max(width, usual) / (2 * _WITHIN) for cell, width in widths.items()}
-    # The drifts are estimated from the same cells, so without this correction few cells would seem to vary too little.
+    # The drifts are estimated from the same shifts. Without this correction, the spread of a few shifts would be
+    # underestimated.
     corrected = _TO_DEVIATION * math.sqrt(count / (count - operations))
     spread = corrected * statistics.median(distances.values())
     deviations = max(statistics.NormalDist().inv_cdf(1 - FALSE_CHANGES / 2 / count), LEAST_NOISE_DEVIATIONS)
@@ -293,7 +305,7 @@ def _change(
     if shift is None:
         return None
     if len({*values[0]}) == len({*values[1]}) == 1 and figure == "size_bytes":
-        # A size that never varies does not need five rounds.
+        # Five rounds are needed for an interval, but not for a size that is the same in every round.
         shift = Shift(shift.ratio, shift.ratio, shift.ratio)
     drift = next((found for found in drifts if found.operation == cell.operation), None)
     taken_out = drift.ratio if drift and figure == "wall_ns" else 1.0
@@ -301,7 +313,7 @@ def _change(
     if figure == "wall_ns" and drift:
         noise = drift.noises[cell]
     elif figure == "peak_private_bytes":
-        # A run that did not record the error of its memory probe may have peaks of 0.
+        # The median peak may be 0 if a run did not record the error of its memory probe.
         noise = max(*map(_spread, values), MEMORY_STEP_BYTES) / max(statistics.median(values[0]), 1)
     ratio = shift.ratio / taken_out
     if most_rounds is not None and figure == "wall_ns":
@@ -389,7 +401,7 @@ def library_changes(before: Run, after: Run) -> dict[str, tuple[str | None, str 
 
 
 _SHARED_LIBRARIES = ("python", "numpy", "pandas", "pyarrow")
-"""Libraries that take part in every cell, whatever the format."""
+"""Libraries that every measurement uses, whatever the format."""
 
 
 def libraries_of_cell(libraries: Mapping[str, tuple[str | None, str | None]], main: str) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
-"""Separate how much of the time depends on the format and how much on the call, as the suite `engines` asks.
+"""Separate how much of the time depends on the format and how much on the call that reads or writes it.
 
-For each operation, a format's slowest call is compared with its fastest call, paired by round. Its fastest call is
-compared with the fastest call of all formats, as in every ranking. Formats are never averaged.
+The suite `engines` measures several calls for each format. For each operation, a format's slowest call is compared with
+its fastest call in the same rounds. Its fastest call is compared with the fastest call of all formats, as in every
+ranking. There is no average over formats.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ class Calls:
     fastest: Row
     slowest: Row
     by_call: Ratio | None
-    """Time of the slowest call / the fastest; None if only one call was measured."""
+    """Time of the slowest call divided by the time of the fastest; None if only one call was measured."""
     by_format: Ratio
-    """Time of the fastest call / that of the fastest format."""
+    """Time of this format's fastest call divided by the time of the fastest call of all formats."""
 
 
 def is_about_calls(table: Table) -> bool:
@@ -42,7 +43,7 @@ def is_about_calls(table: Table) -> bool:
 
 
 def has_calls(table: Table) -> bool:
-    """Return whether the table is about calls and at least one of them was ranked."""
+    """Return whether the table compares calls and at least one call was ranked."""
     return is_about_calls(table) and any(table.ranks(column) for column in (SAVE_TIME, READ_TIME))
 
 
@@ -70,7 +71,7 @@ def _times(row: Row, column: Column) -> Mapping[int, int]:
 
 
 def answers(table: Table) -> Iterator[str]:
-    """Yield the answer for each operation that was measured with more than one call or format."""
+    """Yield a sentence for each operation that was measured with more than one call or format."""
     for column in (SAVE_TIME, READ_TIME):
         counted = table.counted(column)
         if counted.too_few:
@@ -86,7 +87,8 @@ def answers(table: Table) -> Iterator[str]:
 
 def _of_calls(found: Sequence[Calls]) -> str:
     ratios = {calls.format: calls.by_call for calls in found if calls.by_call is not None}
-    # Medians can rank two calls differently than ratios paired by round. Then neither call counts as slower.
+    # The order of two medians can differ from the order by ratios of the same rounds. Then neither call counts as
+    # slower.
     tied = [name for name, ratio in ratios.items() if ratio.tied or ratio.ratio <= 1]
     apart = sorted((ratio.ratio, name) for name, ratio in ratios.items() if name not in tied)
     same = f"no clear difference between the calls of {' and '.join(tied)}" if tied else ""
@@ -113,7 +115,7 @@ def _of_formats(found: Sequence[Calls]) -> str:
 
 
 def texts(calls: Calls) -> tuple[str, ...]:
-    """Return one format's line, under HEADERS."""
+    """Return the values of one format's row, in the order of HEADERS after the format."""
     others = ("", "") if calls.by_call is None else (_call(calls.slowest), ratio_text(calls.by_call))
     return calls.format, _call(calls.fastest), *others, ratio_text(calls.by_format)
 

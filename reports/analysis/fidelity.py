@@ -1,6 +1,8 @@
-"""Show for each target whether each variant stores each kind of column exactly, with losses or not at all.
+"""Show whether each variant stores each kind of column exactly, with losses, or not at all. A target is the library
+that the data are read into.
 
-Losses of the target itself are shown separately. All functions are pure functions of stored verdicts.
+What the target library itself cannot represent is shown separately. All functions are pure functions of stored
+verdicts.
 """
 
 from __future__ import annotations
@@ -16,14 +18,14 @@ SYMBOLS = {"exact": "+", "lossy": "~", "refused": "x", "error": "!"}
 UNKNOWN = " "
 MEANING = "+ exact   ~ lossy   x refused   ! wrong: a change without a bound"
 PAIRS = (
-    "Each cell has two signs: the kind without nulls, then with nulls. A kind that has no values has only the second."
+    "Each entry has two signs: the kind without nulls, then with nulls. A kind without values has only the second sign."
 )
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """The verdicts for one target. `cells` has two for each variant and kind: without and with nulls (None: not tried).
-    """
+    """The verdicts for one target. `cells` has two verdicts for each variant and kind: without nulls and with nulls. A
+    verdict is None if it was not tried."""
 
     target: str
     strings: str
@@ -32,7 +34,7 @@ class Matrix:
     kinds: tuple[str, ...]
     cells: Mapping[tuple[Variant, str], tuple[Fidelity | None, Fidelity | None]]
     target_alone: Mapping[str, tuple[str, ...]]
-    """What the target itself loses without any format, by kind."""
+    """By kind of column: what the target library itself loses without any format."""
 
     @property
     def title(self) -> str:
@@ -40,12 +42,12 @@ class Matrix:
         return f"target {self.target}" + (f", strings as {self.strings}" if self.target == "pandas" else "")
 
     def symbols(self, variant: Variant, kind: str) -> str:
-        """Return two characters: the kind without nulls, then with nulls."""
+        """Return two characters: one for the kind without nulls, one for the kind with nulls."""
         pair = self.cells.get((variant, kind), (None, None))
         return "".join(SYMBOLS.get(verdict.outcome, "?") if verdict else UNKNOWN for verdict in pair)
 
     def details(self, variant: Variant) -> dict[str, tuple[str, ...]]:
-        """Return each loss or refusal of a variant in words, with the kinds that it affects."""
+        """Return each loss or refusal of a variant as printed, with the kinds of column that it affects."""
         found: dict[str, list[str]] = {}
         for kind in self.kinds:
             pair = self.cells.get((variant, kind), (None, None))
@@ -66,7 +68,7 @@ def _words(verdict: Fidelity) -> str:
 
 
 def matrices(run: Run) -> list[Matrix]:
-    """Return one matrix for each target and string representation that the run has verdicts for."""
+    """Return one matrix for each target and each representation of strings for which the run has verdicts."""
     groups: dict[tuple[str, str], list[Fidelity]] = {}
     for verdict in run.fidelity:
         groups.setdefault((verdict.target, verdict.strings), []).append(verdict)

@@ -1,6 +1,6 @@
 """Return the figures of a run as a DataFrame, for notebooks and programs.
 
-Units are those of the stored records, and part of the column names.
+The units are those of the stored records, and are part of the column names.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from reports.analysis.columns import Role
 
 
 def frame(run: Run) -> pd.DataFrame:
-    """Return a DataFrame with one row for each cell, in the order of the samples.
+    """Return a DataFrame with one row for each cell, that is for each combination of operation, data set, variant and
+    conditions, in the order of the samples.
 
-    Columns: suite, operation, dataset, rows, variant, machine, the conditions, `rounds` (counted), `fidelity`,
-    `fallback`, `reason` (of a failure), and for each figure its median under its own name with `<name>_low` and
-    `<name>_high`, the ends of its 95 % interval (missing under five rounds). A cell without figures has missing values
-    there, and a reason.
+    The columns are suite, operation, dataset, rows, variant, machine, the conditions, `rounds` (number of counted
+    rounds), `fidelity`, `fallback`, and `reason` (of a failure). Each figure has three columns: its median under its
+    own name, and the ends of its 95 % interval as `<name>_low` and `<name>_high`, which are missing under five rounds.
+    A row without figures has missing values, and a reason.
     """
     rows = []
     for cell, summary in summarise(run.samples).items():
@@ -34,7 +35,7 @@ def frame(run: Run) -> pd.DataFrame:
         for name, interval in summary.figures.items():
             row |= dict(zip(_columns(name), (interval.median, interval.low, interval.high), strict=True))
         rows.append(row)
-    # If nothing was counted, the figures that every report shows become missing values, not missing columns.
+    # If nothing was counted, the columns of the figures that every report shows exist and hold missing values.
     always = {name: None for role in Role for name in _columns(role.figure)}
     return pd.DataFrame([{**always, **row} for row in rows])
 

@@ -9,11 +9,11 @@ from reports.analysis.near_storage.access_paths import is_way, way_label
 
 
 def short_labels(variants: Iterable[Variant]) -> dict[Variant, str]:
-    """Return the shortest names that distinguish these variants.
+    """Return the shortest labels that distinguish these variants.
 
-    A label is the format with its codec, if any, and the settings in which variants of the format differ. An engine is
-    written as its name without 'engine='. If variants differ in their reader, a codec that they all share is left out.
-    If all variants are near-storage access paths, their labels are the names of the paths.
+    A label is the format's name with its codec, if there is one, and the settings in which variants of the format
+    differ. An engine appears without 'engine='. If variants differ in their reader, a codec that they all share is left
+    out. If all variants are near-storage access paths, the labels are the names of the paths.
     """
     variants = tuple(variants)
     ways = [variant for variant in variants if is_way(variant)]

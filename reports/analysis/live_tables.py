@@ -1,7 +1,7 @@
-"""Keep the tables of a run in progress up to date with every execution.
+"""Keep the tables of a run up to date while it is measured.
 
-The figures use the same statistics as the finished run's tables. Only what a new sample can change is computed again,
-so updates take no longer at the end of a long run than at its beginning.
+The figures use the same statistics as the tables of a finished run. A new sample causes only the figures that it
+affects to be computed again, so updates take no longer at the end of a long run than at its beginning.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from reports.analysis.tables import Table, distinguishing_names, table_cell, tab
 
 @dataclass(frozen=True)
 class Counts:
-    """Progress of one table: `tried` of its `cells` have a figure or a reason for none; `round` is the last round."""
+    """Progress of one table. `tried` of its `cells` have a figure or a reason for not having one. `round` is the last
+    round."""
 
     tried: int
     cells: int
@@ -27,23 +28,25 @@ class Counts:
 
 
 class SoFar:
-    """What a run has measured so far, and what is still missing. The key of a table is a cell without variant and
-    operation."""
+    """The samples of a run in progress, and the cells that are still to be measured. A cell is one operation on one
+    data set with one variant. The key of a table is a cell without variant and operation."""
 
     def __init__(self, cells: Mapping[str, Sequence[Cell]], info: RunInfo) -> None:
-        """Prepare tables for the planned `cells` of each chain, by its label. `info` describes the run so far."""
+        """Prepare tables for the planned `cells`. They are grouped by the label of their chain, that is the operations
+        of one variant on one data set that are measured together. `info` describes the run so far."""
         self.run = Run(Path(), info, ())
         self._by_label = cells
         self._rows = {(cell.suite, cell.dataset): cell.rows for chain in cells.values() for cell in chain}
         self._samples: defaultdict[Cell, list[Sample]] = defaultdict(list)
-        """By chain (a cell without operation)."""
+        """The samples of each chain, that is of the operations measured together. The key is a cell without operation.
+        """
         self._raw_io: dict[Cell, CellSummary] = {}
         self._others: dict[Cell, dict[Cell, CellSummary]] = {}
-        """By table."""
+        """The summaries of each table."""
         self._last_round: defaultdict[Cell, int] = defaultdict(int)
         self._made: dict[Cell, Table] = {}
         self.names: Mapping[Cell, str] = {}
-        """A short name of each table, in the order of a report."""
+        """A short name of each table, in the order of the tables in a report."""
         self._labels: Mapping[tuple[Cell, Variant], str] = {}
         for chain in cells.values():
             for cell in chain:
@@ -52,14 +55,15 @@ class SoFar:
 
     @property
     def begun(self) -> bool:
-        """Whether there is anything to show."""
+        """Whether there is a table with samples."""
         return bool(self.names) and bool(self._samples)
 
     def take(self, samples: Iterable[Sample]) -> None:
-        """Add the samples of complete executions."""
+        """Add the samples of finished executions."""
         touched: dict[Cell, None] = {}
         for sample in samples:
-            # The pilot round contributes only reasons for failures, and they apply to the full row count.
+            # Only failures of the pilot round are shown, because it uses few rows. A failure also applies to the full
+            # number of rows.
             if sample.round == 0 and sample.failure is None:
                 continue
             cell = sample.cell
@@ -104,21 +108,22 @@ class SoFar:
         return self._labels.get((place, variant), variant)
 
     def table(self, place: Cell) -> Table:
-        """Return one table, sorted as in a report: rows with figures come first. The same object is returned until a
-        figure changes."""
+        """Return one table, sorted as in a report: rows with figures come first. The same object is returned until one
+        of its figures changes."""
         if place not in self._made:
             (self._made[place],) = tables(self.run, {**self._others[place], **self._raw_io})
         return self._made[place]
 
     def counts(self, place: Cell) -> Counts:
-        """Return the progress of a table. Raw I/O is not one of its cells."""
+        """Return the progress of a table. Raw I/O is not counted."""
         cells = self._others[place]
         return Counts(sum(map(was_tried, cells.values())), len(cells), self._last_round[place])
 
     def chain_of(self, label: str) -> tuple[Variant, Sequence[Cell]] | None:
-        """Return the variant that a step is about, and the tables that contain it; None for other steps.
+        """Return the variant that a step of the run measures, and the tables that contain it. Return None for other
+        steps.
 
-        Chains that differ only in their conditions share a label, so there may be several tables.
+        Steps that differ only in their conditions share a label, so there may be several tables.
         """
         cells = self._by_label.get(label)
         if not cells:
@@ -132,7 +137,7 @@ class SoFar:
 
 
 def was_tried(summary: CellSummary) -> bool:
-    """Return whether anything is known about a cell."""
+    """Return whether a measurement has a figure, a failure, or a sample that was not counted."""
     return bool(summary.figures or summary.failures or summary.uncounted)
 
 

@@ -1,4 +1,4 @@
-"""Compute geometric means over data sets of the ratios to the best, column by column.
+"""Compute the geometric mean over data sets of each variant's ratio to the best, column by column.
 
 No winner is named over all data sets, because a user has only one data set.
 """
@@ -23,14 +23,14 @@ class Means:
 
     @cached_property
     def columns(self) -> Columns:
-        """Every column in which a variant has a mean; if there is none, every column of the tables."""
+        """Every column in which a variant has a mean. If there is no such column, every column of the tables."""
         every = joined(table.columns for table in self.tables)
         meant = tuple(column for column in every if self._means(column))
         return Columns(meant) if meant else every
 
     @cached_property
     def variants(self) -> tuple[Variant, ...]:
-        """All variants that are ranked in one of the tables, sorted by the mean of the leading column."""
+        """All variants that are ranked in at least one of the tables, sorted by their mean in the leading column."""
         found = dict.fromkeys(
             variant for table in self.tables for column in self.columns for variant in table.ranks(column)
         )
@@ -58,7 +58,7 @@ class Means:
 
 
 def means_of(found: Sequence[Table]) -> list[Means]:
-    """Return the groups of at least two tables that differ only in their data set."""
+    """Return a `Means` for each group of at least two tables that differ only in their data set."""
     groups: dict[tuple[object, ...], list[Table]] = {}
     for table in found:
         groups.setdefault((table.suite, table.machine, table.conditions), []).append(table)

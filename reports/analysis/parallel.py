@@ -1,7 +1,7 @@
-"""Show tables in partitions: whether several processes are faster than one, and what they cost.
+"""Show tables that are stored in partitions: whether several processes are faster than one, and what they cost.
 
-The time with partitions is compared with the plain call of the same variant on one file. Processes of a warm pool,
-processes of a cold pool and a library's own threads are different ways, which are never mixed.
+The time with partitions is compared with the time of the plain call of the same variant on one file. Processes of a
+warm pool, processes of a cold pool and a library's own threads are measured separately and never mixed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ COLD, THREADS = "cold", "threads"
 WAYS = {"": "processes of a warm pool", COLD: "processes of a cold pool", THREADS: "the library's own threads"}
 YES, NO, OPEN = "yes", "no", "open"
 FEWEST_COUNTS = 4
-"""Different numbers of partitions, up to the number of cores, that a serial fraction needs."""
+"""A serial fraction needs measurements with at least this many different numbers of partitions, none above the number
+of cores."""
 NO_ANSWER = f"no verdict: it needs {FEWEST_ROUNDS} rounds with partitions and of the plain call"
 MEANING = (
     "one file: the plain call, by one process, whose library may use several threads. 4: four partitions, each by its "
@@ -41,17 +42,18 @@ MEANING = (
 
 @dataclass(frozen=True)
 class Series:
-    """Operations that differ only in their number of partitions: one kind of work, done in one way."""
+    """Operations that differ only in their number of partitions. `work` is what they do, such as a save; `way` is what
+    runs in parallel: warm processes, cold processes or threads."""
 
     work: str
     way: str
     plain: OperationName | None
-    """The plain call that does the same work, None if the table does not have it."""
+    """The operation that does the same work on one file, or None if the table does not have it."""
     counts: Mapping[int, OperationName]
 
     @property
     def title(self) -> str:
-        """The work and, unless it is the usual one, the way: 'save, cold'."""
+        """Title of the work, and of the way unless it is the usual one: 'save, cold'."""
         return f"{self.work}, {self.way}" if self.way else self.work
 
     def head(self, count: int) -> str:
@@ -61,7 +63,8 @@ class Series:
 
 @dataclass(frozen=True)
 class Answer:
-    """Whether partitions pay for a variant, with the number of partitions and the speed-up that say so."""
+    """Whether partitions make a variant faster. `count` and `speed_up` are the number of partitions and the speed-up on
+    which the verdict is based."""
 
     label: str
     verdict: str
@@ -71,7 +74,7 @@ class Answer:
 
 
 class Times:
-    """The times of a table's cells, to compare the operations of a variant."""
+    """The times of all operations and variants of a table, to compare the operations of a variant."""
 
     def __init__(self, table: Table) -> None:
         values = {
@@ -82,24 +85,27 @@ class Times:
         self._ratios: Ratios[tuple[Variant, OperationName]] = Ratios(values)
 
     def ratio(self, row: Row, one: OperationName | None, other: OperationName) -> Ratio | None:
-        """Return the time of `one` / the time of `other`, None if one of them has no time or had a wrong answer."""
+        """Return the time of `one` divided by the time of `other`, or None if one of them has no time or had a wrong
+        answer."""
         if one is None or not {one, other} <= row.cells.keys() or row.wrong(one) or row.wrong(other):
             return None
         return self._ratios.of((row.variant, one), (row.variant, other))
 
     def speed_up(self, row: Row, series: Series, count: int) -> Ratio | None:
-        """Return how many times as fast as the plain call, or as one partition if there is none."""
+        """Return how many times as fast as the plain call the partitions are. Without a plain call, they are compared
+        with one partition. Return None if a time is missing."""
         base, operation = series.plain or series.counts.get(1), series.counts[count]
         return self.ratio(row, base, operation) if base != operation else None
 
 
 def has_parallel(table: Table) -> bool:
-    """Return whether operations on partitions were tried."""
+    """Return whether operations on partitions were tried in a table."""
     return any(name.name in IN_A_SECTION for name in table.columns.operations)
 
 
 def parallel_of(run: Run, table: Table) -> Iterator[Figures]:
-    """Yield the answer, the figures of each kind of work, the sizes, and the serial fractions."""
+    """Yield `Figures`: whether partitions pay, then the figures of each kind of work, the sizes, and the serial
+    fractions."""
     times, found, cores = Times(table), series_of(table), _cores(run.info.machine)
     fractions = _fractions(table, found, cores)
     yield _answer(table, times, found, MEANING if fractions else (_why_no_fraction(cores), *MEANING))
@@ -110,7 +116,7 @@ def parallel_of(run: Run, table: Table) -> Iterator[Figures]:
 
 
 def series_of(table: Table) -> list[Series]:
-    """Return the series of a table: saves, then reads, then scans; of each kind of work the warm pool first."""
+    """Return the `Series` of a table: saves, then reads, then scans, each with the warm pool first."""
     found: dict[tuple[int, str, str, OperationName], dict[int, OperationName]] = {}
     for name in (name for name in table.columns.operations if name.name in IN_A_SECTION):
         way = " ".join(word for word in (COLD, THREADS) if word in name.parameters.values())
@@ -124,7 +130,7 @@ def series_of(table: Table) -> list[Series]:
 
 
 def _work(name: OperationName) -> tuple[str, OperationName]:
-    """Return the kind of work, and the plain call that does it."""
+    """Return the kind of work of an operation, and the plain operation that does the same work."""
     if name.name == SAVES:
         return "save", SAVE
     if name.name == READS:
@@ -145,8 +151,8 @@ def _verdict(speed_up: Ratio | None) -> str:
 
 
 def answers_of(table: Table, times: Times, series: Series) -> Iterator[Answer]:
-    """Yield the answer for each format with a verdict. It pays if any number of partitions pays, and it does not pay if
-    all of them are slower. One partition does not count, because it is not parallel."""
+    """Yield the answer for each variant with a verdict. Partitions pay for a variant if any number of partitions pays.
+    They do not pay if every number is slower. One partition is not considered, because it is not parallel."""
     for row in table.rows:
         counts = [count for count in series.counts if count > 1 and not row.variant.is_raw_io]
         found = [(count, ratio) for count in counts if (ratio := times.speed_up(row, series, count)) is not None]
@@ -174,13 +180,14 @@ def _answer(table: Table, times: Times, found: Sequence[Series], notes: Sequence
 
 
 def _best(answers: Sequence[Answer]) -> Answer | None:
-    """Return the answer with the largest speed-up of those that pay."""
+    """Return the answer with the largest speed-up among those with the verdict that partitions pay, or None."""
     paying = [each for each in answers if each.verdict == YES]
     return max(paying, key=lambda each: each.speed_up.ratio, default=None)
 
 
 def summary(way: str, answers: Sequence[Answer]) -> str:
-    """Return in words for how many variants one way pays in any kind of work, and for which it pays most."""
+    """Return a sentence that states for how many variants one way pays in any kind of work, and for which variant it
+    pays most."""
     paying, unsure, all_of_them = (
         len({each.label for each in answers if each.verdict in verdicts})
         for verdicts in ((YES,), (OPEN,), (YES, OPEN, NO))
@@ -210,7 +217,7 @@ def _figures(table: Table, times: Times, several: Sequence[Series]) -> Figures:
             label, cell = f"{row.label}, {series.head(count)}", row.cells[name]
             for failure in cell.failures:
                 without.setdefault(f"{failure.kind}: {failure.reason}", []).append(label)
-            # A refused cell has no line, because its note says everything.
+            # A refused operation has no row, because the note below the figures gives the reason.
             if cell.rounds or not cell.failures or cell.failures[0].is_failure:
                 lines.append((label, _texts(table, row, name, unit, _compared(times, row, series, count))))
     headers = (
@@ -277,10 +284,11 @@ def _size(table: Table, row: Row, name: OperationName, figure: str = "growth_byt
 
 
 def serial_fraction(times: Mapping[int, Mapping[int, float]]) -> Interval | None:
-    """Return the s of T(N) = T(1) * (s + (1 - s) / N), for times by number of partitions and round.
+    """Return the serial fraction s of T(N) = T(1) * (s + (1 - s) / N), where T(N) is the time with N partitions.
+    `times` maps the number of partitions to the time of each round.
 
-    It is fitted to the ratios T(N) / T(1) of each round by least squares. The result is the median over rounds with the
-    project's interval of medians, because a bootstrap has too little coverage with few rounds (`median_interval`).
+    s is fitted to the ratios T(N) / T(1) of each round by least squares. The result is the median over rounds with the
+    usual interval of a median, because the interval of a bootstrap is too narrow with few rounds (`median_interval`).
     """
     fitted = []
     for number in sorted(set.intersection(*(set(of_count) for of_count in times.values()))):
@@ -312,7 +320,7 @@ def _fraction(row: Row, counts: Mapping[int, OperationName]) -> str:
         return NOTHING
     if found.low is None or found.high is None:
         return NO_VERDICT
-    # Adding 0 turns -0 into 0.
+    # Adding 0.0 turns -0.0 into 0.0.
     middle, low, high = (f"{round(each, 2) + 0.0:.2f}" for each in (found.median, found.low, found.high))
     return f"{middle} ({low} to {high})"
 
@@ -323,5 +331,5 @@ def _why_no_fraction(cores: float) -> str:
 
 
 def _cores(machine: MachineInfo) -> float:
-    """Return the number of cores that the run could use, 0 if it is unknown."""
+    """Return the number of cores that the run could use, or 0 if it is unknown."""
     return min((each for each in (machine.cores, machine.cpu_limit_cores) if each), default=0)

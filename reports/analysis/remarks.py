@@ -1,4 +1,4 @@
-"""Collect reasons to trust a run less: too few rounds, an unfinished run, drift, samples that are not counted."""
+"""Collect reasons to trust a run less: too few rounds, an unfinished run, drift, or samples that are not counted."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from bench_runner.results.statistics import (
 
 @dataclass(frozen=True)
 class Remark:
-    """A fact that the reader of a run must know, and what to do about it ('' if nothing can be done)."""
+    """A fact that limits or explains the figures of a run, and what to do about it ('' if nothing can be done)."""
 
     text: str
     remedy: str = ""
     warns: bool = True
-    """Whether the remark limits the trust in the figures. Otherwise it explains how they were obtained."""
+    """Whether the remark limits the trust in the figures. If not, it explains how the figures were obtained."""
 
 
 def remarks(run: Run, summaries: Mapping[Cell, CellSummary]) -> list[Remark]:
@@ -68,7 +68,7 @@ def _calibration_remarks(info: RunInfo) -> Iterator[Remark]:
 
 
 def _kept_remark(info: RunInfo) -> list[Remark]:
-    """Return which facts were taken over from earlier runs, grouped by day."""
+    """Return a remark on the facts that were reused from earlier runs, grouped by the day of their measurement."""
     names: dict[str, list[str]] = {}
     for name, fact in sorted(info.facts.items()):
         if fact.kept:
@@ -81,7 +81,7 @@ def _kept_remark(info: RunInfo) -> list[Remark]:
 
 
 def _account(run: Run) -> list[Remark]:
-    """Return the share of the run's time that was measured time, and how the rest was spent."""
+    """Return a remark on the share of the run's time that was measured, and how the rest of the time was spent."""
     whole_ns = sum(run.info.stages_ns.values())
     timed_ns = sum(sample.clocked_ns for sample in run.samples)
     if not whole_ns or not timed_ns:

@@ -1,7 +1,7 @@
 """Build the command that repeats one measurement of a run: one variant on one data set under the same conditions.
 
-The command is made from the stored records alone, without the planner. A test checks that every such command can be
-planned.
+The command is built from the stored records alone, without the code that plans runs. A test checks that every such
+command is valid.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _CODECS = "codecs"
 
 
 def repeating_command(run: Run, table: Table, row: Row) -> str:
-    """Return the shell command, with as many rounds as were counted. Raw I/O is measured in addition to any variant, so
-    its command names the first other variant."""
+    """Return the shell command, with as many rounds as were counted. Raw I/O is always measured together with another
+    variant, so its command names the table's first other variant."""
     words = [table.suite, "--datasets", _spelled(table.dataset)]
     variant = row.variant
     if variant.is_raw_io:
@@ -43,7 +43,8 @@ def repeating_command(run: Run, table: Table, row: Row) -> str:
 
 
 def _operations(row: Row) -> Iterator[str]:
-    """Yield options for the row's operations if there are others than save and read. A save is always included."""
+    """Yield options that select the row's operations, if it has operations other than save and read. A save is always
+    measured, so no option names it."""
     if set(row.cells) - {SAVE, READ}:
         for operation in row.cells:
             if operation != SAVE:
@@ -51,7 +52,8 @@ def _operations(row: Row) -> Iterator[str]:
 
 
 def _spelled(name: str) -> str:
-    """Return a data set or variant as the command line takes it: a name without settings becomes an exact pattern."""
+    """Return a data set or variant as an argument for the command line. A name without settings becomes an exact
+    pattern."""
     return name if "[" in name else _alone(name)
 
 
@@ -61,7 +63,8 @@ def _alone(name: str) -> str:
 
 
 def _planned(variant: Variant) -> Variant:
-    """Return the variant as planned: the runner adds nulls=numpy to variants that refuse missing values."""
+    """Return the variant as a user selects it. The runner adds nulls=numpy to variants that refuse missing values, so
+    this setting is removed."""
     return variant.without("nulls") if variant.settings.get("nulls") == "numpy" else variant
 
 
@@ -79,7 +82,7 @@ def _conditions(table: Table) -> Iterator[str]:
 
 
 def _request(info: RunInfo, table: Table) -> Iterator[str]:
-    """Yield the options of the run that are needed to make the same variants and data available."""
+    """Yield the run's options without which the variant or the data set would not exist."""
     request = info.request
     if table.conditions.track == _CODECS:
         for option, values in (("codecs", request.codecs), ("levels", request.levels)):

@@ -1,7 +1,8 @@
 """List the sections of a report. Terminal, PDF and site are all made from this list.
 
-A section that consists of figures needs only an entry in this list, because each output has one renderer for all such
-sections. Any other section needs a renderer in each output, or `Elsewhere` with the reason why the output has none.
+A section that consists of `Figures` needs only an entry in this list, because each output has one renderer for all such
+sections. Every other section needs its own renderer in each output. If an output has no renderer for it, an `Elsewhere`
+gives the reason.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Contents:
 
     @cached_property
     def summaries(self) -> Mapping[Cell, CellSummary]:
-        """The summary of each cell."""
+        """The summary of each cell, that is of each operation, data set, variant and conditions."""
         return summarise(self.run.samples)
 
     @cached_property
@@ -58,7 +59,7 @@ class Contents:
 
     @cached_property
     def lines(self) -> tuple[Chart, ...]:
-        """Charts of what was measured at several values of one parameter."""
+        """Charts of measurements at several values of one parameter."""
         return charts_of(self.run, self.tables)
 
     @cached_property
@@ -73,7 +74,7 @@ class Contents:
 
     @cached_property
     def matrices(self) -> tuple[Matrix, ...]:
-        """What each variant does to each kind of column."""
+        """Matrices that show what each variant does to each kind of column."""
         return tuple(matrices(self.run))
 
     @cached_property
@@ -107,7 +108,7 @@ class TableSection(Section):
     shown: Callable[[Table], bool]
     """Return whether a table has content for this section."""
     figures: Callable[[Run, Table], Iterable[Figures]] | None = None
-    """Return its content; None if each output has its own renderer for it."""
+    """Return the section's content. None if each output has its own renderer for the section."""
 
 
 @dataclass(frozen=True)
@@ -117,9 +118,9 @@ class RunSection(Section):
     shown: Callable[[Contents], bool]
     """Return whether a run has content for this section."""
     figures: Callable[[Contents], Iterable[Figures]] | None = None
-    """Return its content; None if each output has its own renderer for it."""
+    """Return the section's content. None if each output has its own renderer for the section."""
     leads: bool = False
-    """Whether it comes before the tables on paged outputs, because it answers the suite's question."""
+    """Whether the section comes before the tables on the PDF and the site, because it answers the suite's question."""
 
 
 TABLE_SECTIONS = (
@@ -157,7 +158,7 @@ TABLE_SECTIONS = (
     TableSection("codecs", "codecs compared with the same format without one", has_codecs),
     TableSection("calls", "how much depends on the format, and how much on the call", engines.has_calls),
 )
-"""Shown for each table, in this order."""
+"""Sections that are shown for each table, in this order."""
 RUN_SECTIONS = (
     RunSection(
         "throughput",
@@ -184,7 +185,7 @@ RUN_SECTIONS = (
     RunSection("legend", "how to read the figures", lambda contents: bool(contents.tables)),
     RunSection("remarks", "warnings and remarks", lambda contents: bool(contents.remarks) or not contents.tables),
 )
-"""Shown once, after all tables."""
+"""Sections that are shown once, after all tables."""
 SECTIONS: tuple[Section, ...] = (*TABLE_SECTIONS, *RUN_SECTIONS)
 TITLES = {section.name: section.title for section in SECTIONS}
 

@@ -1,9 +1,10 @@
-"""Decide while two versions are measured in turn whether a figure changed, so that equal cells need fewer rounds.
+"""Decide, while two versions are measured in turn, whether a figure changed. Figures that do not differ then need fewer
+rounds.
 
-At each interim comparison, called a look, the two samples are compared by Mann and Whitney's test. A change is
-reported early only if it is beyond the limit of O'Brien and Fleming (A multiple testing procedure for clinical trials,
-Biometrics 35, 1979). All looks together then report a false change as seldom as a single test. Cells that are plainly
-equal are decided early as well.
+At each interim comparison, called a look, the values of both versions are compared by Mann and Whitney's test. A change
+is reported early only if it exceeds the limit of O'Brien and Fleming (A multiple testing procedure for clinical trials,
+Biometrics 35, 1979). All looks together then report a false change as seldom as a single test. Figures that are plainly
+equal are also decided early.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from collections.abc import Sequence
 from enum import Enum
 
 CHANGED_DEVIATIONS = 3.0
-"""Standard deviations of the test's statistic that show a change at the last look; earlier looks need more. In a
-simulation of 12 cells with a scatter of 14 % and a look every 20 rounds up to 240, 2 % of pairs showed a false change.
-"""
+"""A change is shown at the last look if the test's statistic differs by this many standard deviations. Earlier looks
+need more. In a simulation of 12 figures with a scatter of 14 % and a look every 20 rounds up to 240, 2 % of comparisons
+reported a false change."""
 FEWEST_EQUAL_ROUNDS = 40
-"""No cell is called unchanged before this many rounds."""
+"""No figure counts as unchanged before this many rounds."""
 EQUAL_DEVIATIONS = (0.8, 2.8)
-"""Standard deviations below which a cell counts as unchanged, at FEWEST_EQUAL_ROUNDS and at the last look. Limits
-between them are interpolated."""
+"""A figure counts as unchanged below this many standard deviations. The first value applies at FEWEST_EQUAL_ROUNDS, the
+second at the last look. Limits between them are interpolated."""
 
 
 class Decision(Enum):
@@ -34,7 +35,7 @@ class Decision(Enum):
 def deviations(after: Sequence[float], before: Sequence[float]) -> float:
     """Return the distance of Mann and Whitney's statistic from its value for equal samples, in standard deviations.
 
-    The distance is above 0 if `after` is larger. Ties count half.
+    The distance is above 0 if `after` is larger. A tie of two values counts half.
     """
     many, few = len(after), len(before)
     ordered = sorted([(value, 0) for value in before] + [(value, 1) for value in after])
@@ -51,7 +52,7 @@ def deviations(after: Sequence[float], before: Sequence[float]) -> float:
 
 
 def decision(after: Sequence[float], before: Sequence[float], most_rounds: int) -> Decision:
-    """Return what two samples show if each will have at most `most_rounds` values."""
+    """Return whether the values of two versions show a change. Each will have at most `most_rounds` values."""
     rounds = min(len(after), len(before))
     if not rounds:
         return Decision.OPEN

@@ -1,4 +1,4 @@
-"""Arrange a run's samples as tables, one for each data set and set of conditions. Every report shows these.
+"""Arrange a run's samples as tables, one for each data set and set of conditions. Every report shows these tables.
 
 A table has the columns of the operations that were measured on it.
 """
@@ -30,12 +30,13 @@ from reports.analysis.labels import short_labels
 from reports.analysis.units import KILOBYTES, MEGABYTES, MILLISECONDS, SECONDS, Unit
 
 EMPTY, EMPTY_FACTOR = "empty_ns", 10
-"""A time below EMPTY_FACTOR times the time of an empty call is shown as '<' (method rule 19)."""
+"""If a time is below EMPTY_FACTOR times the time of an empty call, reports show that limit with '<' (rule 19 in
+docs/method.md)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """One variant in a table, with the operations that were tried."""
+    """One variant in a table, with a summary of each operation that was tried."""
 
     variant: Variant
     label: str
@@ -49,15 +50,16 @@ class Row:
 
     @property
     def rounds(self) -> tuple[int, ...]:
-        """Counted rounds of each operation, in the order of `cells`."""
+        """Number of counted rounds of each operation, in the order of `cells`."""
         return tuple(summary.rounds for summary in self.cells.values())
 
     def fallback(self, operation: OperationName) -> str:
-        """Return the name of the fallback for a call that the engine lacks, '' if it has the call or was not tried."""
+        """Return the name of the fallback for a call that the library lacks. Return '' if the library has the call, or
+        if the operation was not tried."""
         return self.cells[operation].fallback if operation in self.cells else ""
 
     def cached(self, operation: OperationName) -> bool:
-        """Return whether the library answered from its own memory."""
+        """Return whether the library answered later calls of an operation from its own memory."""
         return operation in self.cells and self.cells[operation].cached
 
     def wrong(self, operation: OperationName) -> bool:
@@ -71,18 +73,18 @@ class Row:
 
     @property
     def fidelity(self) -> str | None:
-        """'exact' or 'declared loss', as found by the reads; None if no read passed its check."""
+        """'exact' or 'declared loss', as found by the reads when they checked the data. None if all checks failed."""
         verdicts = [summary.fidelity for summary in self.cells.values() if summary.fidelity]
         return max(verdicts, key=lambda verdict: verdict != "exact", default=None)
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """The declared losses that were found."""
+        """The losses that the format declares and that the reads found."""
         return tuple(dict.fromkeys(loss for summary in self.cells.values() for loss in summary.losses))
 
     @property
     def failures(self) -> dict[Failure, tuple[OperationName, ...]]:
-        """Each failure with the operations that it stopped. Failures that only repeat another failure are left out."""
+        """Each failure with the operations that it stopped. A failure that only repeats another failure is left out."""
         found: dict[Failure, tuple[OperationName, ...]] = {}
         for operation, summary in self.cells.items():
             for failure in summary.failures:
@@ -105,15 +107,15 @@ def _is_unrankable(row: Row, operation: OperationName) -> bool:
 
 @dataclass(frozen=True)
 class Counted:
-    """How many of the measured variants have a figure. A variant without a counted round, for example on a busy
-    machine, has no figure. Refused and failed variants are counted in neither number."""
+    """How many variants were measured, and how many of them have a figure. A variant without a counted round, for
+    example on a busy machine, has no figure. Refused and failed variants are included in neither number."""
 
     having: int
     measured: int
 
     @property
     def too_few(self) -> bool:
-        """Whether most variants have no figure, so that no variant can be named the fastest."""
+        """Whether most measured variants have no figure. Then no variant is named as the fastest."""
         return 2 * self.having < self.measured
 
 
@@ -128,27 +130,28 @@ class Table:
     machine: str
     columns: Columns
     rows: tuple[Row, ...]
-    """Sorted by the leading column (by save time where it has no figure). Variants that are not ranked follow, then raw
-    I/O, then rows without figures."""
+    """Rows sorted by the leading column, or by save time if a row has no figure there. Variants that are not ranked
+    follow, then raw I/O, then rows without figures."""
     least_bytes: int
-    """The smallest memory that the run's probe can distinguish from 0 (method rule 13)."""
+    """The smallest memory in bytes that the measurement can distinguish from 0 (rule 13 in docs/method.md)."""
 
     @cached_property
     def _ranks(self) -> Mapping[Column, Mapping[Variant, Ratio]]:
         return {column: self._ranked(column) for column in self.columns}
 
     def ranks(self, column: Column) -> Mapping[Variant, Ratio]:
-        """Return each ranked variant's ratio to the best of a column, best first; empty for an unknown column."""
+        """Return the ratio to the best for each ranked variant of a column, the best variant first. Return an empty
+        mapping for an unknown column."""
         return self._ranks.get(column, {})
 
     def least(self, column: Column) -> float:
-        """Return the smallest value that counts as a figure. Below it the probe cannot distinguish memory from
-        0, or the clock itself takes a tenth of the time (method rules 13 and 19)."""
+        """Return the smallest value that is a valid figure in a column. Below it, memory cannot be distinguished from
+        0, or reading the clock takes a tenth of the time (rules 13 and 19 in docs/method.md)."""
         if column.is_memory:
             return self.least_bytes
         if column.role is not Role.TIME:
             return 0
-        # Only short calls are considered, because for longer calls the time of the clock itself does not matter.
+        # Only short calls are considered, because reading the clock takes a negligible share of longer calls.
         found = [row.cells[column.operation].figures for row in self.rows if column.operation in row.cells]
         clocked = [(each[column.figure].median, each[EMPTY].median) for each in found if EMPTY in each]
         return EMPTY_FACTOR * max((empty for wall, empty in clocked if wall < EMPTY_FACTOR * empty), default=0)
@@ -159,7 +162,7 @@ class Table:
         return {cell.variant: ratio for cell, ratio in ranking(summaries, column.figure, least=least).items()}
 
     def counted(self, column: Column) -> Counted:
-        """Return how many of the variants that were measured in a column and can be ranked have a figure."""
+        """Return how many variants were measured in a column and can be ranked, and how many of them have a figure."""
         name = column.operation
         cells = [row.cells[name] for row in self.rows if name in row.cells and not _is_unrankable(row, name)]
         having = sum(column.figure in cell.figures for cell in cells)
@@ -167,7 +170,8 @@ class Table:
         return Counted(having, having + lacking)
 
     def mark(self, column: Column, variant: Variant) -> str:
-        """Return '*' for the best of a column, '=' if tied with it, '' otherwise or without a verdict."""
+        """Return '*' if a variant is the best of a column, '=' if it is tied with the best, and '' otherwise or if
+        there is no verdict."""
         ranks = self.ranks(column)
         ratio = ranks.get(variant)
         if ratio is None or not ratio.tied:
@@ -186,7 +190,8 @@ class Table:
 
 
 def amount_text(run: Run, table: Table) -> str:
-    """Return the amount of data, for a sample with that of the whole: 'a sample of 1,000,000 of 12,345,678 rows'."""
+    """Return the amount of data. For a sample, the amount of the whole data set is included: 'a sample of 1,000,000 of
+    12,345,678 rows'."""
     about = run.info.datasets.get(table.dataset)
     if about is None or about.whole_rows is None:
         return table.amount
@@ -194,7 +199,7 @@ def amount_text(run: Run, table: Table) -> str:
 
 
 def table_cell(cell: Cell) -> Cell:
-    """Return a cell without variant and operation: what all cells of a table share."""
+    """Return a cell without variant and operation, which is the same for all cells of a table."""
     return replace(cell, variant=variant_of(""), operation=operation_name_of(""))
 
 
@@ -264,7 +269,8 @@ def _order(row: Row, columns: Columns) -> tuple[bool, bool, bool, float, str]:
 
 
 def value_text(table: Table, row: Row, column: Column, unit: Unit) -> str | None:
-    """Return a figure without its unit: '<N' below the smallest value that counts, None if there is no figure."""
+    """Return a figure without its unit. Return '<N' if it is below N, the smallest valid figure, and None if there is
+    no figure."""
     interval = row.interval(column)
     if interval is None:
         return None
@@ -291,7 +297,8 @@ def unit_of(table: Table, column: Column) -> Unit:
 
 
 def distinguishing_names(found: Sequence[Table]) -> dict[int, str]:
-    """Return a unique name for each table by its index: data set and track, and whatever else differs in the run."""
+    """Return a unique name for each table by its index: its data set and track, and other facts in which the tables
+    differ."""
     names = {place: [table.dataset, table.conditions.track] for place, table in enumerate(found)}
     usual = ("dataset", "track")
     facts = [{"suite": table.suite, "machine": table.machine, **asdict(table.conditions)} for table in found]

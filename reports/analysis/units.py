@@ -12,7 +12,7 @@ from bench_runner.results.statistics import Interval
 
 @dataclass(frozen=True)
 class Unit:
-    """A display unit. `scale` is its size in the stored unit."""
+    """A display unit. `scale` is the number of stored units in one display unit."""
 
     name: str
     scale: float
@@ -37,8 +37,8 @@ def number_text(number: float) -> str:
 
 
 def spread_text(interval: Interval) -> str:
-    """Return the uncertainty of a median: '±3%' is half of the 95 % interval; under five rounds '-2+4%' are minimum and
-    maximum; '' for a single round."""
+    """Return the uncertainty of a median in percent. '±3%' is half of the 95 % interval. With under five rounds,
+    '-2+4%' is the distance to the minimum and to the maximum. A single round gives ''."""
     if interval.median <= 0 or interval.rounds == 1:
         return ""
     low, high = ((value - interval.median) / interval.median * 100 for value in interval.spread)

@@ -1,6 +1,7 @@
-"""Words that every report uses for a row: rounds, cores, multiples of raw I/O, fidelity, and the notes below a table.
+"""Define the words that every report uses for a table's row: rounds, cores, multiples of raw I/O, fidelity, and the
+notes below a table.
 
-Terminal, PDF and site share them, so that all three use the same words.
+Terminal, PDF and site use this module, so that all three have the same words.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from reports.analysis.units import MEGABYTES, MILLISECONDS, SECONDS, Unit
 
 NOTHING = "-"
 WHOSE_CHOICES = "choices behind these figures, and what to distrust about them: docs/limits.md"
-"""A reference in every report. An installed package has no docs/ folder, so the page is named but not linked."""
+"""A reference that every report prints. An installed package has no docs/ folder, so the page is named but not linked.
+"""
 FALLBACK = "†"
-"""Marks every figure of a fallback call, which does more than the operation needs."""
+"""Marks every figure of a fallback. A fallback does more than the operation needs, because the library has no call for
+it."""
 FALLBACK_MEANING = (
     f"{FALLBACK} read-all: the engine has no call for this, so everything is read before selecting, or gathered before "
     "saving; not ranked"
@@ -31,15 +34,16 @@ CACHED = "‡"
 CACHED_MEANING = f"{CACHED} cached: the library answered from its own memory what it had read before; not ranked"
 NOT_COUNTED = "not counted (machine busy, page cache not warm, garbage collected, or the read failed its check)"
 MOST_BESIDE = 3
-"""Up to this many operations share a cell with slashes between them; with more it would be unreadable."""
+"""The values of up to this many operations are printed in one entry of a table, with slashes between them. More values
+would be unreadable."""
 BLOCKS_WORTH_TELLING = 1.05
-"""Disk blocks are mentioned if they take more than this many times the bytes that they hold."""
+"""A note mentions disk blocks if they take more than this many times the bytes of the files."""
 LONG_NS = 10_000_000_000
-"""A time of at least this is shown in seconds with its unit ('29.4s'), even in a column of milliseconds."""
+"""A time of at least this many ns is shown in seconds with its unit ('29.4s'), even in a column of milliseconds."""
 
 
 def stage_text(maturity: MaturityInfo) -> str:
-    """Return the maturity of a format in a word or two: 'young', 'experimental, ours'."""
+    """Return the maturity of a format in one or two words: 'young', 'experimental, ours'."""
     return f"{maturity.stage}, ours" if maturity.ours else maturity.stage
 
 
@@ -62,7 +66,7 @@ def rounds_text(row: Row, operations: Sequence[OperationName]) -> str:
 
 
 def fallback_mark(row: Row, column: Column) -> str:
-    """Return FALLBACK for a figure of a fallback call, CACHED for a figure from the library's memory, else ''."""
+    """Return FALLBACK if the figure is from a fallback, CACHED if it is from the library's own memory, else ''."""
     if row.fallback(column.operation):
         return FALLBACK
     return CACHED if row.cached(column.operation) else ""
@@ -79,7 +83,7 @@ def has_fallbacks(table: Table) -> bool:
 
 
 def sync_text(row: Row, time: Unit) -> str:
-    """Return the time of the save and the sync after it, in the unit `time`."""
+    """Return the time of a save including the sync that follows, in the unit `time`."""
     save = row.cells.get(SAVE)
     if save is None or "sync_ns" not in save.figures or "wall_ns" not in save.figures:
         return NOTHING
@@ -88,12 +92,12 @@ def sync_text(row: Row, time: Unit) -> str:
 
 
 def cores_text(summary: CellSummary) -> str:
-    """Return CPU time / wall time."""
+    """Return the cores used: CPU time divided by wall time."""
     return NOTHING if summary.cores_used is None else f"{summary.cores_used:.1f}"
 
 
 def multiple_text(summary: CellSummary) -> str:
-    """Return the multiple of raw I/O, '1.2k' from 1,000 on."""
+    """Return the time as a multiple of raw I/O's time; from 1,000 on as '1.2k'."""
     if summary.raw_io_multiple is None:
         return NOTHING
     ratio = summary.raw_io_multiple.ratio
@@ -103,7 +107,7 @@ def multiple_text(summary: CellSummary) -> str:
 
 
 def each_text(row: Row, operations: Sequence[OperationName], text: Callable[[CellSummary], str]) -> str:
-    """Return `text` of each operation, with slashes: '1.0/0.9'."""
+    """Return the result of `text` for each operation, separated by slashes: '1.0/0.9'."""
     parts = [text(row.cells[name]) if name in row.cells else NOTHING for name in operations]
     return NOTHING if set(parts) <= {NOTHING} else "/".join(parts)
 
@@ -111,8 +115,8 @@ def each_text(row: Row, operations: Sequence[OperationName], text: Callable[[Cel
 def fidelity_text(row: Row) -> str:
     """Return 'exact' or 'lossy', else one word for why there is no verdict.
 
-    If a failure stopped only some operations, these are named, with a count if several have the same name. Operations
-    that were merely not counted do not appear.
+    If a failure stopped only some operations, these operations are named, with a number if several have the same name.
+    Operations that were only not counted are not named.
     """
     if row.fidelity is not None:
         return "exact" if row.fidelity == "exact" else "lossy"
@@ -147,7 +151,7 @@ def titles(run: Run, operations: Sequence[OperationName], between: str = " and "
 
 
 def failure_text(run: Run, row: Row, failure: Failure, operations: Sequence[OperationName]) -> str:
-    """Return a failure in words, with the operations and the number of rounds affected."""
+    """Return a failure as printed, with the operations and the number of rounds that it affected."""
     rounds = max(row.cells[operation].failed_rounds for operation in operations)
     some = f" in {rounds} round{'s' * (rounds > 1)}" if row.measured and failure.is_failure else ""
     if some and any(row.wrong(operation) for operation in operations):
@@ -157,7 +161,7 @@ def failure_text(run: Run, row: Row, failure: Failure, operations: Sequence[Oper
 
 
 def notes(run: Run, table: Table) -> Iterator[str]:
-    """Yield the notes below a table: failures, losses, what is not counted, what is not ranked."""
+    """Yield the notes below a table: failures, losses, and which variants are not counted or not ranked."""
     failures: dict[str, list[str]] = {}
     for row in table.rows:
         for failure, operations in row.failures.items():
@@ -197,7 +201,8 @@ def _syncs_on_save(run: Run, row: Row) -> bool:
 
 
 def _blocks(row: Row) -> str:
-    """Return how much disk space many small files take, if that is much more than their bytes."""
+    """Return a sentence about the disk space of many small files, if the disk space is much more than their bytes; else
+    ''."""
     figures = row.cells[SAVE].figures if SAVE in row.cells else {}
     names = ("files_count", "allocated_bytes", "size_bytes")
     if not all(name in figures for name in names):

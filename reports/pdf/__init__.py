@@ -1,1 +1,1 @@
-"""The report as a PDF."""
+"""Write the report as a PDF."""

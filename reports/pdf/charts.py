@@ -1,7 +1,8 @@
 """Draw the PDF's pages of bar charts: one chart for each column of a table, as in the thesis's figure 5.3.
 
 The charts differ from that figure where it misleads. Bars have intervals and values, and the axis is logarithmic if
-values span more than a decade. Colour shows the ratio to the best, not to the mean, which one slow format distorts.
+values span more than a factor of ten. Colour shows the ratio to the best. The thesis's figure shows the ratio to the
+mean, which one slow format distorts.
 """
 
 from __future__ import annotations
@@ -32,26 +33,30 @@ if TYPE_CHECKING:
     from matplotlib.transforms import Bbox
 
 MOST_ROWS = 20
-"""Variants that fit on one page; further ones go to another page of the same table."""
+"""Number of variants that fit on one page. Further variants are on another page of the same table."""
 FEWEST_ROWS = 10
-"""A chart has space for at least this many rows, so that the bars of a short table are not too thick."""
+"""Each bar is at most as thick as if the chart had this many rows, so that the bars of a short table are not too thick.
+"""
 MOST_REMARKS = 15
-"""Lines of remarks that fit next to the charts."""
+"""Number of lines of remarks that fit next to the charts."""
 BESIDE = 2
 """Number of further operations that share a page."""
 LONG_TITLE, LONGEST_TITLE = 42, 54
-"""Titles over LONG_TITLE characters are set smaller to end with their chart; over LONGEST_TITLE they shrink further."""
+"""Titles of more than LONG_TITLE characters are printed smaller, so that they are as wide as their chart at most. Above
+LONGEST_TITLE characters, the type size depends on the length."""
 NAME_LETTERS, LONG_NAME_LETTERS = 29, 34
-"""Characters of a name that fit next to its bar, in normal and in smaller type; longer names take two lines."""
+"""Number of characters of a variant's name that fit next to its bar, in normal and in smaller type. Longer names take
+two lines."""
 FEW_ROWS = 13
-"""Up to this many rows, two-line names use the larger of two sizes."""
+"""With at most this many rows, names of two lines have the larger of two sizes."""
 _NAME_POINTS, _TWO_LINES_POINTS, _SMALL_POINTS = 6.8, 5.8, 4.8
 VALUE_WIDTH = 0.085
-"""Share of the page for the values after the bars."""
+"""Width for the values to the right of the bars, as a share of the page."""
 
 
 def table_pages(run: Run, table: Table) -> Iterator[Figure]:
-    """Yield pages of save and read: the five charts of the thesis's figure, or those that the table has columns for."""
+    """Yield pages with charts of saving and reading: the five charts of the thesis's figure, or those for which the
+    table has columns."""
     columns = [column for column in table.columns if column.operation in table.columns.main]
     places = ((0, 0), (0, 1), (1, 0), (2, 0), (2, 1))
     title = f"{table.suite}: {table.dataset}"
@@ -61,12 +66,13 @@ def table_pages(run: Run, table: Table) -> Iterator[Figure]:
 
 
 def further_pages(run: Run, table: Table) -> Iterator[Figure]:
-    """Yield pages of the other operations, one line of charts each, with the variants that were tried."""
+    """Yield pages with charts of the other operations. Each operation has one row of charts, with the variants for
+    which it was tried."""
     title = f"{table.suite}: {table.dataset}, {TITLES['further operations']}"
     further = table.columns.listed
     for start in range(0, len(further), BESIDE):
         operations = further[start : start + BESIDE]
-        # A line has only two charts. Sizes of further operations are in the terminal's table and on the site.
+        # A row has only two charts. The terminal and the site show the sizes of further operations.
         shown = [[column for column in table.columns.of(name) if _has_chart(table, column)] for name in operations]
         charts = {(down, across): column for down, line in enumerate(shown) for across, column in enumerate(line)}
         tried = [row for row in table.rows if row.cells.keys() & set(operations)]
@@ -75,16 +81,17 @@ def further_pages(run: Run, table: Table) -> Iterator[Figure]:
 
 
 def _has_chart(table: Table, column: Column) -> bool:
-    """Return whether a column gets a chart. Times always do, to explain missing ones; memory only if it has figures."""
+    """Return whether a column gets a chart. Times always have one, which explains missing figures; memory has one only
+    if there are figures."""
     if column.role is Role.TIME:
         return True
     return column.role is not Role.SIZE and any(row.interval(column) is not None for row in table.rows)
 
 
 def _parts(rows: Sequence[Row], operations: Sequence[OperationName]) -> Iterator[tuple[Sequence[Row], Sequence[Row]]]:
-    """Yield the rows drawn on each page, and the rows explained there.
+    """Yield (rows to draw, rows to explain) for each page.
 
-    Variants without a figure get no extra page: the previous page explains them.
+    Variants without a figure get no additional page, because the last page explains them.
     """
     shown = [row for row in rows if not row.variant.is_raw_io]
     parts = [shown[start : start + MOST_ROWS] for start in range(0, len(shown), MOST_ROWS)]
@@ -107,8 +114,8 @@ def _page(
     charts: dict[tuple[int, int], Column],
     explained: tuple[int, int],
 ) -> Figure:
-    """Draw charts of `rows` at their positions (down, across) in a grid of three lines with two charts. The cell
-    `explained` holds the legend and the notes on `told`."""
+    """Return a page with charts of `rows`. The page is a grid of three rows with two positions, and `charts` gives the
+    (row, column) of each chart. The position `explained` has the legend and the notes on `told`."""
     about = run.info.datasets.get(table.dataset)
     named = f" ({about.title})" if about and about.title not in ("", table.dataset) else ""
     below = f"{amount_text(run, table)}{named}; {conditions_text(table.conditions)}; machine {table.machine}"
@@ -152,12 +159,12 @@ def _chart(
 
 
 def title_points(title: str) -> float:
-    """Return the type size at which a title is no wider than its chart."""
+    """Return a type size at which a title fits the width of its chart."""
     return 8.5 if len(title) <= LONG_TITLE else min(7.0, 7.0 * LONGEST_TITLE / len(title))
 
 
 def _explain(axes: Axes, run: Run, table: Table, rows: Sequence[Row], operations: Sequence[OperationName]) -> None:
-    """Write the notes next to the charts: legend, rounds, and variants without figures or with losses."""
+    """Write next to the charts: the legend, the rounds, and notes on variants without figures or with losses."""
     from matplotlib.patches import Patch
 
     axes.axis("off")
@@ -202,7 +209,7 @@ def _paragraphs(run: Run, table: Table, rows: Sequence[Row], operations: Sequenc
     marks = "" if table.few_rounds else " * best, = tied."
     found = [f"Bars: medians. Whiskers: {whisker}{few}.{marks} Dashed: raw I/O, a plain write and read."]
     if table.least_bytes:
-        found.append("Pale memory bars: too small for this run's probe.")
+        found.append("Pale memory bars: too little memory to be measured in this run.")
     names = short_labels(row.variant for row in table.rows)
     found.append(f"Counted rounds: {_rounds(names, rows, operations)}.")
     stops: dict[str, list[str]] = {}
@@ -225,6 +232,6 @@ def _rounds(names: Mapping[Variant, str], rows: Sequence[Row], operations: Seque
     if not groups:
         return "none"
     most = max(groups, key=lambda number: len(groups[number]))
-    # Names contain commas, so they are joined with 'and'.
+    # Names contain commas, so 'and' joins them.
     others = [f"{number} for {' and '.join(labels)}" for number, labels in sorted(groups.items()) if number != most]
     return "; ".join([str(most), *others])

@@ -1,4 +1,5 @@
-"""Draw the PDF page on codecs: size against time with the Pareto frontier, and a table of each codec's effect."""
+"""Draw the PDF page about codecs: charts of size against time with the Pareto frontier, and a table with the effect of
+each codec."""
 
 from __future__ import annotations
 
@@ -17,15 +18,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LEFTS, _TOP, _WIDTH, _HEIGHT = (0.085, 0.57), 0.895, 0.33, 0.25
-"""Position and size of the charts as shares of the page; the legend of each is to its right."""
+"""Position and size of the charts as shares of the page. The legend of each chart is to its right."""
 LINE_CHARACTERS = 72
 MOST_NAME_LINES = 4
 MOST_LINES = 34
-"""Number of codecs that fit in the page's table; the terminal shows all."""
+"""Number of codecs that fit in the page's table. The terminal shows all codecs."""
 
 
 def draw(figure: Figure, run: Run, table: Table) -> None:
-    """Draw two charts, reading and saving against size, above the table of codec effects."""
+    """Draw two charts, one of reading against size and one of saving against size, and below them the table of codec
+    effects."""
     view = view_of(run, table)
     for left, column in zip(_LEFTS, (READ_TIME, SAVE_TIME), strict=True):
         if not frontier(table, column):

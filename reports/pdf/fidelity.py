@@ -1,4 +1,4 @@
-"""Draw the PDF's pages on fidelity: what each variant does to each kind of column, as matrices of signs."""
+"""Draw the PDF's pages about fidelity: matrices of signs that show what each variant does to each kind of column."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_KINDS = 60
-"""Kinds of columns that fit on a page; two targets share a page if each has at most half of that."""
+"""Number of kinds of columns that fit on a page. The matrices of two targets share a page if each has at most half of
+this number."""
 _LABEL_LETTERS = 32
-"""Characters of a variant's name that fit above a matrix; longer names take two lines, the longest in smaller type."""
+"""Number of characters of a variant's name that fit above a matrix. Longer names take two lines, and the longest names
+have smaller type."""
 _OUTCOME_COLOURS = {"exact": "#deebf7", "lossy": "#fdb863", "refused": "#bdbdbd", "error": "#b35806"}
 _OUTCOME_SIGNS = {"exact": "", "lossy": "~", "refused": "×", "error": "!"}
 
@@ -29,7 +31,8 @@ def fidelity_pages(contents: Contents) -> Iterator[Figure]:
 
 
 def _shared(found: Sequence[Matrix]) -> list[list[tuple[Matrix, tuple[str, ...]]]]:
-    """Group matrices, with the kinds to show, into pages of two short matrices or one long matrix."""
+    """Return the matrices of each page, each with the kinds of columns to show. A page has one long matrix or two short
+    ones."""
     pages: list[list[tuple[Matrix, tuple[str, ...]]]] = []
     for matrix in found:
         for start in range(0, len(matrix.kinds), MOST_KINDS):
@@ -82,7 +85,7 @@ def _draw(axes: Axes, matrix: Matrix, kinds: Sequence[str]) -> None:
                     color=colour,
                     fontweight="bold",
                 )
-    # All cells are one artist, because drawing thousands separately takes seconds.
+    # All rectangles are one matplotlib artist, because drawing thousands separately takes seconds.
     axes.add_collection(PatchCollection(cells, match_original=True), autolim=False)
     axes.set_xlim(0, max(len(variants), 1))
     axes.set_ylim(len(kinds), 0)

@@ -1,4 +1,5 @@
-"""Draw the PDF's pages of lines over a parameter: six charts a page, with interval bands and labelled lines."""
+"""Draw the PDF's pages of charts over a parameter. A page has six charts with labelled lines and a band for each
+interval."""
 
 from __future__ import annotations
 
@@ -21,21 +22,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ACROSS, DOWN = 2, 3
-"""Charts next to and below each other."""
+"""Number of charts next to each other, and below each other."""
 WIDTH, HEIGHT = 0.285, 0.180
-"""Size of one chart as shares of the page; the labels are to its right."""
+"""Width and height of one chart as shares of the page. The labels are to its right."""
 LONE_WIDTH, LONE_HEIGHT = 0.70, 0.42
-"""Size of a chart that has a page to itself."""
+"""Width and height of a chart that is alone on its page."""
 _LEFTS, _TOPS = (0.073, 0.550), (0.905, 0.635, 0.365)
 _LABEL_GAP = 0.058
-"""Distance of labels, as a share of the height of a chart of normal size."""
+"""Distance between labels, as a share of the height of a chart of normal size."""
 _SMALL_WIDTH = 33
-"""Characters of a label in small type; longer labels take two lines."""
+"""Number of characters of a label that fit in small type. Longer labels take two lines."""
 _TOLD_WIDTH = 78
 
 
 def lines_pages(contents: Contents) -> Iterator[Figure]:
-    """Yield pages. The charts of a table share pages, and so do charts whose values are data sets."""
+    """Yield pages with all charts over a parameter. The charts of one table share pages, and so do charts whose values
+    are data sets."""
 
     def about(chart: Chart) -> tuple[object, ...]:
         axis = (chart.axis.title, chart.axis.rest) if chart.axis.owner is Owner.DATA else ()
@@ -50,7 +52,7 @@ def lines_pages(contents: Contents) -> Iterator[Figure]:
 
 
 def throughput_pages(contents: Contents) -> Iterator[Figure]:
-    """Yield pages of throughput over the share of row groups. The networks of one data set share pages."""
+    """Yield pages with charts of throughput by the share of row groups. The networks of one data set share pages."""
 
     def about(chart: Chart) -> tuple[str, str, str]:
         return chart.suite, chart.dataset, chart.machine
@@ -101,10 +103,10 @@ def _changes(chart: Chart) -> list[Change]:
 def _draw(figure: Figure, chart: Chart, left: float, top: float, width: float, height: float) -> None:
     spec = lines_spec(line_chart(chart, "", {}, broken=_label, gap=_LABEL_GAP * HEIGHT / height))
     axes = draw_chart(figure, spec, left, top, width, height)
-    # For throughput, the title names the network, and the foot names the parameter.
+    # For throughput, the title names the network, and the label of the axis names the parameter.
     over = "" if chart.axis.owner is Owner.DATA or chart.own_unit is not None else f" over {chart.axis.title}"
     title = f"{chart.figure_title}{over} ({chart.unit.name})"
-    # The same distance to the left for large and small charts.
+    # The title starts at the same distance to the left of large and small charts.
     begins = -0.1 * WIDTH / width
     axes.set_title(title, fontsize=8 if len(title) < 52 else 6.6, fontweight="bold", loc="left", pad=5, x=begins, y=1)
 

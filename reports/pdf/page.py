@@ -1,6 +1,6 @@
-"""Draw a page of the PDF: A4, with a title, a foot with run, machine and versions, and tables of text.
+"""Draw a page of the PDF: A4, with a title, text tables, and a footer with run, machine and versions.
 
-pyplot is not used, so that no figures stay open.
+This module does not use pyplot, so that no figures stay open.
 """
 
 from __future__ import annotations
@@ -18,24 +18,25 @@ if TYPE_CHECKING:
 A4_INCHES = (8.27, 11.69)
 TEXT, FAINT = "#222222", "#777777"
 TOP, LINE_HEIGHT = 0.91, 0.018
-"""Height at which the lines of a text table begin, and distance of the lines, as shares of the page."""
+"""Vertical position of the first row of a text table, and distance between its rows, as shares of the page."""
 _FOOT, _FOOT_LINE = 0.014, 6 * 1.4 * 1.17 / 72 / A4_INCHES[1]
-"""Height at which the foot begins, and height of one of its lines, which has 6-point type with a letter height of 1.17
-and a line spacing of 1.4."""
+"""Vertical position of the footer, and height of one of its lines as shares of the page. The footer has 6-point type
+with a letter height of 1.17 and a line spacing of 1.4."""
 LABEL_LETTERS = 34
-"""Characters that fit before the first column of figures; longer labels take two lines, the longest in smaller type."""
+"""Number of characters of a label that fit to the left of the first column of figures. Longer labels take two lines,
+and the longest labels have smaller type."""
 _POINTS, _HEAD_POINTS, _TWO_LINES_POINTS = 7.0, 6.4, 5.8
-"""Type sizes of tables, of their heads, and of labels of two lines that must fit one line of the page."""
+"""Type sizes of table rows, of table headers, and of labels with two lines that must fit the height of one row."""
 _MIDDLE = 4.1 / 72 / A4_INCHES[1]
-"""Distance from the top of a line to the middle of its type."""
+"""Distance from the top of a row to the middle of its type."""
 FURTHER_LINE = 0.62
-"""Height of a further line in the same cell, as a multiple of the height of a line of the page."""
+"""Height of each additional line within a row, as a multiple of the height of a row."""
 MOST_LINES = 44
-"""Lines of a text table that fit on a page."""
+"""Number of rows of a text table that fit on a page."""
 
 
 def new_page(run: Run, title: str, below: str) -> Figure:
-    """Return an empty page with title and foot."""
+    """Return an empty page with title and footer. `below` is a line of text below the title."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=A4_INCHES)
@@ -47,7 +48,8 @@ def new_page(run: Run, title: str, below: str) -> Figure:
 
 
 def above_foot(run: Run, least: float) -> float:
-    """Return the lowest usable height on the page as a share: `least`, or more if many libraries make the foot high."""
+    """Return the lowest vertical position above the footer, as a share of the page. It is at least `least`, and higher
+    if many libraries make the footer high."""
     return max(least, _FOOT + len(_foot(run)) * _FOOT_LINE + 0.008)
 
 
@@ -80,13 +82,13 @@ def _foot(run: Run) -> list[str]:
 
 
 def spaced(label: str) -> str:
-    """Return a label that may be wrapped before its settings."""
+    """Return a label with a space before its settings, so that it may be wrapped there."""
     return label.replace("[", " [")
 
 
 def lines_of(text: str, width: int, between: str = " ") -> list[str]:
-    """Wrap a text at `width` characters. Lines break at `between`. A part that is longer than a line also breaks before
-    and within its settings, but nowhere else."""
+    """Return a string wrapped at `width` characters. Lines break at `between`. A part that is longer than a line also
+    breaks before and within its settings, but nowhere else."""
     words = [part for word in text.split(between) for part in _parted(word, width)]
     found: list[str] = []
     for word, glued in words:
@@ -101,7 +103,7 @@ def lines_of(text: str, width: int, between: str = " ") -> list[str]:
 
 
 def _parted(word: str, width: int) -> list[tuple[str, bool]]:
-    """Split a word where it may be broken; each part states whether it continues the part before."""
+    """Split a word where it may be broken. Return each part with whether it continues the part before it."""
     if len(word) <= width:
         return [(word, False)]
     parts = [part for part in re.split(r"(?<=,)|(?=\[)", word) if part]
@@ -117,10 +119,11 @@ def draw_lines(
     start: float = 0,
     head: bool = True,
 ) -> None:
-    """Draw a table of text, with the first line as its head if `head`.
+    """Draw a table of strings. If `head` is true, the first row is its header.
 
-    `lefts` are the positions at which columns begin. With `numbers`, all columns except the first end at their position
-    instead, and long labels take two lines of smaller type. `start` is the number of lines above the table.
+    `lefts` are the horizontal positions at which columns begin. With `numbers`, all columns except the first end at
+    their position instead, and long labels take two lines of smaller type. `start` is the number of rows above the
+    table.
     """
     for number, texts in enumerate(lines):
         for place, (left, text) in enumerate(zip(lefts, texts, strict=True)):
@@ -140,7 +143,7 @@ def draw_lines(
 
 
 def _label(text: str) -> tuple[str, float]:
-    """Return a row label, and its type size."""
+    """Return the label of a row as printed, and its type size."""
     told = in_two_lines(text)
     longest = max(map(len, told.splitlines()), default=0)
     points = _TWO_LINES_POINTS if "\n" in told else _POINTS
@@ -148,7 +151,7 @@ def _label(text: str) -> tuple[str, float]:
 
 
 def in_two_lines(label: str, letters: int = LABEL_LETTERS) -> str:
-    """Break a label that is longer than its column into two lines of similar length."""
+    """Return a label on two lines of similar length if it is longer than `letters`, else unchanged."""
     if len(label) <= letters:
         return label
     places = [place for place, letter in enumerate(label, 1) if letter in ", "]

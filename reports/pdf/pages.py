@@ -1,4 +1,4 @@
-"""Draw the PDF's pages of text: figures, codecs, calls, means over data sets, remarks."""
+"""Draw the PDF's text pages: tables of figures, codecs, calls, means over data sets, and remarks."""
 
 from __future__ import annotations
 
@@ -37,18 +37,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FIRST, _LAST = 0.34, 0.965
-"""Positions at which the first and the last column of figures end, as shares of the page."""
+"""Horizontal positions, as shares of the page, at which the first and the last column of figures end."""
 _USE_HEADERS = ("use", "fastest", "tied with it (=), or times as long")
 _USE_LEFTS, _USE_WIDTHS = (0.05, 0.25, 0.56), (29, 42, 58)
-"""Positions of the columns on the page of uses, and the characters that fit into them."""
+"""Horizontal positions of the columns on the page about the fastest formats, and the number of characters that fit into
+each column."""
 MOST_COLUMNS = 8
-"""Columns of figures that fit next to each other."""
+"""Number of columns of figures that fit next to each other."""
 MOST_WIDE_COLUMNS = 4
-"""Columns that fit next to each other if each column has several figures."""
+"""Number of columns that fit next to each other if each entry has several figures."""
 _NARROW = 11
-"""Longest figure, in characters, for which MOST_COLUMNS fit."""
+"""MOST_COLUMNS columns fit if no entry is longer than this number of characters."""
 _NOTE_WIDTH = 150
-"""Characters in a line of notes."""
+"""Number of characters in a line of notes."""
 
 
 def codecs_pages(run: Run, table: Table) -> Iterator[Figure]:
@@ -73,7 +74,7 @@ def calls_pages(run: Run, table: Table) -> Iterator[Figure]:
 
 
 def uses_pages(run: Run, table: Table) -> Iterator[Figure]:
-    """Yield pages with the fastest format for each use, and the next fastest ones."""
+    """Yield pages with the fastest format for each operation, and the next fastest ones."""
     title = f"{table.suite}: {table.dataset}, {TITLES['uses']}"
     figure, used = None, 0.0
     for use in uses_of(run, table):
@@ -95,9 +96,9 @@ def uses_pages(run: Run, table: Table) -> Iterator[Figure]:
 
 
 def figures_pages(run: Run, title: str, below: str, found: Iterable[Figures]) -> Iterator[Figure]:
-    """Yield pages of figures, each with its title and its notes. A page has as many figures as fit below each other.
+    """Yield pages of `Figures`, each with its title and its notes. A page has as many of them as fit below each other.
 
-    Figures that are too wide are split into parts, and figures that are too long continue on the next page.
+    `Figures` that are too wide are split into parts. `Figures` that are too long continue on the next page.
     """
     figure, used = new_page(run, title, below), 0
     for each in found:
@@ -120,7 +121,7 @@ def figures_pages(run: Run, title: str, below: str, found: Iterable[Figures]) ->
 
 
 def _with_spread(figures: Figures) -> Figures:
-    """Merge each column with the column of its spread."""
+    """Return figures in which each column is merged with the column of its spread."""
     starts = [place for place, header in enumerate(figures.headers) if header or not place]
 
     def joined(texts: Sequence[str]) -> tuple[str, ...]:
@@ -132,8 +133,8 @@ def _with_spread(figures: Figures) -> Figures:
 
 @dataclass(frozen=True)
 class _Part:
-    """The part of a table on one page: `most` columns fit next to each other, and heads take `high` extra lines. The
-    notes follow the last part."""
+    """The part of a table on one page. `most` columns fit next to each other, and the headers take `high` additional
+    lines. The notes follow the last part."""
 
     corner: str
     headers: Sequence[str]
@@ -160,7 +161,7 @@ def _parts(table: Figures) -> Iterator[_Part]:
 
 
 def about(run: Run, table: Table) -> str:
-    """Return the description of a table below the title of its pages."""
+    """Return the description of a table that is printed below the title of its pages."""
     return f"{amount_text(run, table)}; {conditions_text(table.conditions)}; machine {table.machine}"
 
 

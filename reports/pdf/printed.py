@@ -1,4 +1,4 @@
-"""Fill the site's chart specifications with the figures of one chart for print, as site.js does in a browser."""
+"""Fill the site's chart specifications with the figures of one chart for print, as `site.js` does in a browser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reports.site.views import Place, TableView
 Chart = Mapping[str, Any]
 Spec = dict[str, Any]
 LABEL_LETTERS = 25
-"""Characters of a label next to a line in its usual type; longer labels are smaller."""
+"""Labels next to lines are printed smaller if they have more characters than this."""
 APART_COLOUR = "#d9d9d9"
 _COLOURS = [*(colour for _, colour, _ in BANDS), APART_COLOUR]
 _THIN = {"tick": {"size": 5, "thickness": 1}, "rule": {"strokeWidth": 1}}
@@ -24,13 +24,13 @@ _FORMATS = ("#08306b", "#b35806", "#2f7fbc", "#fdb863", "#5e3c99", "#7f7f7f", "#
 
 
 def view_of(run: Run, table: Table) -> TableView:
-    """Return a table as the site shows it, for its chart figures. The addresses in it are not used."""
+    """Return a table as the site shows it. Its chart figures are used for print; the addresses in it are not used."""
     return TableView(Place(run, "", ""), table, "")
 
 
 def bars_spec(chart: Chart, *, labelled: bool, points: Mapping[str, float]) -> Spec:
-    """Return bars in the order of their rows, with labels in the sizes from `points`. Unless `labelled`, the bars have
-    no labels, because the chart to the left has them already."""
+    """Return the specification of a bar chart. Bars have the order of their rows, and labels have the sizes in
+    `points`. With `labelled=False` there are no labels, because the chart to the left has them."""
     spec = charts.bars()
     labels = [row["label"] for row in chart["rows"]]
     sizes = [{"test": f"datum.label === {json.dumps(label)}", "value": points[label]} for label in labels]
@@ -61,7 +61,8 @@ def bars_spec(chart: Chart, *, labelled: bool, points: Mapping[str, float]) -> S
 
 
 def scatter_spec(chart: Chart) -> Spec:
-    """Return a chart of size against time. Colour and shape show the format, because print has no tooltips."""
+    """Return the specification of a chart of size against time. Colour and shape show the format, because print has no
+    tooltips."""
     spec = charts.scatter()
     spec["data"]["values"] = chart["rows"]
     _layer(spec, "frontier_line")["data"]["values"] = chart["frontier"]
@@ -83,7 +84,7 @@ def scatter_spec(chart: Chart) -> Spec:
 
 
 def lines_spec(chart: Chart) -> Spec:
-    """Return a chart of lines over a parameter."""
+    """Return the specification of a chart of lines over a parameter."""
     spec = lines.specification()
     spec["data"]["values"] = chart["rows"]
     data = {"crossing_bands": chart["crossings"], "joints": chart["labels"]}

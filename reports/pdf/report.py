@@ -1,4 +1,4 @@
-"""Write the PDF report: the sections of each table as A4 pages, then those of the run."""
+"""Write the PDF report: the sections of each table as A4 pages, and the sections of the whole run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OF_TABLE: Mapping[str, Callable[[Run, Table], Iterator[Figure]] | Elsewhere] = {
     "codecs": codecs_pages,
     "calls": calls_pages,
 }
-"""The renderer of each section of a table that does not consist of figures."""
+"""The function that draws each section of a table, if the section does not consist of `Figures`."""
 OF_RUN: Mapping[str, Callable[[Contents], Iterator[Figure]] | Elsewhere] = {
     "throughput": throughput_pages,
     "lines": lines_pages,
@@ -43,11 +43,12 @@ OF_RUN: Mapping[str, Callable[[Contents], Iterator[Figure]] | Elsewhere] = {
     "legend": Elsewhere("next to the charts of every page, in their colours and marks"),
     "remarks": remarks_pages,
 }
-"""The renderer of each section of a run that does not consist of figures."""
+"""The function that draws each section of a run, if the section does not consist of `Figures`."""
 
 
 class ReportError(Exception):
-    """The report cannot be made. The message names the missing libraries and the command that installs them."""
+    """Raised if the report cannot be written. The message names the missing libraries and the command that installs
+    them."""
 
 
 def write_pdf(run: Run, path: Path) -> Path:
@@ -106,7 +107,7 @@ def pages_of_run(section: RunSection, contents: Contents) -> Iterator[Figure]:
 
 @contextmanager
 def _whole(path: Path) -> Iterator[Path]:
-    """Yield a temporary path that replaces `path` at the end, so that a failure leaves an older report intact."""
+    """Yield a temporary path. Its file replaces `path` at the end, so that a failure leaves an older report intact."""
     part = path.with_name(f".{path.name}.part")
     try:
         yield part

@@ -1,6 +1,8 @@
-"""Draw charts on PDF pages: Vega lays out the site's Vega-Lite specifications, and matplotlib draws the marks.
+"""Draw charts on PDF pages. Vega lays out the site's Vega-Lite specifications, and matplotlib draws the resulting
+shapes.
 
-Site and PDF share one specification for each chart. On a page, the chart consists of vectors and searchable text.
+The site and the PDF use the same specification for each chart. On a page, the chart consists of vectors and searchable
+text.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 Scene = Mapping[str, Any]
 POINTS = 72
-"""Points per inch: a pixel of a chart is a point on the page."""
+"""Points per inch. A pixel of a chart is a point on the page."""
 LOOK: Mapping[str, Any] = {
     "font": "DejaVu Sans",
     "background": None,
@@ -51,14 +53,15 @@ LOOK: Mapping[str, Any] = {
     "legend": {"labelFontSize": 6, "titleFontSize": 6.5, "symbolSize": 20, "rowPadding": 0},
 }
 _IN_ORDER = 1
-"""Z-order of all artists, so that they overlap in the order of the marks."""
+"""Z-order of all artists. It is equal, so that later shapes cover earlier ones."""
 _BASELINES = {"middle": "center_baseline", "alphabetic": "baseline"}
 _MARKERS = {"circle": "o", "square": "s", "diamond": "D", "cross": "P", "triangle-up": "^", "triangle-down": "v"}
 _MARKERS |= {"triangle-left": "<", "triangle-right": ">", "triangle": "^", "stroke": "_"}
 
 
 def draw_chart(figure: Figure, spec: Mapping[str, Any], left: float, top: float, width: float, height: float) -> Axes:
-    """Draw a chart into a rectangle, given as shares of the page. Axes and labels are outside of the rectangle."""
+    """Draw a chart into a rectangle and return its axes. The position and size of the rectangle are shares of the page.
+    The chart's axis labels are outside of the rectangle."""
     wide, high = width * figure.get_figwidth() * POINTS, height * figure.get_figheight() * POINTS
     axes = figure.add_axes((left, top - height, width, height))
     axes.set_axis_off()
@@ -71,7 +74,7 @@ def draw_chart(figure: Figure, spec: Mapping[str, Any], left: float, top: float,
 
 @cache
 def _converter() -> Any:
-    """Return Vega with the page's font, so that it measures the text as drawn."""
+    """Return the Vega library with the page's font, so that Vega measures text as it is drawn."""
     import matplotlib
     import vl_convert
 

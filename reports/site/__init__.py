@@ -1,1 +1,1 @@
-"""The interactive site, and the pages of a publication."""
+"""Write the interactive site, and the pages of a publication."""

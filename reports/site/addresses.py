@@ -1,4 +1,4 @@
-"""Make unique parts of addresses that work in any file system and any browser."""
+"""Create unique parts of addresses that work in any file system and any browser."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 
 
 def slug(text: str) -> str:
-    """Return `text` as lower-case letters, digits and '-', which any file system and any browser accepts."""
+    """Return `text` with only lower-case letters, digits and '-', which any file system and any browser accepts."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:80] or "unnamed"
 
 
 @dataclass
 class Slugs:
-    """Gives each text a unique address."""
+    """Creates a unique part of an address (a slug) for each string."""
 
     taken: set[str] = field(default_factory=set)
 
     def of(self, text: str) -> str:
-        """Return a slug of `text`, with a number if another text has it already."""
+        """Return a slug of `text`. If another string already has this slug, a number is added."""
         first = slug(text)
         found, number = first, 2
         while found in self.taken:

@@ -1,7 +1,7 @@
-"""List the graphs of asv's pages with their addresses, for an index page.
+"""List the graphs of asv's pages (airspeed velocity, a benchmark tool) with their addresses, for an index page.
 
-asv's own front page is a grid of small graphs without format names. The addresses here lead to one measure of one data
-set with all variants next to each other. This module only reads what `asv publish` has written.
+asv's own front page is a grid of small graphs without format names. The addresses here lead to one kind of figure on
+one data set, with all variants next to each other. This module only reads what `asv publish` has written.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from urllib.parse import quote
 from bench_runner.results.information import READ, SAVE
 
 _MEASURES = ((r"time_(\w+)", "{} time"), (r"track_size", "size"), (r"track_(\w+)_peak_memory", "{} peak memory"))
-"""Patterns for names of a suite's benchmarks, and what these measure, in the order of every report."""
+"""(pattern, title): the pattern matches names of benchmarks, and the title states what they measure. The order is that
+of every report."""
 _FIRST = (SAVE, READ)
 
 
 @dataclass(frozen=True)
 class Graph:
-    """One measure of one data set; the address is relative to the folder of asv's pages."""
+    """One kind of figure on one data set. The address is relative to the folder of asv's pages."""
 
     suite: str
     dataset: str
@@ -38,7 +39,8 @@ class Graph:
 def graphs(folder: Path) -> list[Graph]:
     """Return the graphs with at least one figure.
 
-    Raises OSError, ValueError, KeyError, TypeError or AttributeError if the folder is not as asv writes it.
+    Raises OSError, ValueError, KeyError, TypeError or AttributeError if the folder does not have the contents that asv
+    writes.
     """
     benchmarks = json.loads((folder / "index.json").read_text(encoding="utf-8"))["benchmarks"]
     return [graph for name in sorted(benchmarks) for graph in _graphs_of(folder, benchmarks[name])]
@@ -52,14 +54,14 @@ def _graphs_of(folder: Path, benchmark: dict[str, Any]) -> Iterator[Graph]:
     measured = _measured_datasets(folder, name, benchmark["params"])
     for dataset in dict.fromkeys(benchmark["params"][0]):
         if dataset in measured:
-            # asv spells parameters as Python literals, so the quotes belong to the name.
+            # asv writes parameters as Python literals, so the quotes belong to the name.
             address = f"index.html#{name}?x-axis=variant&p-dataset={quote(dataset)}"
             suite, (measure, place) = name.partition(".")[0], told
             yield Graph(suite, dataset.strip("'"), measure, benchmark["unit"], address, place)
 
 
 def _measure(name: str) -> tuple[str, tuple[int, int, str]] | None:
-    """Return what a benchmark measures, and its sort key; None if it is not a figure of ours."""
+    """Return the title of a benchmark and its sort key, or None if the benchmark has no figure that reports show."""
     for role, (pattern, title) in enumerate(_MEASURES):
         if match := re.fullmatch(pattern, name):
             operation = match[1] if match.groups() else ""
@@ -69,8 +71,8 @@ def _measure(name: str) -> tuple[str, tuple[int, int, str]] | None:
 
 
 def _measured_datasets(folder: Path, name: str, parameters: list[list[str]]) -> set[str]:
-    """Return the data sets that have a figure. For each version, asv keeps one value for each pair of data set and
-    variant, in the order of their product."""
+    """Return the data sets that have a figure. For each version, asv stores one value for each combination of data set
+    and variant, in the order of their product."""
     pairs = list(product(*parameters))
     found = set()
     for path in (folder / "graphs").rglob(f"{name}.json"):

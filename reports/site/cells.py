@@ -1,4 +1,4 @@
-"""List every stored execution behind a figure, with its state."""
+"""List every stored execution of the measurement behind a figure, with its state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reports.site.views import RowView
 
 @dataclass(frozen=True)
 class SampleLine:
-    """One execution: its round, its state, and its figures as stored, None if missing."""
+    """One execution: its round, its state, and its stored figures. A missing figure is None."""
 
     round: int
     position: int
@@ -24,12 +24,12 @@ class SampleLine:
 
 @dataclass(frozen=True, eq=False)
 class CellView:
-    """One cell with all its executions."""
+    """One cell, that is one operation on one data set with one variant, with all its executions."""
 
     row: RowView
     summary: CellSummary
     names: tuple[str, ...]
-    """Names of the cell's figures, in the order in which figures are registered."""
+    """Names of the figures that the samples have, in the order of the list of all figures."""
     lines: tuple[SampleLine, ...]
 
     @property
@@ -39,7 +39,7 @@ class CellView:
 
 
 def cell_view(row: RowView, operation: OperationName) -> CellView:
-    """Return a cell of a row with its samples."""
+    """Return the view of one operation in a row, with its samples."""
     summary = row.row.cells[operation]
     samples = row.view.place.samples.get(summary.cell, ())
     names = tuple(name for name in FIGURES if any(name in sample.figures for sample in samples))

@@ -1,7 +1,8 @@
-"""Build the charts of a table as Vega-Lite: two specifications without data, and the figures of each table.
+"""Build the charts of a table as Vega-Lite: a specification for each of two kinds of charts, and the figures of each
+table. The specifications contain no data.
 
-A browser draws the charts on the site, and reports.pdf prints them. Colours are names, to which the page's style gives
-values for light and dark mode.
+A browser draws the charts on the site, and reports.pdf prints them. The specifications name colours, and the page's
+style sheet gives their values for light and dark mode.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from reports.analysis.units import MEGABYTES, Unit
 from reports.site.views import APART, BAND_NAMES, RowView, TableView
 
 COLOURS = (*BAND_NAMES, APART)
-"""Domain of the colour scale; the page's script adds the range."""
+"""Domain of the colour scale. The page's script adds the range."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _TOOLTIP = [
     {"field": "label", "title": "variant"},
@@ -29,8 +30,8 @@ _TOOLTIP = [
 
 
 def bars() -> dict[str, Any]:
-    """Return the specification of bars with intervals and values, and raw I/O as a dashed line. The script adds rows,
-    raw I/O and the type of scale."""
+    """Return the specification of a bar chart with intervals and values, and raw I/O as a dashed line. The script adds
+    rows, raw I/O and the type of scale."""
     variant = {"field": "label", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 230}}
     shared = {"tooltip": _TOOLTIP, "href": {"field": "address"}, "description": {"field": "words"}}
     has_figure = [{"filter": "datum.value !== null"}]
@@ -97,7 +98,8 @@ def bars() -> dict[str, Any]:
 
 
 def scatter() -> dict[str, Any]:
-    """Return the specification of size against time: points, and the Pareto frontier as a numbered step line."""
+    """Return the specification of a chart of size against time, with points and the Pareto frontier as a numbered step
+    line."""
     point = {
         "x": {"field": "size", "type": "quantitative", "scale": {"zero": False, "padding": 14, "nice": False}},
         "y": {"field": "time", "type": "quantitative", "scale": {"zero": False, "padding": 14, "nice": False}},
@@ -142,7 +144,8 @@ def scatter() -> dict[str, Any]:
 
 
 def powers(least: float, most: float) -> list[float]:
-    """Return the grid values of a logarithmic axis: powers of ten, on a short axis also 2 and 5 times these."""
+    """Return the values at the grid lines of a logarithmic axis: powers of ten, and on a short axis also their
+    multiples by 2 and 5."""
     steps = (1,) if math.log10(most / least) > 2.5 else (1, 2, 5)
     first, last = math.floor(math.log10(least)), math.floor(math.log10(most))
     found = [float(f"{step}e{power}") for power in range(first, last + 1) for step in steps]
@@ -158,18 +161,18 @@ def chart_data(view: TableView) -> dict[str, Any]:
 
 
 def _reading_first(view: TableView) -> list[Column]:
-    """Return the times of reading operations, then those of writing ones."""
+    """Return the time columns: first those of reading operations, then those of writing operations."""
     return sorted(view.columns.times, key=lambda time: view.columns.writes(time.operation))
 
 
 def frontier_names(view: TableView, column: Column) -> list[RowView]:
-    """Return the variants on the frontier, in the order of their numbers."""
+    """Return the variants on the Pareto frontier, in the order of their numbers in the chart."""
     rows = {row.row: row for row in view.rows}
     return [rows[row] for row in frontier(view.table, column)]
 
 
 def chart_id(view: TableView, kind: str, column: Column) -> str:
-    """Return the id of the element that a chart is drawn into."""
+    """Return the id of the HTML element into which a chart is drawn."""
     return f"{view.id}-{kind}-{view.slug_of[column.operation]}-{column.figure.replace('_', '-')}"
 
 
@@ -185,7 +188,8 @@ def _best_first(view: TableView, column: Column) -> dict[str, Any]:
 
 
 def bars_of(view: TableView, column: Column, shown: Sequence[RowView]) -> dict[str, Any]:
-    """Return the bars of these rows, in their order; raw I/O is a line across them."""
+    """Return the data of a bar chart with a bar for each of these rows, in their order. Raw I/O is a line across the
+    bars."""
     unit = view.unit(column)
     rows = [_bar(view, row, column, unit) for row in shown]
     yardstick = next((row.row.interval(column) for row in view.rows if row.row.variant.is_raw_io), None)
@@ -239,7 +243,7 @@ def _between(interval: Interval, unit: Unit) -> str:
 
 
 def scatter_of(view: TableView, column: Column) -> dict[str, Any]:
-    """Return size against one time, with the Pareto frontier."""
+    """Return the data of a chart of size against one time, with the Pareto frontier."""
     unit = view.unit(column)
     numbers = {row: place for place, row in enumerate(frontier_names(view, column), 1)}
     rows = list(_points(view, column, unit, numbers))

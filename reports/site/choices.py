@@ -1,4 +1,4 @@
-"""Find the choices that a page offers for its sections."""
+"""Find the choices by which a reader selects the sections of a page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Facet:
-    """One choice of a page; `options` are pairs (value, text)."""
+    """One choice, such as the data set. `options` are pairs (value, title)."""
 
     key: str
     title: str
@@ -29,7 +29,8 @@ class Facet:
 
 
 def facets(shown: Sequence[Mapping[str, str]], runs: Sequence[Place]) -> list[Facet]:
-    """Return the choices of a page that shows sections with these facets. A facet with only one value is no choice."""
+    """Return the choices of a page. `shown` has the values of each section by choice. A choice with only one value is
+    left out."""
     titles = {place.slug: place.title for place in runs}
     found = []
     for key, title in TITLES.items():

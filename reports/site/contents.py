@@ -1,4 +1,4 @@
-"""Collect what each page of the site needs: the values for its template, and the data for its script."""
+"""Collect the content of each page of the site: the values for its template, and the data for its script."""
 
 from __future__ import annotations
 
@@ -26,22 +26,23 @@ from reports.sources.judgement import count_text
 from reports.sources.reproduction import grids, reproduce
 
 RAW = ("run.json", "samples.jsonl", "fidelity.jsonl", "report.pdf")
-"""Files of a result folder that are offered for download, in addition to its CSV files."""
+"""Files of a result folder that a reader can download, in addition to its CSV files."""
 RunRenderer = Callable[[Place, str], dict[str, Any] | None]
-"""Returns the values of a run's section for the page of a suite; None if it has nothing about the suite."""
+"""Function that returns the values of a run's section for the page of a suite, or None if the section has nothing about
+the suite."""
 CSV = ("results", "codecs", "operations")
 """Prefixes of the names of CSV files."""
 
 
 def raw_files(place: Place) -> list[Path]:
-    """Return the files of a run that the site offers for download."""
+    """Return the files of a run that a reader of the site can download."""
     folder = place.run.folder
     found = [folder / name for name in RAW] + sorted(path for kind in CSV for path in folder.glob(f"{kind}-*.csv"))
     return [path for path in found if path.is_file() and not path.is_symlink()]
 
 
 def _choices(found: Sequence[Facet], shown: Sequence[tuple[str, Mapping[str, str]]]) -> dict[str, Any]:
-    """Return the data that the script needs to choose sections."""
+    """Return the data that the page's script needs to show the selected sections."""
     keys = [facet.key for facet in found]
     return {
         "facets": keys,
@@ -52,7 +53,7 @@ def _choices(found: Sequence[Facet], shown: Sequence[tuple[str, Mapping[str, str
 
 
 def overview(shown: Sequence[Place]) -> dict[str, Any]:
-    """Return the values of the front page: a heat map of each table, and of the means over data sets."""
+    """Return the values of the front page: a heat map of each table, and a heat map of the means over data sets."""
     sections: list[tuple[Group | TableView, bool]] = []
     for place in shown:
         sections += [(view, False) for view in place.tables]
@@ -70,7 +71,7 @@ def overview(shown: Sequence[Place]) -> dict[str, Any]:
 
 
 def _questions(shown: Sequence[Place]) -> dict[str, str]:
-    """Return each suite with its question."""
+    """Return the question that each suite answers."""
     found: dict[str, str] = {}
     for place in shown:
         for suite in place.suites:
@@ -79,7 +80,7 @@ def _questions(shown: Sequence[Place]) -> dict[str, str]:
 
 
 def suite(suite: str, shown: Sequence[Place]) -> dict[str, Any]:
-    """Return the values of a suite's page: charts and figures of its tables, and sections of its runs shown here."""
+    """Return the values of a suite's page: charts and figures of its tables, and sections about its runs."""
     views = [view for place in shown for view in place.tables if view.table.suite == suite]
     found = facets([view.facets for view in views], shown)
     data = _choices(found, [(view.id, view.facets) for view in views])
@@ -117,7 +118,7 @@ def suite(suite: str, shown: Sequence[Place]) -> dict[str, Any]:
 
 
 def _table_sections(view: TableView) -> list[dict[str, Any]]:
-    """Return the sections of a table on the page of its suite, each with its template."""
+    """Return the sections of a table for the page of its suite, each with the name of its template."""
     return [
         {
             "id": f"{view.id}-{slug(section.name)}",
@@ -132,7 +133,7 @@ def _table_sections(view: TableView) -> list[dict[str, Any]]:
 
 
 def _of_table(section: TableSection, view: TableView) -> dict[str, Any] | None:
-    """Return the values of a section for its template, None if it is shown elsewhere."""
+    """Return the values of a section for its template, or None if it is shown elsewhere."""
     if section.figures is not None:
         return {"template": "table-figures.html", "figures": list(section.figures(view.place.run, view.table))}
     renderer = OF_TABLE[section.name]
@@ -155,7 +156,7 @@ def _run_sections(place: Place, suite: str) -> list[dict[str, Any]]:
 
 
 def _of_run(section: RunSection, place: Place, suite: str) -> dict[str, Any] | None:
-    """Return the values of a section, None if it is shown elsewhere or has nothing about the suite."""
+    """Return the values of a section, or None if it is shown elsewhere or has nothing about the suite."""
     if section.figures is not None:
         found = [each for each in section.figures(place.contents) if each.suite in ("", suite)]
         return {"template": "run-figures.html", "figures": found} if found else None
@@ -167,7 +168,8 @@ def _tables(view: TableView) -> dict[str, Any]:
     """Return the charts of a table, and all its figures."""
     run, time = view.place.run, unit_for(view.table, "wall_ns")
     operations = view.columns.operations
-    # If there are more operations than a head can name, use those that a table shows first. Samples pages name all.
+    # A header cannot name many operations. Then it names only the operations that a table shows first. The samples
+    # pages name all operations.
     beside = operations if len(operations) <= words.MOST_BESIDE else view.columns.main
     return {
         "charts": site_charts.chart_data(view),
@@ -235,18 +237,18 @@ def _calls(view: TableView) -> dict[str, Any]:
 
 
 def _uses(view: TableView) -> dict[str, Any]:
-    """Return the fastest format for each use, and the next fastest ones."""
+    """Return the fastest format for each operation, and the next fastest ones."""
     return {"uses": list(uses_of(view.place.run, view.table)), "meaning": USES_MEANING}
 
 
 def _throughput(place: Place, suite: str) -> dict[str, Any] | None:
-    """Return throughput over the share of row groups for the suite's tables, None if it has none."""
+    """Return charts of throughput by the share of row groups for the suite's tables, or None if there are none."""
     found = site_lines.throughput_groups_of(place, suite, _cell_addresses(place))
     return {"groups": found} if found else None
 
 
 def _lines(place: Place, suite: str) -> dict[str, Any] | None:
-    """Return the lines of the suite's tables, None if it has none."""
+    """Return the charts over a parameter for the suite's tables, or None if there are none."""
     found = site_lines.groups_of(place, suite, _cell_addresses(place))
     return {"groups": found} if found else None
 
@@ -258,7 +260,7 @@ OF_TABLE: Mapping[str, Callable[[TableView], dict[str, Any]] | Elsewhere] = {
     "codecs": _codecs,
     "calls": _calls,
 }
-"""Renderers of table sections that do not consist of figures: they return values for a template."""
+"""For each table section that does not consist of `Figures`: the function that returns the values for its template."""
 OF_RUN: Mapping[str, RunRenderer | Elsewhere] = {
     "throughput": _throughput,
     "lines": _lines,
@@ -267,7 +269,7 @@ OF_RUN: Mapping[str, RunRenderer | Elsewhere] = {
     "legend": Elsewhere("on each page that needs it, under 'How to read this'"),
     "remarks": Elsewhere("on the page of methods and machines, method.html"),
 }
-"""Renderers of run sections that do not consist of figures: they return values for a template."""
+"""For each run section that does not consist of `Figures`: the function that returns the values for its template."""
 
 
 def fidelity_matrices(shown: Sequence[Place]) -> dict[str, Any]:
@@ -289,7 +291,7 @@ def fidelity_matrices(shown: Sequence[Place]) -> dict[str, Any]:
 
 
 def method(shown: Sequence[Place]) -> dict[str, Any]:
-    """Return the values of the method page: machines, missing figures with reasons, and files."""
+    """Return the values of the method page: machines, the reasons for missing figures, and files."""
     return {
         "runs": [
             {
@@ -323,7 +325,7 @@ def _facts(place: Place) -> Iterator[tuple[str, str]]:
         "finished": "did not finish" if info.partial else info.finished,
         "version": f"{info.commit}{', with uncommitted changes' if info.dirty else ''}" if info.commit else None,
         "seed of the order": info.seed,
-        "rounds asked for": info.rounds_asked or "7, fewer for slow cells",
+        "rounds asked for": info.rounds_asked or "7, fewer for slow operations",
         "time limit": f"{info.timeout_s:g} s" if info.timeout_s is not None else None,
         "processes": info.isolate,
         "smallest memory shown": _least(place),
@@ -339,7 +341,7 @@ def _least(place: Place) -> str | None:
 
 
 def _missing(place: Place) -> Iterator[dict[str, Any]]:
-    """Yield everything without figures, with its reason."""
+    """Yield every operation without figures in a table, with its reason."""
     for view in place.tables:
         for row in view.rows:
             for failure, operations in row.row.failures.items():
@@ -370,7 +372,7 @@ def thesis(shown: Sequence[Place]) -> dict[str, Any]:
 
 
 def _cell_addresses(place: Place) -> dict[Cell, str]:
-    """Return the address of each cell's samples."""
+    """Return the address of the samples of each cell, that is of each operation, variant and data set."""
     return {
         summary.cell: row.address(operation)
         for view in place.tables
@@ -380,7 +382,8 @@ def _cell_addresses(place: Place) -> dict[Cell, str]:
 
 
 def samples(view: TableView) -> dict[str, Any]:
-    """Return the values of a samples page: every execution behind one table, and the commands that repeat it."""
+    """Return the values of a samples page: every execution behind one table, and the commands that repeat the
+    measurements."""
     return {
         "view": view,
         "rows": [

@@ -1,6 +1,6 @@
-"""Build lines over a parameter as Vega-Lite: one specification without data, and the figures of each chart.
+"""Build charts over a parameter as Vega-Lite: one specification without data, and the data of each chart.
 
-A browser draws them on the site, and reports.pdf prints them.
+A browser draws the charts on the site, and reports.pdf prints them.
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ from reports.site.charts import powers
 from reports.site.views import Place
 
 STYLES = tuple(range(len(LINE_COLOURS)))
-"""Each style has a colour in the page's style sheet, `line-0` and so on."""
+"""Numbers of the line styles. The page's style sheet gives each style a colour: `line-0` and so on."""
 HEIGHT = 300
 """Height of a chart in pixels."""
 LABELS_FROM = 8
-"""Pixels to the right of the chart where labels begin; thin lines join them to the ends of their lines."""
+"""Distance in pixels between the right edge of the chart and its labels. Thin lines connect labels with the ends of
+their lines."""
 _LABEL_PIXELS = 14
 _TWO_LINES = 1.3
-"""Height of a label of two lines, relative to a label of one line."""
+"""Height of a label with two lines, relative to a label with one line."""
 BESIDE_EACH_OTHER = ("network", "service", "cache", "track", "threads")
-"""Facets that do not select throughput charts, because these charts compare their values."""
+"""Choices that do not select throughput charts, because one group of these charts compares all their values."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
 
 @dataclass(frozen=True, eq=False)
 class LineGroup:
-    """The charts of one axis, shown or hidden together."""
+    """The charts of one axis, which are shown or hidden together."""
 
     id: str
     title: str
@@ -49,7 +50,8 @@ class LineGroup:
 
 
 def specification() -> dict[str, Any]:
-    """Return the specification: bands, lines, points, crossings, labels. The script adds rows, scales and colours."""
+    """Return the specification of a chart with bands, lines, points, crossings and labels. The script adds rows, scales
+    and colours."""
     x = {"field": "x", "type": "quantitative", "title": None}
     y = {"field": "y", "type": "quantitative", "title": None}
     colour = {"field": "colour", "type": "nominal", "scale": {"domain": STYLES}, "legend": None}
@@ -157,7 +159,7 @@ def specification() -> dict[str, Any]:
 
 
 def groups_of(place: Place, suite: str, addresses: Mapping[Cell, str]) -> list[LineGroup]:
-    """Return the lines of one suite of a run; `addresses` are those of each cell's samples."""
+    """Return the charts of one suite of a run. `addresses` has the address of each cell's samples."""
 
     def about(chart: Chart) -> tuple[object, ...]:
         return chart.dataset, chart.axis.title, chart.axis.rest, chart.conditions, chart.machine
@@ -185,7 +187,7 @@ def groups_of(place: Place, suite: str, addresses: Mapping[Cell, str]) -> list[L
 
 
 def throughput_groups_of(place: Place, suite: str, addresses: Mapping[Cell, str]) -> list[LineGroup]:
-    """Return the throughput charts of one suite of a run, grouped so that the networks of a data set are together."""
+    """Return the throughput charts of one suite of a run. The networks of a data set are in one group."""
     slugs, found = Slugs(), []
     of_suite = [chart for chart in place.contents.throughput_lines if chart.suite == suite]
     for (dataset, machine), group in itertools.groupby(of_suite, lambda chart: (chart.dataset, chart.machine)):
@@ -206,7 +208,8 @@ def throughput_groups_of(place: Place, suite: str, addresses: Mapping[Cell, str]
 
 
 def _facets(place: Place, chart: Chart) -> dict[str, str]:
-    """Return the facets of the tables that the points are from, without the data set if there are several."""
+    """Return the values by which the page selects a chart: those of the table of its points. If the points are from
+    several data sets, the data set is left out."""
     for view in place.tables:
         same = (view.table.suite, view.table.conditions, view.table.machine)
         if same == (chart.suite, chart.conditions, chart.machine) and view.table.dataset in (
@@ -226,9 +229,9 @@ def line_chart(
     broken: Callable[[str], str] = str,
     gap: float = _LABEL_PIXELS / HEIGHT,
 ) -> dict[str, Any]:
-    """Return the data of one chart, and the text below it.
+    """Return the data of one chart, and the sentences below it.
 
-    `broken` breaks a label into lines. Labels are `gap` apart, as a share of the height.
+    `broken` breaks a label into lines. The distance between labels is at least `gap`, as a share of the height.
     """
     scale = chart.unit.scale
     low, high = (end / scale for end in range_of(chart))
@@ -288,7 +291,7 @@ def line_chart(
 
 
 def _foot(chart: Chart, domain: Sequence[float]) -> dict[str, Any]:
-    """Return the horizontal encoding, with the measured values as its only ticks."""
+    """Return the encoding of the horizontal axis. Its only ticks are the measured values."""
     kind: dict[str, Any] = {"type": "log" if chart.axis.logarithmic else "linear"}
     if chart.axis.linear_below is not None:
         kind = {"type": "symlog", "constant": chart.axis.linear_below}

@@ -1,4 +1,4 @@
-"""Prepare means over several data sets for the site: geometric means, and the ratios behind them."""
+"""Prepare the geometric means over several data sets for the site, and the ratios from which they are computed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from reports.site.views import BAND_NAMES, NONE, Place, RowView, TableView
 
 @dataclass(frozen=True, eq=False)
 class OverallRow:
-    """One variant over all data sets of a group: its geometric means, and the figures behind them."""
+    """One variant over all data sets of a group: its geometric means, and the rows from which they are computed."""
 
     label: str
     variant: Variant
     format: str
     slug: str
     means: tuple[float | None, ...]
-    """A mean for each column of the group; None if a data set has no ratio in the column."""
+    """A mean for each column of the group. It is None if a data set has no ratio in the column."""
     parts: tuple[tuple[RowView | None, TableView], ...]
 
 
@@ -38,7 +38,7 @@ class Group:
 
     @property
     def columns(self) -> Columns:
-        """Every column that one of the tables has."""
+        """The columns in which a variant has a mean, or all columns of the tables if there are none."""
         return self.found.columns
 
     @property
@@ -48,17 +48,18 @@ class Group:
 
     @property
     def samples_address(self) -> str:
-        """The page with the ratios behind its means."""
+        """Address of the page with the ratios behind the means."""
         return f"samples/{self.id}.html"
 
     @property
     def facets(self) -> Mapping[str, str]:
-        """The facets of its tables, except the data set."""
+        """The values by which the page selects the group. They are those of its tables, except for the data set."""
         return {**self.views[0].facets, "dataset": OVERALL, "amount": OVERALL}
 
     @cached_property
     def rows(self) -> tuple[OverallRow, ...]:
-        """Every variant that is ranked in one of the tables, sorted by the leading mean; variants without one last."""
+        """Every variant that is ranked in at least one of the tables, sorted by its mean in the leading column.
+        Variants without a mean come last."""
         by_view = [{row.row.variant: row for row in view.rows} for view in self.views]
         slugs = Slugs()
         rows = []
@@ -71,7 +72,7 @@ class Group:
 
 
 def groups(place: Place) -> list[Group]:
-    """Return the groups of a run's tables that have more than one data set."""
+    """Return the groups of a run's tables that differ only in their data set and have more than one data set."""
     by_table = {id(view.table): view for view in place.tables}
     slugs = Slugs({view.name for view in place.tables})
     found = []
@@ -83,7 +84,7 @@ def groups(place: Place) -> list[Group]:
 
 
 def mean_band(mean: float | None) -> str:
-    """Return the colour of a geometric mean of ratios."""
+    """Return the name of the colour for a geometric mean of ratios."""
     if mean is None:
         return NONE
     return BAND_NAMES[band_of_mean(mean)]

@@ -1,7 +1,8 @@
-"""Write the interactive site: a folder of pages that a browser opens from disk or GitHub Pages, without any network.
+"""Write the interactive site: a folder of pages that a browser opens from disk or GitHub Pages, without loading
+anything else.
 
 Each page is self-contained: style, script, figures and the drawing library are embedded, and a security policy blocks
-everything else. A browser without scripts still shows every figure, in tables. The text of runs is not trusted, so
+everything else. A browser without scripts still shows every figure, in tables. Strings from runs are not trusted, so
 templates escape everything.
 """
 
@@ -35,14 +36,15 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 MANIFEST = "site.json"
-"""Lists the files of a site, so that the next one removes outdated files and nothing else."""
+"""Name of the file that lists the files of a site, so that the next site removes outdated files and nothing else."""
 TITLE = "Format Bench"
 MOST_PAGE_BYTES = 4_000_000
-"""Size above which a page opens slowly. A complete run of all suites makes a page of 1.5 MB, six runs make 4 MB."""
+"""A page of more than this size opens slowly. A complete run of all suites makes a page of 1.5 MB; six runs make 4 MB.
+"""
 
 
 class SiteError(Exception):
-    """The site cannot be made. The message says what is missing or in the way, and what to do."""
+    """Raised if the site cannot be written. The message states what is missing or in the way, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +60,11 @@ def write_site(
 ) -> Path:
     """Write the site of `runs` into `folder` and return its front page.
 
-    An earlier site in `folder` is replaced. With `among_others` other files may stay in `folder`. With `files_in` the
-    folders of the runs are already in that folder of the site, and their files are not copied.
+    An earlier site in `folder` is replaced. With `among_others`, other files may stay in `folder`. `files_in` names a
+    folder of the site that already contains the folders of the runs; their files are then not copied.
 
-    Raises SiteError if a library is missing, or if `folder` has other files without `among_others`; OSError if a file
-    cannot be written.
+    Raises SiteError if a library is missing, or if `folder` has other files and `among_others` is false. Raises OSError
+    if a file cannot be written.
     """
     check_libraries()
     before = _files_before(folder)
@@ -94,14 +96,14 @@ def _put_manifest(folder: Path, names: Iterable[str]) -> None:
 
 
 def slow_pages(folder: Path) -> dict[str, int]:
-    """Return the pages of the site in `folder` that are too large to open quickly, with their bytes."""
+    """Return the size in bytes of each page of the site in `folder` that is too large to open quickly."""
     pages = [name for name in _files_before(folder) or () if name.endswith(".html")]
     sizes = {name: (folder / name).stat().st_size for name in sorted(pages)}
     return {name: size for name, size in sizes.items() if size > MOST_PAGE_BYTES}
 
 
 def check_pages(runs: Sequence[Run]) -> None:
-    """Make the pages of runs without writing them. Raises SiteError if a library is missing, and any error that an
+    """Create the pages of runs without writing them. Raises SiteError if a library is missing, and any error that an
     unusual run causes."""
     check_libraries()
     for _ in _pages(places(runs), ()):
@@ -109,7 +111,7 @@ def check_pages(runs: Sequence[Run]) -> None:
 
 
 def missing_library() -> str | None:
-    """Return the distribution that the site needs and that is not installed, None if all are."""
+    """Return the name of a package that the site needs and that is not installed, or None if all are installed."""
     import importlib.util
 
     needed = {"jinja2": "jinja2", "vl_convert": "vl-convert-python"}
@@ -124,9 +126,9 @@ def check_libraries() -> None:
 
 
 def _files_before(folder: Path) -> set[str] | None:
-    """Return the files of the site in `folder`, None if there is none.
+    """Return the names of the files of an earlier site in `folder`, or None if there is no earlier site.
 
-    The manifest is not trusted: names outside of the folder are ignored.
+    The file that lists them is not trusted, so names outside of the folder are ignored.
     """
     try:
         names = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
@@ -151,7 +153,7 @@ def _put(path: Path, text: str) -> None:
 
 
 def _told(error: OSError, path: Path) -> OSError:
-    """Return the error with the name of its file, which the error of a failed write lacks."""
+    """Return the error with the name of its file, which is missing in the error of a failed write."""
     return OSError(error.errno, error.strerror, str(path))
 
 
@@ -159,7 +161,7 @@ def _told(error: OSError, path: Path) -> OSError:
 
 
 def _pages(shown: Sequence[Place], links: Sequence[Link]) -> Iterator[tuple[str, str]]:
-    """Yield (name, text) of every page."""
+    """Yield (name, content) of every page."""
     suites = list(dict.fromkeys(suite for place in shown for suite in place.suites))
     navigation = [Link("Overview", "index.html"), *(Link(name, suite_page(name)) for name in suites)]
     navigation += [
@@ -206,8 +208,8 @@ def _renderer(navigation: Sequence[Link]) -> Callable[..., str]:
 
 @cache
 def environment() -> Environment:
-    """Return the templates, which escape all values. They are cached, because compiling them takes longer than making
-    the pages of a run, and a publication has many sites."""
+    """Return the environment for templates, which escapes all values. It is cached, because compiling the templates
+    takes longer than creating the pages of a run, and a publication has many sites."""
     import jinja2
 
     found = jinja2.Environment(
@@ -224,7 +226,7 @@ def environment() -> Environment:
 
 
 def _breakable(label: str) -> Markup:
-    """Return a label that may be wrapped before and between its settings."""
+    """Return a label as HTML that may be wrapped before and between its settings."""
     from markupsafe import Markup, escape
 
     # A comma in a number does not end a setting: '1,000 Mbit/s'.
@@ -238,8 +240,8 @@ def _asset(name: str) -> str:
 
 @cache
 def drawing_library() -> str:
-    """Return Vega, Vega-Lite and vega-embed as one script to embed in a page. The script is kept in the user's cache
-    folder, because making it takes seconds."""
+    """Return Vega, Vega-Lite and vega-embed as one script to embed in a page. The script is stored in the user's cache
+    folder, because creating it takes seconds."""
     import vl_convert
 
     kept = (
@@ -259,9 +261,9 @@ def drawing_library() -> str:
 
 
 def _policy(scripts: Sequence[str]) -> str:
-    """Return a policy under which nothing is fetched or sent, and only the scripts with these digests run.
+    """Return a content security policy. The page cannot fetch or send anything, and only the given scripts run.
 
-    Styles are allowed, because the drawing library writes some; they cannot fetch anything either.
+    Styles are allowed, because the drawing library writes some. Under this policy, styles cannot fetch anything.
     """
     digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"

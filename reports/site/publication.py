@@ -1,8 +1,8 @@
-"""Write the pages of a publication: the interactive site, an index of all stored runs with a page for each, and links
-to asv's pages.
+"""Write the pages of a publication: the interactive site, an index of all stored runs with a page for each run, and
+links to the pages of asv, a benchmark tool.
 
-`python -m reports.site.publication RUNS SITE` reads every result folder below RUNS and writes into SITE. The text of
-runs is not trusted, so all of it is escaped. The pages fetch nothing, and this module publishes nothing.
+`python -m reports.site.publication RUNS SITE` reads every result folder below RUNS and writes into SITE. Strings from
+runs are not trusted, so all of them are escaped. The pages fetch nothing, and this module uploads nothing.
 """
 
 from __future__ import annotations
@@ -32,29 +32,29 @@ KEPT = ("report.pdf", "run.json", "samples.jsonl", "fidelity.jsonl")
 WIDTH = 110
 LEAST_CHANGE = 0.05
 ODD_FACTS = (TypeError, ValueError, KeyError, AttributeError, IndexError)
-"""Errors that the records of a foreign or damaged run may cause."""
+"""Errors that may occur while reading the records of a foreign or damaged run."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """One stored run and its folder."""
+    """A stored run and its folder."""
 
     folder: Path
     run: Run
 
     @property
     def name(self) -> str:
-        """The name of its folder, which is also its address."""
+        """The name of the run's folder, which is also its address."""
         return self.folder.name
 
     @property
     def started(self) -> str:
-        """When it started; empty if unknown."""
+        """When the run started; empty if unknown."""
         return self.run.info.started or ""
 
     @property
     def commit(self) -> str:
-        """The commit that measured it; empty if unknown."""
+        """The commit with which the run was measured; empty if unknown."""
         return self.run.info.commit or ""
 
     @property
@@ -64,13 +64,13 @@ class Published:
 
     @property
     def machine(self) -> str:
-        """The machine's name from the samples."""
+        """The machine's name, as recorded in the samples."""
         return next((sample.machine for sample in self.run.samples), "")
 
     @property
     def same_machine(self) -> tuple[str, str | None]:
-        """A key that runs of one machine share. It includes the processor, because cloud machines of the same name may
-        have different processors."""
+        """A key that is equal for runs on the same machine. It includes the processor, because cloud machines of the
+        same name may have different processors."""
         return self.machine, self.run.info.machine.cpu
 
     @property
@@ -83,7 +83,7 @@ class Published:
 
     @property
     def facts(self) -> str:
-        """When and where it was measured, by which version, and how it ended."""
+        """When and where the run was measured, with which commit, and how it ended."""
         parts = (
             self.started and f"started {self.started}",
             self.machine and f"on {self.machine}",
@@ -94,7 +94,7 @@ class Published:
 
 
 def stored_runs(folder: Path) -> tuple[list[Published], list[str]]:
-    """Return the runs below `folder`, newest first, and the reasons why others cannot be read."""
+    """Return the runs below `folder`, newest first, and the reason for each folder that cannot be read."""
     found, problems = [], []
     for place in sorted(folder.iterdir(), reverse=True) if folder.is_dir() else ():
         if not place.is_dir() or place.is_symlink():
@@ -102,16 +102,17 @@ def stored_runs(folder: Path) -> tuple[list[Published], list[str]]:
         try:
             found.append(Published(place, read_run(place)))
         except RecordError as error:
-            # Without the full path, which belongs to this machine.
+            # The full path belongs to this machine, so only the folder's name is shown.
             problems.append(str(error).replace(str(place), place.name))
     found.sort(key=lambda published: published.started, reverse=True)
     return found, problems
 
 
 def write_site(runs: Path, site: Path) -> list[str]:
-    """Write the site of the newest runs, and the index and pages of all runs below `runs`. Other files in `site` stay.
+    """Write the site of the newest runs into `site`, and the index and pages of all runs below `runs`. Other files in
+    `site` stay.
 
-    Return the reasons for runs without a page. Raises SiteError if a library of the site is missing.
+    Return the reasons for runs without a page. Raises SiteError if a library that the site needs is missing.
     """
     check_libraries()
     published, problems = stored_runs(runs)
@@ -136,10 +137,10 @@ def write_site(runs: Path, site: Path) -> list[str]:
 
 
 def _newest(published: Sequence[Published]) -> list[Published]:
-    """Return the newest run of the same suites on each machine, preferring complete runs.
+    """Return the newest run of the same suites on each machine. Complete runs are preferred.
 
-    Requests are not compared. Otherwise runs of older versions, which recorded the same request differently, would be
-    shown too.
+    The options of the runs are not compared, because older versions recorded the same options differently, and their
+    runs would then be shown too.
     """
     found: dict[tuple[object, ...], Published] = {}
     for each in sorted(published, key=lambda each: each.state != "complete"):
@@ -148,7 +149,7 @@ def _newest(published: Sequence[Published]) -> list[Published]:
 
 
 def _write_front(published: Sequence[Published], site: Path, problems: list[str], *, has_history: bool) -> None:
-    """Write the interactive site, without runs that cannot be shown."""
+    """Write the interactive site. Runs whose pages cannot be created are left out."""
     links = [Link("All stored runs", "runs/index.html")]
     if has_history:
         links.append(Link("History", "asv/index.html"))
@@ -164,7 +165,7 @@ def _write_front(published: Sequence[Published], site: Path, problems: list[str]
 
 
 def _history(folder: Path, problems: list[str]) -> Mapping[tuple[str, str], Sequence[Graph]] | None:
-    """Return asv's graphs by suite and data set, None if its pages cannot be read."""
+    """Return asv's graphs by suite and data set, or None if asv's pages cannot be read."""
     try:
         found = graphs(folder)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -197,8 +198,8 @@ def _same_question(one: Published, other: Published) -> bool:
 
 
 def _question(published: Published) -> tuple[object, ...]:
-    """Return a key that comparable runs share: suites, machine and request. It has the measured thread counts, because
-    a request may leave them to the suite."""
+    """Return a key that is equal for comparable runs: suites, machine, options and measured thread counts. Thread
+    counts are included, because the user may leave them to the suite."""
     request = changed(published.run.info.request, threads=None)
     threads = {sample.conditions.threads for sample in published.run.samples}
     return published.suites, published.same_machine, request, threads
@@ -222,7 +223,7 @@ def _write_run(published: Published, earlier: Published | None, folder: Path) ->
 
 
 def _printed(show: Callable[[Console], None]) -> str:
-    """Return what the terminal shows as plain text."""
+    """Return the output of `show` as plain text."""
     text = io.StringIO()
     show(Console(file=text, width=WIDTH, force_terminal=False, color_system=None))
     return text.getvalue()

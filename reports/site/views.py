@@ -1,6 +1,6 @@
-"""Describe runs and tables for the site's pages as plain values: every figure with its text, mark and address.
+"""Describe runs and tables for the site's pages: every figure as printed, with its mark and address.
 
-Statistics and words come from reports.analysis; this module adds addresses.
+Statistics and wording come from reports.analysis. This module adds addresses.
 """
 
 from __future__ import annotations
@@ -33,30 +33,30 @@ from reports.analysis.words import (
 from reports.site.addresses import Slugs, suite_page
 
 BAND_NAMES = ("best", "near", "some", "far", "farthest")
-"""One name for each band of the ratio to the best."""
+"""A name for each band, that is each range of the ratio to the best."""
 APART, NONE = "apart", "none"
-"""Bands of figures that are not ranked, and of missing figures."""
+"""Names of the bands for figures that are not ranked, and for missing figures."""
 
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """One run, with its addresses in the site."""
+    """A run with its addresses in the site."""
 
     run: Run
     slug: str
     files: str
-    """The folder of its raw files, relative to the site."""
+    """The folder of the run's files, relative to the site's folder."""
     processor: str = ""
-    """Processor of the machine; set only if machines with other processors have the same name, as in a cloud."""
+    """Processor of the machine. It is set only if machines with other processors have the same name, as in a cloud."""
 
     @cached_property
     def contents(self) -> Contents:
-        """What reports of the run are made from."""
+        """The parts from which reports of the run are made."""
         return Contents(self.run)
 
     @cached_property
     def tables(self) -> tuple[TableView, ...]:
-        """Its tables, each with a name that is unique in the site."""
+        """The run's tables, each with a name that is unique within the run."""
         found = self.contents.tables
         names, slugs = distinguishing_names(found), Slugs()
         return tuple(TableView(self, table, slugs.of(names[number])) for number, table in enumerate(found))
@@ -68,7 +68,7 @@ class Place:
 
     @property
     def title(self) -> str:
-        """What identifies it among other runs: name, day, machine, version."""
+        """A title that distinguishes the run from other runs: name, day, machine, version."""
         info = self.run.info
         parts = [
             (info.started or "")[:10],
@@ -80,18 +80,19 @@ class Place:
 
     @cached_property
     def suites(self) -> tuple[str, ...]:
-        """The suites of its tables."""
+        """The suites of the run's tables."""
         return tuple(dict.fromkeys(view.table.suite for view in self.tables))
 
     def address_of(self, variant: Variant, suite: str) -> str:
-        """Return the address of the first samples of a variant, preferably in a table of `suite`."""
+        """Return the address of a variant's samples, preferably in a table of `suite`."""
         rows = [row for view in self.tables for row in view.rows if row.row.variant == variant]
         rows.sort(key=lambda row: row.view.table.suite != suite)
         return rows[0].address()
 
     @cached_property
     def samples(self) -> Mapping[Cell, Sequence[Sample]]:
-        """Every execution of each cell in stored order, without pilot rounds."""
+        """Every execution of each cell (operation, data set, variant and conditions) in stored order. Pilot rounds are
+        left out."""
         found: dict[Cell, list[Sample]] = {}
         for sample in self.run.samples:
             if sample.round > 0:
@@ -102,8 +103,8 @@ class Place:
 def places(runs: Iterable[Run], files_in: str = "") -> list[Place]:
     """Return the runs with their addresses, in the given order.
 
-    `files_in` is the folder of the site that already holds the runs' folders. If it is empty, the files of the runs are
-    copied into the site.
+    `files_in` is the folder of the site that already contains the runs' folders. If it is empty, the files of the runs
+    are copied into the site.
     """
     slugs = Slugs()
     named = [(run, slugs.of(run.info.id or run.folder.name)) for run in runs]
@@ -122,24 +123,24 @@ def places(runs: Iterable[Run], files_in: str = "") -> list[Place]:
 
 @dataclass(frozen=True)
 class Shown:
-    """One figure, or why there is none."""
+    """A figure as printed, or the reason why there is none."""
 
     text: str
     """The figure with its unit, such as '52.3 ms', or a word for why it is missing."""
     spread: str
     mark: str
-    """'*' for the best, '=' for a tie with it; FALLBACK or CACHED if it is not ranked for that reason."""
+    """'*' for the best, '=' if tied with the best. FALLBACK or CACHED if the figure is not ranked for that reason."""
     ratio: str
-    """Ratio to the best: '1.13'; '' if it is not ranked."""
+    """Ratio to the best, such as '1.13'; '' if the figure is not ranked."""
     band: str
     address: str
-    """Address of its samples, relative to the site's folder."""
+    """Address of the figure's samples, relative to the site's folder."""
     words: str
     """The figure in a sentence."""
 
     @property
     def leads(self) -> bool:
-        """Whether it is the best, or tied with it."""
+        """Whether the figure is the best, or tied with the best."""
         return self.mark in ("*", "=")
 
     @property
@@ -150,14 +151,14 @@ class Shown:
 
 @dataclass(frozen=True)
 class Best:
-    """The best variant in one column, those tied with it, and the distance of the next one."""
+    """The best variant in one column, the variants tied with it, and the ratio of the next variant."""
 
     column: Column
     label: str
     figure: Shown
     tied: tuple[str, ...]
     next: str
-    """'csv, 1.31 times (1.28 to 1.34)', '' if there is none."""
+    """The next variant with its ratio: 'csv, 1.31 times (1.28 to 1.34)'; '' if there is none."""
     verdict: bool
     """Whether there are enough rounds for a verdict."""
 
@@ -172,30 +173,30 @@ class RowView:
 
     @property
     def format(self) -> str:
-        """Name of its format."""
+        """Name of the variant's format."""
         return self.row.variant.format_name
 
     @property
     def title(self) -> str:
-        """Title of its format."""
+        """Title of the variant's format."""
         described = self.view.place.run.info.variants.get(self.row.variant)
         return described.title if described and described.title else self.format
 
     @property
     def maturity(self) -> str:
-        """Maturity of its format with the reason: 'young: one implementation'; '' if unknown."""
+        """Maturity of the variant's format with the reason: 'young: one implementation'; '' if unknown."""
         described = self.view.place.run.info.variants.get(self.row.variant)
         told = described.maturity if described else None
         return f"{stage_text(told)}: {told.reason}" if told else ""
 
     @property
     def is_raw_io(self) -> bool:
-        """Whether it is raw I/O."""
+        """Whether the variant is raw I/O."""
         return self.row.variant.is_raw_io
 
     @property
     def is_apart(self) -> bool:
-        """Whether it is never ranked with the others."""
+        """Whether the variant is never ranked with the others."""
         return self.row.variant.is_apart
 
     def address(self, operation: str = "") -> str:
@@ -204,7 +205,7 @@ class RowView:
         return f"{self.view.samples_address}#{self.anchor(known)}"
 
     def anchor(self, operation: str) -> str:
-        """Return the fragment of an operation's address."""
+        """Return the part of an operation's address after '#'."""
         return f"{self.view.slug_of[operation]}-{self.slug}"
 
     @cached_property
@@ -223,33 +224,33 @@ class TableView:
 
     @property
     def id(self) -> str:
-        """Its name in addresses."""
+        """Name of the table in addresses."""
         return f"{self.place.slug}-{self.name}"
 
     @property
     def columns(self) -> Columns:
-        """The columns of its table."""
+        """The columns of the table."""
         return self.table.columns
 
     @cached_property
     def slug_of(self) -> Mapping[str, str]:
-        """Part of addresses for each operation."""
+        """For each operation, its part of an address."""
         slugs = Slugs()
         return {name: slugs.of(name) for name in self.columns.operations}
 
     @property
     def samples_address(self) -> str:
-        """The page of its samples."""
+        """Address of the page with the table's samples."""
         return f"samples/{self.id}.html"
 
     @property
     def page(self) -> str:
-        """The page of its suite."""
+        """Address of the page of the table's suite."""
         return suite_page(self.table.suite)
 
     @cached_property
     def facets(self) -> Mapping[str, str]:
-        """The values by which the page selects it."""
+        """The values by which a reader selects the table on a page."""
         table = self.table
         return {
             "suite": table.suite,
@@ -262,7 +263,7 @@ class TableView:
 
     @property
     def choice(self) -> str:
-        """The fragment that selects it on the page of its suite."""
+        """The part of an address after '#' that selects the table on the page of its suite."""
         return urlencode({key: value for key, value in self.facets.items() if key not in ("suite", "amount")})
 
     @property
@@ -272,7 +273,7 @@ class TableView:
 
     @property
     def data_title(self) -> str:
-        """Description of the data set, if its run has one."""
+        """Title of the data set, if the run recorded one that differs from its name."""
         described = self.place.run.info.datasets.get(self.table.dataset)
         return described.title if described and described.title != self.table.dataset else ""
 
@@ -289,12 +290,12 @@ class TableView:
 
     @cached_property
     def formats(self) -> tuple[str, ...]:
-        """The formats with a row, without raw I/O."""
+        """The formats that have a row, without raw I/O."""
         return tuple(sorted({row.format for row in self.rows if not row.is_raw_io}))
 
     @property
     def fallback_meaning(self) -> str:
-        """Meaning of the marks of figures that are not ranked; '' if no figure has one."""
+        """Meaning of the marks for figures that are not ranked; '' if no figure has such a mark."""
         meanings = {FALLBACK_MEANING: has_fallbacks(self.table), CACHED_MEANING: has_cached(self.table)}
         return ". ".join(meaning for meaning, seen in meanings.items() if seen)
 
@@ -323,7 +324,7 @@ class TableView:
         )
 
     def text(self, row: RowView, column: Column, interval: Interval) -> str:
-        """Return a figure with its unit; long times are in seconds even in a column of milliseconds."""
+        """Return a figure with its unit. Long times are in seconds, even in a column of milliseconds."""
         unit = self.unit(column)
         if unit is MILLISECONDS and interval.median >= LONG_NS:
             unit = SECONDS
@@ -331,7 +332,8 @@ class TableView:
 
     @cached_property
     def bests(self) -> tuple[Best, ...]:
-        """The best variants of each column with a figure. Memory is shown for main operations only, for brevity."""
+        """The best variants of each column that has a figure. To save space, memory is shown only for the main
+        operations."""
         rows = {row.row.variant: row for row in self.rows}
         found = []
         for column in self.columns:
@@ -361,7 +363,7 @@ def ratio_text(ratio: float) -> str:
 
 
 def ratio_words(ratio: Ratio) -> str:
-    """Return '1.31 times (1.28 to 1.34)', without the interval if there is none."""
+    """Return a ratio in words: '1.31 times (1.28 to 1.34)', or without the interval if there is none."""
     told = f"{ratio_text(ratio.ratio)} times"
     if ratio.low is None or ratio.high is None:
         return told
@@ -369,7 +371,7 @@ def ratio_words(ratio: Ratio) -> str:
 
 
 def _machine(machine: MachineInfo) -> str:
-    """Return the machine's name with a description, because a name alone says nothing to strangers."""
+    """Return the machine's name with its processor and cores, because other readers do not know the name."""
     told = [machine.cpu or "", f"{machine.cores} cores" if machine.cores else ""]
     about = ", ".join(part for part in told if part)
     return f"{machine.name} ({about})" if about else machine.name
@@ -382,7 +384,7 @@ def _band(ratio: Ratio | None) -> str:
 
 
 def band_meanings(few_rounds: bool) -> list[tuple[str, str]]:
-    """Return the meaning of each colour, from the best on."""
+    """Return (name, meaning) of each colour, beginning with the best."""
     meanings = [(name, meaning) for name, (_, _, meaning) in zip(BAND_NAMES, BANDS, strict=True)]
     if few_rounds:
         meanings[0] = (BAND_NAMES[0], "lowest (no verdict)")

@@ -1,1 +1,1 @@
-"""Comparisons of our figures with published ones, one module for each source."""
+"""Compare our figures with published ones, with one module for each source."""

@@ -1,9 +1,10 @@
-"""Compare published claims with a run: the source's figures, ours, a verdict, and the reason.
+"""Compare published claims with a run. For each claim, give the source's figures, our figures, a verdict and the
+reason.
 
-A source has three files below `published/`: its claims as rows, the names used in these rows, and the published
-figures. One evaluator turns rows and runs into verdicts. A claim holds, does not hold, is open, or cannot be tested. A
-claim cannot be tested if no measurement here covers it, if a library gives no figure that counts, or if the run lacks
-the measurement. In the last case, the reason names the command that measures it.
+A source, that is a publication, has three files below `published/`: its claims as rows, the names used in these rows,
+and the published figures. The same code judges the claims of all sources. A claim holds, does not hold, is open, or
+cannot be tested. A claim cannot be tested if no measurement here covers it, if a library gives no valid figure, or if
+the run lacks the measurement. In the last case, the reason names the command that makes the measurement.
 """
 
 from __future__ import annotations
@@ -21,19 +22,19 @@ from reports.sources.judgement import FindingVerdict, Judgement, Ours, judge
 from reports.sources.rows import ROLES, Finding, Names, Row, Slip, Subject, claims_of, names_of
 
 CLIENTS_ALONE = ("cpu_ns", "peak_private_bytes")
-"""Over a network these figures cover only the client, so they cannot support a claim."""
+"""If a run uses a network, these figures cover only the client, so they cannot support a claim."""
 
 MOST_NAMED = 3
-"""Most figures that a reason names."""
+"""Largest number of figures that a reason names."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a source. `key` names its figures in the source's CSV file.
+    """One statement of a source. The source's CSV file lists its figures under `key`.
 
-    `finding` is what our cells would have to show; None if nothing here can test it, and `untestable` says why.
-    `differs` states how our cells differ from the source's, and is shown with every verdict. `command` is the command
-    that measures the cells.
+    `finding` states what our figures must show for the claim to hold. It is None if nothing here can test the claim;
+    `untestable` then gives the reason. `differs` states how our measurement differs from the source's, and is shown
+    with every verdict. `command` is the command that makes the measurement.
     """
 
     key: str
@@ -46,7 +47,7 @@ class Claim:
 
     @property
     def measured(self) -> str:
-        """Titles of our figures: 'take 1 row time', or the first ones and 'and more'."""
+        """Titles of our figures: 'take 1 row time'. If there are many, the first ones and 'and more'."""
         pairs = self.finding.pairs if self.finding is not None else ()
         columns = (subject.column for pair in pairs for subject in (pair.lower, pair.higher))
         titles = list(dict.fromkeys(column.title for column in columns))
@@ -55,8 +56,8 @@ class Claim:
 
 @dataclass(frozen=True)
 class Publication:
-    """A publication: its name on the command line, its title, our variants by their names in its rows, its claims and
-    its errors."""
+    """A publication. `name` is its name on the command line. `variants` maps its names for formats to our variants.
+    `slips` are its errors."""
 
     name: str
     title: str
@@ -67,7 +68,7 @@ class Publication:
 
 @dataclass(frozen=True)
 class Judged:
-    """A claim with the published figures, ours, and the verdict."""
+    """A claim with the published figures, our figures, and the verdict."""
 
     claim: Claim
     published: tuple[str, ...]
@@ -76,7 +77,7 @@ class Judged:
     reason: str
     conditions: Conditions | None
     machine: str = ""
-    """The machine of these figures, if the run has several."""
+    """The machine of our figures, if the run has several machines."""
 
 
 # --- rows ---------------------------------------------------------------------------------------------------------
@@ -103,14 +104,14 @@ def _file_name(source: str) -> str:
 
 
 SOURCES: Mapping[str, Publication] = {name: _source(name) for name in ("lance", "f3", "near-storage", "documents")}
-"""Publications by their names on the command line; Tarageľ's thesis has its own modules."""
+"""Publications by their names on the command line. The thesis by Tarageľ has its own modules."""
 
 
 @cache
 def published(name: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the published figures of each claim as texts, one for each passage that prints them.
+    """Return the published figures of each claim, with one string for each place in the publication that prints them.
 
-    Example: 'Lance 2.1, scalars: 518929 rows/s; Lance 2.0, scalars: 718330 rows/s (the place)'.
+    Example: 'Lance 2.1, scalars: 518929 rows/s; Lance 2.0, scalars: 718330 rows/s (place in the publication)'.
     """
     found: dict[str, dict[str, list[str]]] = {}
     for row in published_rows(f"{_file_name(name)}.csv"):
@@ -124,7 +125,7 @@ def published(name: str) -> Mapping[str, tuple[str, ...]]:
 
 def judged(runs: Sequence[Run], source: Publication) -> tuple[Judged, ...]:
     """Return the verdict on every claim of a source. If no run decides a claim, the first run that leaves it open is
-    used, else the first run with some of its figures."""
+    used, or else the first run with some of the figures."""
     measured = [_measured(run) for run in runs]
     return tuple(
         max(
@@ -145,7 +146,8 @@ def judged(runs: Sequence[Run], source: Publication) -> tuple[Judged, ...]:
 
 @dataclass(frozen=True)
 class _Place:
-    """The properties that figures must share to be compared, in addition to data set and rows."""
+    """Conditions and machine, which must be the same for figures that are compared. Data set and rows must be the same
+    too."""
 
     conditions: Conditions
     machine: str
@@ -153,20 +155,22 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Cells:
-    """The figures measured at a place, and for subjects that were tried without a figure, the reason."""
+    """Figures with the same conditions, machine, data set and rows. `aside` has the reason for each measurement that
+    was tried but has no valid figure."""
 
     figures: dict[Subject, tuple[Interval, Mapping[int, int]]]
     aside: dict[Subject, str]
 
     def count(self, needed: Sequence[Subject]) -> tuple[int, int]:
-        """Return how many of these subjects have a figure, and how many were tried."""
+        """Return two numbers: how many of the needed measurements have a figure, and how many were tried."""
         known = sum(subject in self.figures for subject in needed)
         return known, sum(subject in self.figures or subject in self.aside for subject in needed)
 
 
 @dataclass(frozen=True)
 class _Measured:
-    """The cells of a run by place, data set and rows; places with default conditions come first."""
+    """The figures of a run by conditions and machine, then by data set and rows. Figures with default conditions come
+    first."""
 
     cells: Mapping[_Place, Mapping[tuple[str, int], _Cells]]
     least_bytes: int
@@ -186,19 +190,19 @@ def _measured(run: Run) -> _Measured:
             elif why:
                 cells.aside.setdefault(subject, why)
             elif figure in summary.figures:
-                # Several suites may measure the same variant. The first one counts.
+                # Several suites may measure the same variant. Then the first figure is used.
                 cells.figures.setdefault(subject, (summary.figures[figure], summary.by_round[figure]))
     by_place = dict(sorted(found.items(), key=lambda each: _unusual(each[0].conditions)))
     return _Measured(by_place, smallest_shown(run.info), has_several_machines(run))
 
 
 def has_several_machines(run: Run) -> bool:
-    """Return whether a run was merged from several machines, so that figures must name theirs."""
+    """Return whether a run was merged from several machines, so that reports must name the machine of each figure."""
     return len({sample.machine for sample in run.samples}) > 1
 
 
 def _aside(summary: CellSummary) -> str:
-    """Return why a tried cell is left out, by the same rules as in rankings; '' if it counts."""
+    """Return why a measurement is left out, by the same rules as in rankings; '' if it is valid."""
     if summary.wrong:
         return "wrong answer in a counted round"
     if summary.fallback:
@@ -225,10 +229,10 @@ def needed_by(finding: Finding, dataset: str) -> tuple[Subject, ...]:
 
 
 def _cells_of(finding: Finding, by_rows: Mapping[tuple[str, int], _Cells]) -> _Cells:
-    """Return the cells of a place for all figures that a finding compares.
+    """Return all figures that a finding compares, for one set of conditions and one machine.
 
-    If suites measured a data set with different numbers of rows, choose the number of rows with most of these figures.
-    Among equals, choose the larger number.
+    If suites measured a data set with different numbers of rows, the number of rows with most of these figures is used,
+    or among equals the largest.
     """
     needed = tuple(dict.fromkeys(subject for name in finding.datasets for subject in needed_by(finding, name)))
     chosen = _Cells({}, {})
@@ -264,8 +268,8 @@ def _judged(source: Publication, claim: Claim, measured: _Measured) -> Judged:
 
 
 def _known(finding: Finding, cells: _Cells) -> tuple[int, int, int]:
-    """Return on how many data sets a place has all figures that a finding compares, how many of these figures it has,
-    and how many were tried."""
+    """Return three numbers: the data sets for which all compared figures are known, the known figures, and the figures
+    that were tried."""
     needed = [needed_by(finding, dataset) for dataset in finding.datasets]
     known, tried = zip(*map(cells.count, needed), strict=True)
     return sum(number == len(all_) for number, all_ in zip(known, needed, strict=True)), sum(known), sum(tried)
@@ -275,7 +279,7 @@ _NOT_IN_RUN = "not in this run"
 
 
 def _left_out(cells: _Cells, needed: Sequence[Subject]) -> str:
-    """Return which of these subjects have no figure, and why; '' if all have a figure."""
+    """Return which formats have no figure, and why; '' if all have a figure."""
     lacking = [subject for subject in needed if subject not in cells.figures]
     tried = {subject: cells.aside[subject] for subject in lacking if subject in cells.aside}
     if len(lacking) == len(needed) and not tried:
@@ -289,12 +293,13 @@ def _left_out(cells: _Cells, needed: Sequence[Subject]) -> str:
 def _why(claim: Claim, judgement: Judgement, cells: _Cells, left_out: Mapping[str, str]) -> str:
     parts = [judgement.reason] if judgement.reason else []
     if any(_NOT_IN_RUN in why for why in left_out.values()):
-        # A finding that compares data sets is left out as a whole, so the reason does not name its data sets yet.
+        # A finding that compares data sets is left out as a whole, so name its data sets.
         across = {subject.dataset: None for subject in needed_by(judgement.finding, "")} if "" in left_out else {}
         told = f"{claim.command} measures {claim.measured}{' of ' * bool(across)}{', '.join(across)}"
-        # If a library gives no valid figure on one data set, it may give none on the other data sets either.
+        # The run has measurements without a valid figure and no figure that decides. The missing measurements may then
+        # have no valid figure either.
         doubtful = cells.aside and not judgement.figures
-        parts.append(f"{told} of the others, which may have no figure either" if doubtful else told)
+        parts.append(f"{told} of the other formats, which may have no figure either" if doubtful else told)
     if claim.differs and len(left_out) < len(judgement.finding.datasets):
         parts.append(claim.differs)
     return "; ".join(parts)

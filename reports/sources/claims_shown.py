@@ -21,14 +21,14 @@ BEHIND: Mapping[str, Callable[[Sequence[Run]], tuple[SideBySide, ...]]] = {
     "near-storage": near_storage_tables.tables,
     "documents": documents_tables.tables,
 }
-"""Tables that follow the claims of a source, with our figures next to the published ones."""
+"""Tables that are printed after the claims of a source, with our figures next to the published ones."""
 
 _HEAD_WIDTH = 10
 """Column titles are wrapped at this many characters."""
 
 
 def show(runs: Sequence[Run], name: str, console: Console) -> None:
-    """Print each claim with its verdict, the published figures, those of the runs, and the reason."""
+    """Print each claim with its verdict, the published figures, the figures of the runs, and the reason."""
     source, page = SOURCES[name], page_for(console)
     found = judged(runs, source)
     page.print()
@@ -49,7 +49,7 @@ def show(runs: Sequence[Run], name: str, console: Console) -> None:
 
 
 def behind(runs: Sequence[Run], name: str) -> tuple[SideBySide, ...]:
-    """Return the tables that follow the claims of a source; empty if it has none."""
+    """Return the tables that are printed after the claims of a source; empty if there are none."""
     return BEHIND[name](runs) if name in BEHIND else ()
 
 

@@ -1,6 +1,7 @@
-"""Compare our figures with table 3 of the paper on columns in document stores: ranges by index and by scan.
+"""Compare our figures with table 3 of the paper on columns in document stores, which has times of range queries by
+index and by scan.
 
-Our figures are those of AMAX. There is a table for each data set and set of conditions.
+Our figures are those of the store AMAX. There is a table for each data set and set of conditions.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ _NONE = "-"
 SELECTIVITIES = ("1e-05", "0.0001", "0.001", "0.01")
 FIELDS = (1, 5, 10)
 Ours = Mapping[OperationName, CellSummary]
-"""Summaries by operation name."""
+"""The summary of each operation, by its name."""
 
 
 def tables(runs: Sequence[Run]) -> tuple[SideBySide, ...]:
-    """Return table 3 for each set of conditions with ranges in a run; without any, only the published figures."""
+    """Return table 3 with our figures, for each set of conditions under which a run measured range queries. If no run
+    did, return only the published figures."""
     found = [(about, ours) for run in runs for about, ours in _groups(run)]
     shown = found or [("not in this run; to measure it: run documents --operations range", {})]
     return tuple(_table(about, ours) for about, ours in shown)
@@ -50,7 +52,8 @@ def _is_own(summary: CellSummary) -> bool:
 
 @cache
 def published() -> Mapping[tuple[int, str], float]:
-    """Return seconds by (number of fields, 'scan' or a selectivity of SELECTIVITIES)."""
+    """Return the published seconds by (number of fields, access), where access is 'scan' or a selectivity of
+    SELECTIVITIES."""
     found: dict[tuple[int, str], float] = {}
     for row in published_rows("documents_index_queries.csv"):
         fields = int(row["columns"])

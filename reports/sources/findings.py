@@ -24,7 +24,7 @@ FORMATS = {
     "Lance": "lance",
     "Avro": "avro",
 }
-"""Our names by the thesis's."""
+"""Our names of formats by the names in the thesis."""
 ROWS = {
     "eq": 1_000_000,
     "int": 1_000_000,
@@ -46,7 +46,7 @@ TABLES, CODECS, IMAGES = map(_findings, ("tables", "codecs", "images"))
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of the thesis's measurements, with the figures and formats it affects (no format: all)."""
+    """A fault of the thesis's measurements, with the figures and formats it affects. No format means all formats."""
 
     columns: tuple[Column, ...]
     formats: tuple[str, ...]
@@ -54,7 +54,7 @@ class Fault:
 
 
 FAULTS = (
-    Fault((SAVE_TIME,), ("Lance",), "the thesis's Lance first writes a Parquet copy inside the clock"),
+    Fault((SAVE_TIME,), ("Lance",), "the thesis's Lance first writes a Parquet copy within the measured time"),
     Fault((READ_TIME,), ("Feather",), "in the thesis only Feather reads with one thread"),
     Fault(
         (SAVE_PEAK, READ_PEAK),
@@ -64,4 +64,4 @@ FAULTS = (
     Fault((SAVE_TIME, READ_TIME), (), "the thesis has one unverified sample per cell, with other versions"),
     Fault((SIZE,), (), "in the thesis all string columns of a data set are identical copies"),
 )
-"""Faults that were found in the program that the thesis describes."""
+"""Faults that we found in the program that the thesis describes."""

@@ -1,4 +1,4 @@
-"""Judge the findings of a source by our samples: compare pairs of figures, and combine the results to a verdict."""
+"""Judge the findings of a source by our samples: compare two figures at a time, then combine the results."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class FindingVerdict(Enum):
     HOLDS = "holds"
     DOES_NOT = "does not"
     OPEN = "open"
-    """The finding was measured, but in too few rounds or with a tie. More rounds may decide it."""
+    """The finding was measured, but in too few rounds, or its figures are tied. More rounds may decide it."""
     NOT_TESTABLE = "not testable here"
 
     def counted(self, count: int) -> str:
-        """Return the verdict of a number of findings as text: '2 are open'."""
+        """Return a number of findings with this verdict in words: '2 are open'."""
         one, several = {
             FindingVerdict.HOLDS: ("holds", "hold"),
             FindingVerdict.DOES_NOT: ("does not", "do not"),
@@ -34,7 +34,7 @@ class FindingVerdict(Enum):
 
 
 def count_text(verdicts: Sequence[FindingVerdict]) -> str:
-    """Return how many findings hold, do not hold, are open, and cannot be tested."""
+    """Return how many findings have each verdict, in words."""
     return ", ".join(verdict.counted(verdicts.count(verdict)) for verdict in FindingVerdict)
 
 
@@ -50,7 +50,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Ours:
-    """The figures of a run for the cells of a source."""
+    """The figures of a run that are compared with those of a source."""
 
     figures: Mapping[Subject, tuple[Interval, Mapping[int, int]]]
     least_bytes: int
@@ -59,7 +59,7 @@ class Ours:
 
 
 def by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the data sets of each text."""
+    """Return the data sets that have the same string, by that string."""
     found: dict[str, list[str]] = {}
     for dataset, text in texts.items():
         found.setdefault(text, []).append(dataset)
@@ -68,7 +68,8 @@ def by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
 
 @dataclass(frozen=True)
 class _Weighed:
-    """A pair on one data set. `ratio` is (lower * factor) / higher. The pair holds if the ratio is below 1."""
+    """The result of comparing two figures on one data set. `ratio` is (lower * factor) / higher. The comparison
+    supports the finding if the ratio is below 1."""
 
     pair: Pair
     ratio: float
@@ -85,8 +86,9 @@ def judge(
 ) -> Judgement:
     """Return the verdict of our figures on a finding.
 
-    `theirs` has the source's own figures. `left_out` has the reason for each data set without figures. `generated` are
-    data sets that we generated to resemble those of the source. `faults` are faults of the source's measurements.
+    `theirs` has the source's own figures. `left_out` has the reason for each data set that has no figures. `generated`
+    are data sets that we generated to resemble data sets of the source. `faults` are faults of the source's
+    measurements.
     """
     verdicts: dict[str, FindingVerdict] = {}
     figures: dict[str, str] = {}
@@ -99,10 +101,10 @@ def judge(
         weighed = [found for _, found in tried if found is not None]
         missing, too_few = _not_weighed([pair for pair, found in tried if found is None], ours)
         if lacking or not weighed:
-            nothing = f"nothing of {', '.join(missing)} to compare with" if missing and not too_few else ""
+            nothing = f"no figure of {', '.join(missing)} to compare with" if missing and not too_few else ""
             reasons[dataset] = left_out.get(dataset) or lacking or nothing or "no format has enough rounds"
             if dataset not in left_out and not nothing and _has_all(finding.about, pairs, ours):
-                # It was measured in too few rounds, so the verdict could still change.
+                # The data set was measured in too few rounds, so the verdict could still change.
                 verdicts[dataset] = FindingVerdict.OPEN
             continue
         if finding.rests_on_data and dataset in generated:
@@ -112,7 +114,7 @@ def judge(
         verdicts[dataset] = _verdict(weighed, too_few)
         figures[dataset] = _evidence(closest, ours, dataset)
         decisive.append(closest.pair)
-        # A single contradicting pair decides the verdict, whatever the results of the other pairs.
+        # One comparison that contradicts the finding decides the verdict, whatever the other comparisons show.
         if verdicts[dataset] is not FindingVerdict.DOES_NOT and (told := _open_text(weighed, missing, too_few)):
             reasons[dataset] = told
     verdict = _combined(list(verdicts.values()), finding.some)
@@ -121,7 +123,7 @@ def judge(
 
 
 def _placed(pair: Pair, dataset: str) -> Pair:
-    """Return the pair on a data set, unless it names one."""
+    """Return the two figures to compare, for a data set. A figure that already names a data set is unchanged."""
 
     def on(subject: Subject) -> Subject:
         return subject if subject.dataset else Subject(subject.column, subject.format, dataset)
@@ -130,7 +132,8 @@ def _placed(pair: Pair, dataset: str) -> Pair:
 
 
 def _lacking(finding: Finding, tried: Sequence[tuple[Pair, _Weighed | None]], ours: Ours) -> str:
-    """Return why a finding cannot be tested: a format that it is about has no figure, or too few rounds."""
+    """Return why a finding cannot be tested, or ''. The reason is a format that the finding needs, and that has no
+    figure or too few rounds."""
     for pair, weighed in tried:
         for subject in (pair.lower, pair.higher) if weighed is None else ():
             if subject.format not in finding.about:
@@ -144,13 +147,13 @@ def _lacking(finding: Finding, tried: Sequence[tuple[Pair, _Weighed | None]], ou
 
 
 def _has_all(names: Collection[str], pairs: Sequence[Pair], ours: Ours) -> bool:
-    """Return whether each of these formats has a figure in all pairs, with any number of rounds."""
+    """Return whether each of these formats has all its figures, with any number of rounds."""
     subjects = (subject for pair in pairs for subject in (pair.lower, pair.higher))
     return all(subject in ours.figures for subject in subjects if subject.format in names)
 
 
 def _not_weighed(pairs: Sequence[Pair], ours: Ours) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the formats that could not be compared: those without a figure, and those with too few rounds."""
+    """Return the formats that could not be compared: first those without a figure, then those with too few rounds."""
     missing: dict[str, None] = {}
     too_few: dict[str, None] = {}
     for pair in pairs:
@@ -160,22 +163,22 @@ def _not_weighed(pairs: Sequence[Pair], ours: Ours) -> tuple[tuple[str, ...], tu
             subject.format for subject in both if subject in ours.figures and ours.figures[subject][0].low is None
         ]
         missing |= dict.fromkeys(absent)
-        # If each figure has enough rounds, the two figures have too few rounds in common.
+        # If each figure alone has enough rounds, both figures have too few rounds in common.
         too_few |= dict.fromkeys(seldom if absent or seldom else [subject.format for subject in both])
     return tuple(missing), tuple(too_few)
 
 
 def _open_text(weighed: Sequence[_Weighed], missing: Sequence[str], too_few: Sequence[str]) -> str:
-    """Return what a data set leaves open, and which formats had no figure to compare with."""
+    """Return why a data set gives no verdict, and which formats had no figure to compare with."""
     parts = ["tied"] if any(found.tied for found in weighed) else []
     parts += [f"too few rounds of {', '.join(too_few)}"] if too_few else []
     told = f"{' and '.join(parts)}, so no verdict" if parts else ""
-    absent = f"nothing of {', '.join(missing)} to compare with" if missing else ""
+    absent = f"no figure of {', '.join(missing)} to compare with" if missing else ""
     return f"{told} ({absent})" if told and absent else told or absent
 
 
 def _where(pair: Pair, subject: Subject) -> str:
-    """Return the data set if a pair has two."""
+    """Return ' on <data set>' if the two figures are from different data sets, else ''."""
     return f" on {subject.dataset}" if pair.lower.dataset != pair.higher.dataset else ""
 
 
@@ -191,7 +194,8 @@ def _weigh(pair: Pair, ours: Ours) -> _Weighed | None:
 
 
 def _alike(pair: Pair, ours: Ours) -> dict[Subject, dict[int, float]]:
-    """Return the figures of both sides of a pair. If both are of one column and data set, add those of all formats."""
+    """Return the two figures to compare, by round. If both are the same kind of figure on the same data set, add this
+    figure of all other formats."""
     of_one = pair.lower.dataset == pair.higher.dataset and pair.lower.column == pair.higher.column
     found = {}
     for subject, (_, by_round) in ours.figures.items():
@@ -203,14 +207,14 @@ def _alike(pair: Pair, ours: Ours) -> dict[Subject, dict[int, float]]:
 
 
 def _verdict(weighed: Sequence[_Weighed], too_few: Sequence[str]) -> FindingVerdict:
-    """Return the verdict of all pairs of a data set; `too_few` are formats with too few rounds."""
+    """Return the verdict from all comparisons on a data set. `too_few` are formats with too few rounds."""
     if any(found.ratio > 1 and not found.tied for found in weighed):
         return FindingVerdict.DOES_NOT
     return FindingVerdict.OPEN if too_few or any(found.tied for found in weighed) else FindingVerdict.HOLDS
 
 
 def _combined(verdicts: Sequence[FindingVerdict], some: bool) -> FindingVerdict:
-    """Combine the verdicts of data sets: all must agree, or with `some` one is enough."""
+    """Return the verdict over all data sets. All data sets must support the finding; with `some`, one is enough."""
     first, second = (
         (FindingVerdict.HOLDS, FindingVerdict.DOES_NOT) if some else (FindingVerdict.DOES_NOT, FindingVerdict.HOLDS)
     )
@@ -222,7 +226,8 @@ def _combined(verdicts: Sequence[FindingVerdict], some: bool) -> FindingVerdict:
 
 
 def _evidence(closest: _Weighed, ours: Ours, dataset: str) -> str:
-    """Return the figures of the pair that decides, which is the pair nearest to failing, or the one that fails most."""
+    """Return the two figures that decide the verdict. Their ratio is the largest, so they are nearest to contradicting
+    the finding, or contradict it most."""
     told = []
     for subject in (closest.pair.lower, closest.pair.higher):
         told.append(f"{subject.format} {_figure_text(subject, ours)}")
@@ -260,7 +265,7 @@ def _reason(
 
 
 def _faults(pairs: Sequence[Pair], faults: Sequence[Fault]) -> list[str]:
-    """Return the faults of the source that affect the figures that decided."""
+    """Return the faults of the source that affect the deciding figures."""
     subjects = {subject for pair in pairs for subject in (pair.lower, pair.higher)}
     return [
         fault.text
@@ -273,7 +278,8 @@ def _faults(pairs: Sequence[Pair], faults: Sequence[Fault]) -> list[str]:
 
 
 def _true_of_the_thesis(finding: Finding, theirs: Mapping[Subject, float]) -> bool:
-    """Return whether the thesis's own tables support a finding, as far as they have its figures."""
+    """Return whether the thesis's own tables support a finding. Comparisons for which the thesis prints no figures are
+    ignored."""
 
     def holds(pair: Pair) -> bool:
         lower, higher = theirs.get(pair.lower), theirs.get(pair.higher)

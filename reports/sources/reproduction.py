@@ -36,24 +36,24 @@ _METRICS = dict(
 
 @dataclass(frozen=True)
 class FigurePair:
-    """One of our figures and the thesis's, in seconds or megabytes."""
+    """One of our figures and the thesis's figure for the same format and data set, in seconds or megabytes."""
 
     dataset: str
     format: str
-    """The thesis's name."""
+    """The format's name in the thesis."""
     column: Column
     cell: Cell
     ours: float
-    """Median."""
+    """Our median."""
     least: float
-    """Smallest memory that the run's probe can distinguish from 0; 0 for times and sizes."""
+    """Smallest memory that the measurement can distinguish from 0; 0 if the figure is a time or a size."""
     rounds: int
     theirs: float
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Kendall's tau of our ranking and the thesis's ranking, over the formats that both have."""
+    """Kendall's tau between our ranking and the thesis's ranking, over the formats that both rankings contain."""
 
     dataset: str
     column: Column
@@ -85,9 +85,10 @@ def thesis_figures() -> Mapping[Subject, float]:
 
 
 def reproduce(run: Run) -> Reproduction:
-    """Compare a run with the thesis: tables on its track and target (plain, pandas), codecs, and images.
+    """Return the comparison of a run with the thesis. It covers tables measured on track `plain` with target `pandas`,
+    codecs, and images, as in the thesis.
 
-    Each part is compared only if the run has its suite.
+    A part is compared only if the run measured it.
     """
     found = tables(run)
     codecs = [table for table in found if has_codecs(table)]
@@ -116,7 +117,7 @@ def reproduce(run: Run) -> Reproduction:
 
 
 def _webface_is_generated(run: Run) -> bool:
-    """Return whether webface is our generated data set, because the user gave no file for it."""
+    """Return whether the data set webface is generated, because the user gave no file for it."""
     return run.info.request.webface is None
 
 
@@ -137,9 +138,9 @@ def _tabular(run: Run, found: Sequence[Table]) -> Reproduction:
 
 
 def _chosen(found: Sequence[Table]) -> tuple[list[Table], dict[str, str]]:
-    """Return the tables that the thesis has too, and the reasons why other data sets have none.
+    """Return the tables that are compared, and for each other data set the reason why it is not.
 
-    There is one table for each data set, and all have the conditions of the first table.
+    There is one table for each data set. All tables have the conditions of the first one.
     """
     alike = [table for table in found if table.conditions.track == "plain" and table.conditions.target == "pandas"]
     alike.sort(key=lambda table: _unlike_the_thesis(table.conditions))
@@ -245,7 +246,7 @@ def reproduction_markdown(run: Run) -> str:
 
 
 def _source(run: Run) -> str:
-    """Return which run the comparison is made from, and how."""
+    """Return a paragraph that names the run, its command and its machine."""
     info, machine = run.info, run.info.machine
     words = f"`{' '.join(info.command)}`, " if info.command else ""
     told = [machine.cpu or "", f"{machine.cores} cores" if machine.cores else ""]
@@ -265,7 +266,7 @@ def _counted(found: Reproduction) -> str:
 
 
 def grids(found: Reproduction) -> Iterator[SideBySide]:
-    """Yield a table for each data set, then the agreement of the rankings, then the tables of codecs and images."""
+    """Yield a table for each data set, then the agreement of the rankings, then the tables of codecs and of images."""
     where = f" ({conditions_text(found.conditions)})" if found.conditions else ""
     datasets = list(dict.fromkeys(item.dataset for item in found.comparisons))
     entries = {

@@ -1,6 +1,6 @@
 """Compare a run with the thesis's tables 6.8 and 6.9 (LZ4 and ZSTD in four formats) and the findings of section 6.2.
 
-Figures are multiples of the figures of the same format without a codec. Such ratios do not depend on the number of
+Each figure is divided by the figure of the same format without a codec. Such ratios do not depend on the number of
 rows.
 """
 
@@ -23,7 +23,7 @@ from reports.sources.rows import Subject
 from reports.sources.side_by_side import Entry, SideBySide
 
 NAMES = ("H5 table", "Parquet", "Feather", "ORC")
-"""The thesis's names of the formats that take both codecs."""
+"""The thesis's names of the formats that support both codecs."""
 CODECS = {"lz4": ("lz4", "blosc:lz4"), "zstd": ("zstd", "blosc:zstd")}
 DATASET = "webface"
 RATIO = Column(SAVE_TIME.operation, "size_ratio", Role.SIZE, "compression ratio")
@@ -31,8 +31,8 @@ RATIO = Column(SAVE_TIME.operation, "size_ratio", Role.SIZE, "compression ratio"
 
 @cache
 def thesis_figures() -> Mapping[Subject, float]:
-    """Return the thesis's figures for webface with each codec and without a codec, from tables 6.3 to 6.5, 6.8 and 6.9,
-    as seconds, megabytes and ratios."""
+    """Return the thesis's figures for webface, with each codec and without a codec, in seconds, megabytes and ratios.
+    They come from tables 6.3 to 6.5, 6.8 and 6.9."""
     base = {
         (row["metric"], row["format"]): float(row["value"])
         for row in published_rows("thesis_tabular.csv")
@@ -63,7 +63,8 @@ def _sums(figures: Mapping[Subject, float]) -> dict[Subject, float]:
 
 
 def table_of(found: Sequence[Table]) -> Table | None:
-    """Return the table of codecs on webface, warm and preferably with the default threads, if the run has one."""
+    """Return the table that compares codecs on the data set webface with a warm cache, if the run has one. A table with
+    the default number of threads is preferred."""
     fitting = [
         table for table in found if has_codecs(table) and table.dataset == DATASET and table.conditions.cache == "warm"
     ]
@@ -71,9 +72,10 @@ def table_of(found: Sequence[Table]) -> Table | None:
 
 
 def judgements(table: Table | None, generated: bool) -> tuple[Judgement, ...]:
-    """Return a verdict on each finding. Without a table, the reason is that the run does not have it.
+    """Return a verdict on each finding about codecs. If `table` is None, no finding can be tested, because the run
+    lacks the table.
 
-    `generated` states whether webface is our generated data set instead of the thesis's file.
+    `generated` states whether the data set webface is generated, instead of the thesis's file.
     """
     left_out = {} if table else {DATASET: "not in this run"}
     ours = Ours(_figures(table) if table else {}, 0)
@@ -82,7 +84,7 @@ def judgements(table: Table | None, generated: bool) -> tuple[Judgement, ...]:
 
 
 def grid(table: Table) -> SideBySide:
-    """Return our multiples next to the thesis's."""
+    """Return a table of our ratios next to the thesis's."""
     title = (
         f"{table.dataset}, {table.amount}: with a codec, as a multiple of the same format without, ours / thesis "
         f"({conditions_text(table.conditions)})"
@@ -109,7 +111,7 @@ def _both(effect: CodecEffect | None, name: str, codec: str, column: Column) -> 
 
 
 def _known_effects(table: Table) -> Iterator[tuple[str, str, CodecEffect]]:
-    """Yield the effects that the thesis has too: (its name of the format, codec, effect)."""
+    """Yield (format's name in the thesis, codec, our effect) for each codec of the thesis."""
     ours = {FORMATS[name]: name for name in NAMES}
     for effect in codec_effects(table):
         name = ours.get(effect.row.variant.format_name)
@@ -119,7 +121,7 @@ def _known_effects(table: Table) -> Iterator[tuple[str, str, CodecEffect]]:
 
 
 def _figures(table: Table) -> dict[Subject, tuple[Interval, Mapping[int, int]]]:
-    """Return every figure that the findings are about, by round."""
+    """Return every figure that the findings compare, with its values by round."""
     rounds: dict[Subject, dict[int, int]] = {}
     for name, codec, effect in _known_effects(table):
         for column in (SAVE_TIME, READ_TIME, SIZE):

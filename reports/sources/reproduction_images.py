@@ -26,10 +26,10 @@ STORAGES = {
     "SQLite": "sqlite",
     "LMDB": "lmdb",
 }
-"""Our names by the thesis's."""
+"""Our names of image storages by the names in the thesis."""
 DATASETS = {"CIFAR-10": ("cifar10", "cifar-like"), "ImageNet-100": ("imagenet100",)}
-"""Our data sets by the thesis's names. The generated images `cifar-like` have the shapes and sizes of CIFAR-10. Our
-images like ImageNet-100 are too few to be compared."""
+"""Our data sets by the names in the thesis. The generated images `cifar-like` have the shapes and sizes of CIFAR-10.
+Our generated images that resemble ImageNet-100 are too few to be compared."""
 IMAGES = {"CIFAR-10": (50_000,), "ImageNet-100": (126_689, 131_689)}
 """Numbers of images that can be compared. For ImageNet-100 these are the training images, with or without validation
 images."""
@@ -47,7 +47,7 @@ def thesis_figures() -> Mapping[Subject, float]:
 
 
 def tables_of(found: Sequence[Table]) -> tuple[dict[str, Table], dict[str, str]]:
-    """Return the run's table for each data set of the thesis, and the reasons for those without one."""
+    """Return the run's table for each data set of the thesis, and the reason for each data set without a table."""
     chosen: dict[str, Table] = {}
     left_out: dict[str, str] = {}
     for theirs, ours in DATASETS.items():
@@ -79,7 +79,7 @@ def is_generated(table: Table) -> bool:
 
 
 def grid(dataset: str, table: Table) -> SideBySide:
-    """Return our figures next to the thesis's, in seconds and megabytes."""
+    """Return a table of our figures next to the thesis's, in seconds and megabytes."""
     title = f"{table.dataset} / {dataset}: ours / thesis ({conditions_text(table.conditions)})"
     columns = ((SAVE_TIME, SECONDS), (READ_TIME, SECONDS), (SIZE, MEGABYTES))
     head = ("storage", *(f"{column.title}, {unit.name}" for column, unit in columns))

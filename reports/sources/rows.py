@@ -1,6 +1,7 @@
-"""Read a source's statements as relations between our figures, from tables below `published/`.
+"""Read a source's statements as comparisons between two of our figures, from the files below `published/`.
 
-Each finding is a set of pairs 'this figure is below that one'. Nothing here depends on our samples.
+A finding consists of several comparisons of the form 'this figure is below that figure'. Nothing here depends on our
+samples.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ ROLES = {
     "size_ratio": Role.SIZE,
     "peak_private_bytes": Role.MEMORY,
 }
-"""The role of each figure. The size ratio of a codec is computed, all others are registered."""
+"""The role of each figure. The size ratio of a codec is computed; all other figures are stored in the samples."""
 ACROSS = ("",)
-"""Value of `datasets` for findings that compare data sets, because their pairs name the data sets instead."""
+"""Value of `datasets` for findings that compare data sets with each other. Their figures name the data sets instead."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """One figure of one format; `dataset` is empty if a finding applies to each data set separately."""
+    """One figure of one format, such as the read time of CSV. `dataset` is empty if a finding applies to each data set
+    separately."""
 
     column: Column
     format: str
@@ -39,7 +41,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Pair:
-    """`lower` times `factor` is below `higher`."""
+    """A comparison of two figures: it holds if `lower` times `factor` is below `higher`."""
 
     lower: Subject
     higher: Subject
@@ -48,11 +50,12 @@ class Pair:
 
 @dataclass(frozen=True)
 class Finding:
-    """One statement of a source. It holds if all of its pairs hold on all of its data sets (on one, if `some`).
+    """One statement of a source. It holds if all comparisons in `pairs` hold on all of its data sets. With `some`, one
+    data set is enough.
 
-    `about` are the formats that the finding needs. Other formats may be missing from a run and are then named. If one
-    of these has too few rounds, the finding stays open. With `rests_on_data`, the values in the data decide, not the
-    formats, so generated data that resemble the source's cannot support the finding.
+    `about` are the formats that the finding needs. Other formats may be missing from a run; the reason then names them.
+    If another format has too few rounds, the finding stays open. With `rests_on_data`, the verdict depends on the
+    values in the data rather than on the formats, so generated data cannot support the finding.
     """
 
     place: str
@@ -65,7 +68,7 @@ class Finding:
 
 
 class Slip(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """An error of a source: the printed text, what is correct, and the effect of the error."""
+    """An error in a source: the printed statement, what is correct, and the effect of the error."""
 
     place: str
     printed: str
@@ -77,8 +80,9 @@ Row = Mapping[str, str]
 
 
 class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The names used in the rows of a source: figures (title -> operation and figure), our variants (empty if the rows
-    use our names), groups of names, and texts. `command` and `datasets` are defaults for rows that have none."""
+    """The names used in the rows of a source. `figures` maps a title to an operation and a figure. `variants` maps a
+    name to our variant; it is empty if the rows use our names. `groups` names lists, and `texts` names sentences.
+    `command` and `datasets` are defaults for rows without them."""
 
     title: str
     figures: dict[str, str]
@@ -90,11 +94,12 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     slips: tuple[Slip, ...] = ()
 
     def finding(self, rows: Sequence[Row]) -> Finding:
-        """Build a finding from its rows.
+        """Return the finding that several rows describe.
 
-        The first row has the statement. Each row has one relation, which applies to each combination of its figures and
-        variants. Without a column `about`, the finding is about all formats that it compares. The column `decides`
-        states whether one data set is enough, or whether the values in the data decide.
+        The first row has the statement. Each row compares two figures or lists of figures, and applies to each
+        combination of the first row's `figures` and `variants`. Without a column `about`, the finding needs all formats
+        that it compares. The column `decides` states whether one data set is enough, or whether the verdict depends on
+        the values in the data.
         """
         row = rows[0]
         shared = itertools.product(self._listed(row["figures"]) or ("",), self._listed(row["variants"]) or ("",))
@@ -111,7 +116,7 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def text(self, name: str) -> str:
-        """Return a text by its name; an unknown name is the text itself."""
+        """Return the sentence with this name. An unknown name is the sentence itself."""
         return self.texts.get(name, name)
 
     def _listed(self, text: str) -> tuple[str, ...]:
@@ -119,8 +124,9 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(each for name in names for each in self.groups.get(name, (name,)))
 
     def _pairs(self, figure: str, variant: str, row: Row) -> Iterator[Pair]:
-        """Yield the pairs of a row: each of `lower` times the factor is below each of `higher` ("below"), is at most
-        the factor times as high ("at most"), or both are within the factor of each other ("within")."""
+        """Yield the comparisons of a row. The column `relation` gives their form. "below": `lower` times the factor is
+        below `higher`. "at most": `lower` is at most the factor times `higher`. "within": each figure is at most the
+        factor times the other."""
         factor = float(row["factor"] or 1)
         for lower, higher in itertools.product(self._listed(row["lower"]), self._listed(row["higher"])):
             if lower != higher:
@@ -130,7 +136,8 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     yield Pair(high, low, 1 / factor)
 
     def _subject(self, title: str, variant: str, name: str) -> Subject:
-        """Return a figure. `name` is what a row compares: figures, else variants, else data sets."""
+        """Return the figure to compare. `name` is the part that differs within a row: a figure's title, else a variant,
+        else a data set."""
         dataset = name if title and variant else ""
         title, variant = (title, variant or name) if title else (name, variant)
         operation, figure = self.figures[title].split(" ")
@@ -145,7 +152,8 @@ def names_of(file: str) -> Names:
 
 
 def claims_of(file: str) -> Iterable[Sequence[Row]]:
-    """Return the rows of each claim of a source. A row without a `place` is a further relation of the claim above."""
+    """Return the rows of each claim of a source. A row without a `place` is a further comparison of the claim before
+    it."""
     found: list[list[Row]] = []
     for row in published_rows(f"{file}_claims.csv"):
         if row["place"]:

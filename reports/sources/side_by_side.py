@@ -1,4 +1,5 @@
-"""Describe tables of our figures next to published ones: texts, each with the cell whose samples it comes from."""
+"""Describe tables of our figures next to published ones. Each entry of ours has the cell (operation, data set, variant
+and conditions) of its samples."""
 
 from __future__ import annotations
 
@@ -11,26 +12,26 @@ from reports.analysis.units import spread_text
 
 @dataclass(frozen=True)
 class Entry:
-    """One cell of a table; `cell` is None if it is not a figure of ours, or comes from several cells."""
+    """One entry of a table. `cell` is None if the entry is not one of our figures, or combines several."""
 
     text: str
     cell: Cell | None = None
 
 
 def measured(text: str, interval: Interval, cell: Cell) -> Entry:
-    """Return a figure of ours with its spread, and with its rounds if they are too few for a verdict."""
+    """Return one of our figures with its spread. The number of rounds is added if it is too small for a verdict."""
     few = f"n={interval.rounds}" if interval.low is None else ""
     return Entry(" ".join(filter(None, (text, spread_text(interval), few))), cell)
 
 
 def line_of(*cells: str | Entry) -> tuple[Entry, ...]:
-    """Return one line of a table; texts become entries without a cell."""
+    """Return one row of a table. A string becomes an entry without samples."""
     return tuple(Entry(each) if isinstance(each, str) else each for each in cells)
 
 
 @dataclass(frozen=True)
 class SideBySide:
-    """A table: its title, its column heads, and its lines, each with its name first."""
+    """A table: its title, its column heads, and its rows. The first entry of a row is its name."""
 
     title: str
     head: tuple[str, ...]
@@ -38,5 +39,5 @@ class SideBySide:
 
     @property
     def texts(self) -> list[list[str]]:
-        """The lines as texts only."""
+        """The printed content of each row."""
         return [[entry.text for entry in line] for line in self.lines]

@@ -1,4 +1,4 @@
-"""Find the cells of our tables by the thesis's names for formats and data sets."""
+"""Find the summaries in our tables by the thesis's names for formats and data sets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ Cells = Mapping[Subject, CellSummary]
 
 
 def cells_of(table: Table, names: Mapping[str, str], columns: Iterable[Column], dataset: str) -> Cells:
-    """Return every cell of these formats and columns that has a figure. `names` maps the thesis's names to ours.
+    """Return the summary of every format and column that has a figure. `names` maps the thesis's names of formats to
+    ours.
 
     A format is represented by its variant with the fewest settings, which is the library's default.
     """

@@ -1,1 +1,1 @@
-"""Reports for the terminal, and as Markdown, JSON and CSV."""
+"""Print reports on the terminal, and write them as Markdown, JSON and CSV."""

@@ -1,4 +1,4 @@
-"""Show a comparison of two runs on the terminal, as Markdown or as JSON. reports.analysis.compare makes it."""
+"""Show a comparison of two runs on the terminal, as Markdown or as JSON. reports.analysis.compare computes it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ from reports.text.page import page_for, print_lines
 _TITLES = {figure: FIGURES[figure].title for figure in COMPARED}
 HEAD = ("cell", "figure", "before", "after", "ratio", "95 % interval", "libraries")
 DRIFT_WORTH_TELLING = 0.02
-"""Smaller drifts are not shown."""
+"""A drift, that is a shift common to all times, is not shown if it is below this share."""
 
 
 def show(found: RunComparison, console: Console) -> None:
-    """Print what changed, with drift, noise and cells that are not in both runs. Always 100 columns wide."""
+    """Print what changed, the drift, the noise, and measurements that only one run has. The output is always 100
+    columns wide."""
     page = page_for(console)
     print_lines(page, [f"{_run(found.before)} -> {_run(found.after)}"], style="bold")
     print_lines(page, [f"warning: {text}" for text in found.differences], style="yellow")
@@ -66,7 +67,8 @@ def markdown(found: RunComparison) -> str:
 
 
 def as_json(found: RunComparison) -> str:
-    """Return JSON: every change with its interval and verdict, drifts, and cells that are not in both runs."""
+    """Return the comparison as JSON: every change with its interval and verdict, the drifts, and measurements that only
+    one run has."""
     shape = {
         "before": _identity(found.before),
         "after": _identity(found.after),

@@ -1,4 +1,4 @@
-"""Print what each variant does to each kind of column, for the terminal and as Markdown."""
+"""Print what each variant does to each kind of column, on the terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from reports.analysis.fidelity import MEANING, PAIRS, Matrix, matrices
 from reports.text.page import page_for, print_lines
 
 _COLUMNS_WIDE = 18
-"""Variants that fit next to each other on a terminal."""
+"""Number of variants that fit next to each other on a terminal."""
 
 
 def show_fidelity(run: Run, console: Console) -> None:
-    """Print the matrices. Letters head the columns, and the lines below a matrix name the variant of each letter."""
+    """Print the matrices. The columns have letters as headers. Below each matrix, a list gives the variant of each
+    letter."""
     page = page_for(console)
     found = matrices(run)
     if not found:
@@ -58,7 +59,7 @@ def _spelled_out(matrix: Matrix) -> Iterator[str]:
 
 
 def fidelity_markdown(run: Run) -> str:
-    """Return the matrices as Markdown, with every loss and refusal in words."""
+    """Return the matrices as Markdown. A list below each matrix describes every loss and refusal in words."""
     parts = []
     for matrix in matrices(run):
         head = ["kind", *matrix.labels.values(), "lost by the target itself"]

@@ -1,4 +1,4 @@
-"""Print figures under a title as grids of text, with as many columns next to each other as fit on the page."""
+"""Print `Figures` as grids of text, with as many columns next to each other as fit on the page."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from reports.text.page import WIDTH, labelled_grid, print_lines, width_of
 _HEADER_WIDTH = 13
 """Column titles are wrapped at this many characters."""
 _FEWEST_LABELS, _MOST_LABELS = 26, 46
-"""Fewest and most characters reserved for the labels, depending on the longest."""
+"""Smallest and largest number of characters reserved for the labels. The longest label determines the number in
+between."""
 
 
 def show_figures(page: Console, title: str, found: Iterable[Figures]) -> None:
-    """Print a section of figures, each grid with its title above and its notes below."""
+    """Print a section that consists of `Figures`: for each, its title, its grids and its notes."""
     page.print()
     print_lines(page, [title], style="bold")
     for figures in found:

@@ -1,6 +1,5 @@
-"""Print lines over a parameter as compact grids: a row for each variant, a column for each value, and below them where
-the best variant changes.
-"""
+"""Print charts over a parameter as compact grids, with a row for each variant and a column for each value. Below each
+grid, a line states where the best variant changes."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from reports.analysis.words import FALLBACK, FALLBACK_MEANING, NOTHING
 from reports.text.page import folded, label_width_of, new_grid, print_lines
 
 MOST_VALUES = 8
-"""Number of columns that fit next to each other. Further values go into another grid below."""
+"""Number of values that fit next to each other. Further values are in another grid below."""
 _LABEL_WIDTH = 30
 
 
@@ -30,7 +29,7 @@ def show_lines(page: Console, contents: Contents) -> None:
 
 
 def show_throughput(page: Console, contents: Contents) -> None:
-    """Print throughput over the share of row groups, a grid for each network."""
+    """Print throughput by the share of row groups, with a grid for each network."""
     _show_all(page, TITLES["throughput"], contents.throughput_lines)
 
 

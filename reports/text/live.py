@@ -1,7 +1,8 @@
-"""Lay out a run in progress as terminal lines: tables that fill row by row, cut to the width and height.
+"""Lay out the tables of a run in progress as terminal lines, cut to the width and height of the terminal. The tables
+fill row by row.
 
 The layout is a pure function of the samples so far. It does not use rich's tables, which take ten times as long,
-because drawing between two samples must take almost no time.
+because drawing must take almost no time between two samples.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from reports.text.operations import figure_spread, figure_text, header_of, row_s
 PENDING = "…"
 """Marks a figure that is still to be measured."""
 _LEAST_LABEL = 20
-"""Columns leave at least this width for the labels, unless all labels are shorter."""
+"""The labels have at least this width, unless all labels are shorter. Columns that do not fit are left out."""
 _LEAST_REASON = 16
-"""A reason after a row's figures is left out if fewer characters than this are free."""
+"""The reason for a failure after a row's figures is left out if fewer characters than this are free."""
 _LEAST_TABLE = 8
-"""With fewer lines than this, a table is summed up in one line."""
+"""If fewer lines than this are free, a table is replaced by a summary of one line."""
 _BAR, _LEAST_WIDTH_OF_BAR = 20, 70
 _OTHERS_SHARE = 4
-"""One in this many lines may show other tables while the current table does not yet show all its rows."""
+"""The current table gets the first lines. If it needs all of them, at most one line in this many shows other tables."""
 
 
 class Lines:
-    """Lines that fit the terminal, so rich need not wrap them."""
+    """Lines that fit the terminal, so that rich need not wrap them."""
 
     def __init__(self, lines: Sequence[Text]) -> None:
         self.lines = lines
@@ -46,7 +47,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Screen:
-    """Lines, and the line number of each variant's row in the current table."""
+    """The lines to display, and the line number of each variant's row in the current table."""
 
     lines: Sequence[Text]
     rows: Mapping[Variant, int]
@@ -61,17 +62,17 @@ class Screen:
 
 
 class Screens:
-    """Makes screens of a run in progress. A table is laid out again only after it has changed."""
+    """Creates the screens of a run in progress. A table is laid out again only after it has changed."""
 
     def __init__(self, so_far: SoFar) -> None:
         self.so_far = so_far
         self._kept: dict[Cell, tuple[Table, int, int, Screen]] = {}
 
     def screen(self, place: Cell, width: int, height: int) -> Screen:
-        """Return all tables in at most `height` lines of `width` columns.
+        """Return the screen with all tables in at most `height` lines of `width` columns.
 
-        The table at `place`, which is being measured, gets its lines first. Other tables are shown as far as they fit,
-        and each table that does not fit is summed up in one line.
+        The table with the key `place` is being measured, so it gets its lines first. Other tables are shown if they
+        fit. Each table that does not fit is replaced by a summary of one line.
         """
         names = self.so_far.names
         others = [other for other in names if other != place]
@@ -81,7 +82,7 @@ class Screens:
         for other in others:
             if left < _LEAST_TABLE:
                 break
-            # A whole table needs an empty line above it, but the line that summed it up is dropped.
+            # A whole table needs an empty line above it, but its summary of one line is not needed.
             blocks[other] = self._block(other, width, left)
             left -= len(blocks[other].lines)
         lines: list[Text] = []
@@ -108,7 +109,7 @@ class Screens:
 
 
 def block_of(run: Run, table: Table, width: int, most: int) -> Screen:
-    """Return one table in at most `most` lines: title, headers, and as many of the first rows as fit."""
+    """Return one table in at most `most` lines: its title, its headers, and as many of its first rows as fit."""
     layout = _layout(run, table, width)
     lines = [Text(title_of(run, table), "bold"), *layout.headers()]
     room = max(most - len(lines), 0)
@@ -121,7 +122,8 @@ def block_of(run: Run, table: Table, width: int, most: int) -> Screen:
 
 
 def status_line(doing: str, share: float | None, width: int) -> Text:
-    """Return the current activity, after a progress bar for `share` (0 to 1) if there is room for one."""
+    """Return the description of the current activity. A progress bar for `share` (0 to 1) precedes it if there is
+    enough width."""
     line = Text()
     if width >= _LEAST_WIDTH_OF_BAR:
         done = round(_BAR * min(max(share or 0.0, 0.0), 1.0))
@@ -149,8 +151,8 @@ def _cut(line: Text, width: int) -> Text:
 
 @dataclass(frozen=True)
 class _Shown:
-    """One column: its header lines, a text for each row, and its priority. If space is short, the column with the
-    highest `dropped` is removed first."""
+    """One column: its header lines, the printed value of each row, and its priority. If the width is too small, the
+    column with the highest `dropped` is removed first."""
 
     dropped: int
     header: Sequence[str]
@@ -160,7 +162,7 @@ class _Shown:
 
     @property
     def width(self) -> int:
-        """Width including the gap before it; 0 for an empty column."""
+        """Width including the gap to the left of the column; 0 for an empty column."""
         widest = max(map(len, (*self.header, *self.texts)), default=0)
         return self.gap + widest if widest else 0
 
@@ -177,14 +179,15 @@ class _Layout:
     width: int
 
     def headers(self) -> Iterator[Text]:
-        """Yield the lines above the rows; short headers are aligned at the bottom."""
+        """Yield the header lines. Headers with fewer lines are aligned at the bottom."""
         height = max(len(column.header) for column, _ in self.columns)
         for line in range(-height, 0):
             texts = [column.header[line] if len(column.header) >= -line else "" for column, _ in self.columns]
             yield Text(self._line("format" if line == -1 else "", texts), "bold")
 
     def row(self, number: int) -> Text:
-        """Return a row. The reason for missing figures replaces them; further failures follow the figures."""
+        """Return the line of a row. If the row has no figures, the reason is shown instead. If it has figures and
+        failures, the failures follow the figures."""
         row = self.table.rows[number]
         style, reason = row_style(row), self._reason(row)
         label = row.label if len(row.label) <= self.label_width else f"{row.label[: self.label_width - 1]}…"
@@ -214,7 +217,7 @@ class _Layout:
 
 
 def _layout(run: Run, table: Table, width: int) -> _Layout:
-    """Choose as many columns as leave room for the labels, at least one."""
+    """Return a layout with as many columns as fit next to the labels, but at least one."""
     longest = max(len(row.label) for row in table.rows)
     columns = [(column, column.width) for column in _columns(run, table)]
     left = width - min(longest, _LEAST_LABEL)
@@ -230,7 +233,7 @@ def _layout(run: Run, table: Table, width: int) -> _Layout:
 
 
 def _columns(run: Run, table: Table) -> Iterator[_Shown]:
-    """Yield save and read, then the rounds, then the times of further operations."""
+    """Yield the columns for saving and reading, then the rounds, then the times of further operations."""
     columns = table.columns
     of_main = [column for column in columns if column.operation in columns.main]
     for column in of_main:
@@ -263,7 +266,8 @@ def _spreads(table: Table, time: Column, dropped: int) -> _Shown:
 
 
 def _rounds(run: Run, table: Table, row: Row) -> str:
-    """Return '3 of 7' if the user gave the number of rounds; raw I/O may have more."""
+    """Return the counted rounds, such as '3 of 7' if the user gave the number of rounds. Raw I/O may have more rounds,
+    so the second number is left out then."""
     asked = run.info.rounds_asked
     counted = rounds_text(row, table.columns.main)
     if counted == NOTHING:

@@ -1,4 +1,5 @@
-"""Lay out the figures of a table's operations as grids: save and read first, further operations in grids below.
+"""Lay out the figures of a table's operations as grids. The first grid is for saving and reading; further operations
+are in grids below.
 
 Each operation has a group of columns. A grid has as many groups as fit on the page.
 """
@@ -34,11 +35,11 @@ from reports.text.page import WIDTH, labelled_grid, width_of
 _HEADER_WIDTH = 10
 """The title of an operation is wrapped at this many characters above its columns."""
 MOST_WHOLE = 4
-"""With more further operations than this, only their times are shown."""
+"""If there are more further operations than this, only their times are shown."""
 _LABELS = 26
 """Number of characters that grids of further operations leave for the labels."""
 _Column = tuple[str, list[Text | str]]
-"""A header and a value for each row."""
+"""A column: its header, and a value for each row."""
 
 
 def main_grid(run: Run, table: Table) -> Grid:
@@ -64,8 +65,8 @@ def main_grid(run: Run, table: Table) -> Grid:
 
 
 def further_grids(run: Run, table: Table) -> Iterator[Grid]:
-    """Yield grids of the other operations, with time, peak memory, cores and multiple of raw I/O. With many operations
-    only the times are shown; the site and the CSV files have the rest."""
+    """Yield grids of the other operations, with time, peak memory, cores and multiple of raw I/O. If there are many
+    operations, only the times are shown. The site and the CSV files have the other figures."""
     further = table.columns.listed
     tried = replace(table, rows=tuple(row for row in table.rows if set(further) & row.cells.keys()))
     shown = _time_alone if len(further) > MOST_WHOLE else _group
@@ -85,7 +86,7 @@ def _further_grid(
     operations: Sequence[OperationName],
     shown: Callable[[Run, Table, OperationName], list[_Column]],
 ) -> Grid:
-    """Sort rows by the time of the only operation, or by name if there are several."""
+    """Return a grid of these operations. Rows are sorted by time if there is a single operation, otherwise by name."""
     column = table.columns.find(operations[0], Role.TIME) if len(operations) == 1 else None
 
     def place(row: Row) -> tuple[bool, bool, bool, float, str]:
@@ -103,7 +104,7 @@ def _time_alone(run: Run, table: Table, operation: OperationName) -> list[_Colum
 
 
 def initials(run: Run, table: Table) -> str:
-    """Return the abbreviation of the main operations for narrow headers: 's/r'."""
+    """Return the first letters of the main operations for narrow headers, such as 's/r'."""
     return "/".join(run.info.operation(name).title[:1] for name in table.columns.main)
 
 
@@ -133,7 +134,7 @@ def _times(run: Run, table: Table, operation: OperationName) -> list[_Column]:
 
 
 def header_of(run: Run, column: Column, unit: Unit) -> str:
-    """Return the header of a column, broken into lines: operation, role and unit."""
+    """Return the header of a column on several lines: operation, kind of figure and unit."""
     operation = "\n".join(textwrap.wrap(run.info.operation(column.operation).title, _HEADER_WIDTH))
     if column.role is Role.SIZE:
         return f"size\n{unit.name}" if column.operation == SAVE else f"{operation}\nsize\n{unit.name}"
@@ -152,7 +153,7 @@ def _grid(table: Table, columns: Sequence[_Column], left: int = 0) -> Grid:
 
 
 def row_style(row: Row) -> str:
-    """Return the style of a row: raw I/O and rows without figures look different."""
+    """Return the text style of a row. Raw I/O and rows without figures have their own styles."""
     if not row.measured:
         return "dim"
     return "dim italic" if row.variant.is_raw_io else ""
@@ -166,14 +167,14 @@ def _value(table: Table, row: Row, column: Column, unit: Unit) -> Text:
     text = figure_text(table, row, column, unit)
     if text is None:
         return Text(NOTHING, "dim")
-    # A fallback call is not ranked, so no figure has both marks.
+    # A fallback is not ranked, so a figure never has both a rank mark and the mark of a fallback.
     mark = table.mark(column, row.variant)
     return Text(text + mark, "bold green" if mark else "")
 
 
 def figure_text(table: Table, row: Row, column: Column, unit: Unit) -> str | None:
-    """Return a figure with its marks `~` and `†`, but without its rank; None if there is none. Long times are in
-    seconds."""
+    """Return a figure with its marks `~` and `†`, but without the mark of its rank. Return None if there is no figure.
+    Long times are in seconds."""
     interval = row.interval(column)
     is_long = unit is MILLISECONDS and interval is not None and interval.median >= LONG_NS
     text = value_text(table, row, column, SECONDS if is_long else unit)

@@ -1,4 +1,4 @@
-"""Lay out text pages of 100 columns, with lines, grids and labels that are never cut."""
+"""Lay out text pages of 100 columns with lines, grids and labels. Nothing is cut off."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 WIDTH = 100
-"""Width of the output, whatever the width of the terminal. A pipe has no width, and tables must not be cut."""
+"""Width of the output in characters, whatever the width of the terminal. A pipe has no width, and tables must not be
+cut."""
 LEAST_LABEL_WIDTH = 12
-"""Characters that the figures must leave for the label."""
+"""Smallest number of characters that the figures leave for the label."""
 
 
 def page_for(console: Console) -> Console:
-    """Return a console that writes to the same place, 100 columns wide."""
+    """Return a console of 100 columns that writes to the same file as `console`."""
     return Console(
         file=console.file,
         width=WIDTH,
@@ -29,7 +30,7 @@ def page_for(console: Console) -> Console:
 
 
 def print_lines(page: Console, lines: Iterable[str], style: str = "") -> None:
-    """Print plain lines, wrapped with a hanging indent of two. Brackets are not markup here."""
+    """Print plain lines. Long lines are wrapped, with further lines indented by two. Brackets are not markup."""
     for line in lines:
         for number, part in enumerate(Text(line, style=style).wrap(page, WIDTH - 2)):
             part.rstrip()
@@ -37,12 +38,12 @@ def print_lines(page: Console, lines: Iterable[str], style: str = "") -> None:
 
 
 def lines_of(text: str) -> int:
-    """Return the number of lines of a text on a page, or on a terminal of the same width."""
+    """Return the number of lines that a string takes on a page, or on a terminal of the same width."""
     return max(len(Text(text).wrap(Console(width=WIDTH), WIDTH - 2)), 1)
 
 
 def markdown_table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown; bars in cells are escaped."""
+    """Return a table in Markdown. Bars in its entries are escaped."""
     rows = (head, ["---"] * len(head), *lines)
     return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows)
 
@@ -60,8 +61,8 @@ def labelled_grid(
     padding: int = 2,
     left: int = 0,
 ) -> Grid:
-    """Return a grid of lines (label, values, style). Only labels are folded. Values are right-aligned, except in the
-    last `left` columns."""
+    """Return a grid with a row for each (label, values, style). Only labels are folded. Values are right-aligned,
+    except in the last `left` columns."""
     width = label_width_of(headers, [values for _, values, _ in lines], padding)
     grid = new_grid(padding)
     grid.add_column(name, no_wrap=True)
@@ -73,19 +74,20 @@ def labelled_grid(
 
 
 def width_of(header: str, texts: Iterable[Text | str], padding: int) -> int:
-    """Return the width of a column of figures."""
+    """Return the width in characters of a column of figures, including its padding."""
     return padding + max(len(line) for text in (header, *texts) for line in str(text).split("\n"))
 
 
 def label_width_of(headers: Sequence[str], cells: Sequence[Sequence[Text | str]], padding: int = 1) -> int:
-    """Return the width that the figures leave for the label. Figures are never cut, labels may be folded."""
+    """Return the width in characters that the figures leave for the labels. Figures are never cut; labels may be
+    folded."""
     taken = sum(width_of(header, texts, padding) for header, *texts in zip(headers, *cells, strict=True))
     return max(WIDTH - padding + 1 - taken, LEAST_LABEL_WIDTH)
 
 
 def folded(label: str, width: int) -> str:
-    """Fold a long label before its settings and, if these are too long for a line, after '=', ',' and '_'. A label
-    without settings is folded between words."""
+    """Return a label folded to `width`. A line break comes before its settings and, if the settings are too long for a
+    line, after '=', ',' and '_'. A label without settings is folded between words."""
     if len(label) <= width:
         return label
     if "[" not in label:

@@ -1,7 +1,8 @@
-"""Print a recommendation on the terminal: the answer on one screen, and below it, shortened, where it comes from.
+"""Print a recommendation on the terminal: the answer on one screen, and below it a short account of how it was
+obtained.
 
-reports.analysis.recommendation.recommend makes every judgement. reports.text.recommendation_json has the same for
-programs.
+reports.analysis.recommendation.recommend makes every decision. reports.text.recommendation_json writes the same content
+for programs.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ from reports.text.recommendation_grids import (
 from reports.text.recommendation_uses import uses_told
 
 _NARROW = 4.0
-"""A break-even is shown if the ends of its interval differ by at most this factor; otherwise it is too uncertain."""
+"""A break-even is shown if the ends of its interval differ by at most this factor. Otherwise it is too uncertain."""
 SCREEN_LINES = 24
-"""Lines of a terminal of the usual size."""
+"""Number of lines of a terminal of the usual size."""
 _ALIKE = 1.05
-"""Up to this ratio two figures are shown as equal."""
+"""Two figures are shown as equal if their ratio is at most this."""
 _WHY_LEFT_OUT = {
     "behind": "clearly worse on few rows",
     CHANGES: "would change this data",
@@ -50,11 +51,11 @@ _WHY_LEFT_OUT = {
     "memory": "need too much memory",
     NOT_COUNTED: "no counted round, as the machine was busy",
 }
-"""The first words of a reason -> what the first screen calls it."""
+"""The first words of a reason why a variant drops out -> their wording on the first screen."""
 
 
 def show(answer: Answer, console: Console, *, explain: bool = False) -> None:
-    """Print the answer, which fits a screen, and how it was obtained: in short, or with `explain` in full.
+    """Print the answer, which fits on a screen, and then how it was obtained: in short, or in full if `explain` is set.
 
     The output is always 100 columns wide.
     """
@@ -84,14 +85,15 @@ def _title(answer: Answer) -> str:
 
 
 def _show_first(page: Console, answer: Answer, explain: bool) -> None:
-    """Print what to use, the gain, how sure that is, the lines to paste, and a table of the best variants."""
+    """Print the recommended variant, what the user gains, how certain the answer is, the lines of Python to paste, and
+    a table of the best variants."""
     found = answer.found
     about = [f"  {text}" for text in (*_gain(answer), *_certainty(found), *_wishes(found))]
     cautions = [f"  {text}" for text in answer.cautions]
     python = [*answer.imports, *answer.save.split("\n"), *answer.read.split("\n")]
     of_parts = [line for part in answer.parts for line in _of_part(*part)]
     gains = _gains_of_accepting(found)
-    # The title, three empty lines, the first line, the head of the table, and the baseline.
+    # Lines for the title, three empty lines, the first line, the head of the table, and the user's current variant.
     taken = 7 + sum(map(lines_of, (*about, *cautions, *python, *gains)))
     below = taken + sum(map(lines_of, of_parts)) > SCREEN_LINES - FEWEST_ROWS
     if not below:
@@ -113,18 +115,19 @@ def _show_first(page: Console, answer: Answer, explain: bool) -> None:
 
 def _paste(page: Console, python: Sequence[str]) -> None:
     for line in python:
-        # Lines to paste must not be wrapped.
+        # A line of Python must not be wrapped, so that the user can paste it.
         page.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _of_part(title: str, text: str) -> Sequence[str]:
-    """Return the lines of an operation with its title, which is above them or at the end of a single, short line."""
+    """Return the lines of Python for an operation with its title as a comment. The comment is at the end if there is a
+    single short line, else above."""
     whole = f"{text}  # {title}"
     return (whole,) if "\n" not in text and lines_of(whole) == 1 else (f"# {title}", *text.split("\n"))
 
 
 def _gain(answer: Answer) -> Iterator[str]:
-    """Yield how the baseline compares with the recommended variant."""
+    """Yield sentences that compare the user's current variant with the recommended one."""
     found, now = answer.found, answer.found.baseline
     if now is None or not (now.ratios or answer.yours):
         return
@@ -142,7 +145,7 @@ def _gain(answer: Answer) -> Iterator[str]:
 
 
 def _compared(name: str, ratio: Ratio, title: str) -> str:
-    """Return '9 times the read time' or 'the same size'; with 'perhaps' if the difference may be chance."""
+    """Return '9 times the read time' or 'the same size'. 'perhaps' is added if the difference may be chance."""
     what = title if name in (*FIGURES, USE) else f"time to {title}"
     if 1 / _ALIKE < ratio.ratio < _ALIKE:
         return f"the same {what}"
@@ -171,7 +174,7 @@ def _certainty(found: Recommendation) -> Iterator[str]:
 
 
 def _on_a_line(head: str, names: Sequence[str], tail: str) -> str:
-    """Return as many names as fit on a line, at least one, and the number of the others."""
+    """Return a line with as many names as fit, at least one, and the number of the other names."""
     for shown in range(len(names), 0, -1):
         more = f" and {len(names) - shown} more" if shown < len(names) else ""
         line = f"{head}{', '.join(names[:shown])}{more}{tail}"
@@ -190,13 +193,14 @@ def _why_few(found: Recommendation) -> str:
 
 
 def _scope(preferences: Preferences) -> str:
-    """Return ' of the established formats' or similar, or nothing if all formats are accepted."""
+    """Return the accepted maturity, such as ' of the established formats', or '' if all are accepted."""
     accepted = STAGES[: STAGES.index(preferences.accept) + 1]
     return "" if len(accepted) == len(STAGES) else f" of the {' and '.join(accepted)} formats"
 
 
 def _wishes(found: Recommendation) -> Iterator[str]:
-    """Yield the preferences as they were understood, and how the recommended variant meets the needs."""
+    """Yield the user's preferences as the program understood them, and how the recommended variant satisfies the
+    requirements."""
     preferences = found.preferences
     if preferences.uses:
         yield f"decided by the time per day of: {'; '.join(use.told for use in preferences.uses)}"
@@ -216,7 +220,7 @@ def _wishes(found: Recommendation) -> Iterator[str]:
 
 
 def _gains_of_accepting(found: Recommendation) -> list[str]:
-    """Return what could be recommended if lower maturity were accepted, and how much better it is."""
+    """Return which variants could be recommended if lower maturity were accepted, and how much better they are."""
     best, lines = 1.0, []
     for stage in STAGES:
         of_stage = [each for each in found.not_accepted if each.candidate.stage == stage]
@@ -250,7 +254,7 @@ def _show_nothing(page: Console, answer: Answer) -> None:
         print_lines(page, [said], style="bold")
     else:
         print_lines(page, ["no measured variant satisfies the needs"], style="bold")
-        # If the data do not allow an operation, all variants have the same reason, which is printed once.
+        # If the data do not allow an operation, all variants drop out for the same reason, which is printed once.
         print_lines(page, [f"  {reason}" for reason in dict.fromkeys(_lacking(found))])
         uncounted = sum(reason.endswith(NOT_COUNTED) for _, reason in found.dropped)
         if uncounted:
@@ -275,7 +279,7 @@ def _would_be_recommended(found: Recommendation) -> Iterator[str]:
 
 
 def _shorten(page: Console, answer: Answer) -> None:
-    """Print a line or two of each part, and the command that shows the rest."""
+    """Print one or two lines of each section of the full answer, and the command that prints the rest."""
     found = answer.found
     page.print()
     lines = [f"figures of the recommended variant: {each.sentence}" for each in reasons(found)[:1]]
@@ -291,7 +295,8 @@ def _shorten(page: Console, answer: Answer) -> None:
 
 
 def _grouped(dropped: Sequence[tuple[Variant, str]]) -> str:
-    """Return formats by the words before a reason's colon: '2 csv, orc (cannot: append); hdf5-table (refused)'."""
+    """Return the formats that were left out, grouped by the words before the colon of their reason: '2 csv, orc
+    (cannot: append); hdf5-table (refused)'."""
     by_reason: dict[str, dict[str, int]] = {}
     for variant, reason in dropped:
         head = reason if reason.startswith(CANNOT) else reason.partition(": ")[0]
@@ -325,9 +330,9 @@ def _explain(page: Console, answer: Answer) -> None:
 
 
 def _not_established(everything: Sequence[Ranked]) -> list[str]:
-    """Return each format that is not established, with its adapter's reason.
+    """Return each format that is not established, with the reason that its adapter gives.
 
-    If another call of the same format is established, the call is named instead of the format.
+    If another variant of the same format is established, the variant is named instead of the format.
     """
     established = {each.candidate.variant.format_name for each in everything if each.candidate.stage == STAGES[0]}
     told = {}

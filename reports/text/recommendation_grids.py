@@ -1,6 +1,6 @@
-"""The tables of a recommendation, and the short names that the whole answer uses.
+"""Lay out the tables of a recommendation, and the short names that the whole answer uses.
 
-Labels may be wrapped, figures never.
+Labels may be wrapped; figures are never wrapped.
 """
 
 from __future__ import annotations
@@ -26,34 +26,36 @@ from reports.text.page import folded, label_width_of, new_grid
 from reports.text.recommendation_uses import own_cells, own_heads
 
 MOST_ROWS, FEWEST_ROWS = 6, 5
-"""Number of variants on the first screen, which is smaller if there is more text. The baseline is an additional row."""
+"""Largest and smallest number of variants on the first screen. There are fewer if there is more text. The user's
+current variant is an additional row."""
 MOST_BESIDE = 2
-"""Most variants on the first screen that may not be recommended."""
+"""Largest number of variants on the first screen that may not be recommended."""
 _HEADS = {
     **{"read": "read\nms", "save": "save\nms", "size": "size\nMB", "time": "time\nms"},
     **{"read_memory": "read\npeak MB", "save_memory": "save\npeak MB"},
     USE: "a day\ns",
 }
 _HEAD_WIDTH = 13
-"""Width to which heads of other operations are wrapped."""
+"""Width in characters to which the headers of other operations are wrapped."""
 _FIT_BESIDE = 3
-"""Up to this number of figures, heads have units next to the names, otherwise below them."""
+"""With at most this number of figures, headers have the unit next to the name, otherwise below it."""
 
 
 def short_names(found: Recommendation) -> dict[Variant, str]:
-    """Return short names, the same wherever a variant is named."""
+    """Return a short name for each variant of the answer. The whole answer uses these names."""
     return short_labels(each.candidate.variant for each in (*found.ranked, *found.not_accepted))
 
 
 def baseline_name(answer: Answer, now: Baseline) -> str:
-    """Return the name of the baseline, with its rows if only the screening measured it: 'your CSV', 'plain CSV'."""
+    """Return the name of the user's current variant: 'your CSV' or 'plain CSV'. If it was measured only on few rows,
+    the number of rows is added."""
     title = now.candidate.title or now.candidate.variant
     rows = "" if now.rows is None else f" (at {now.rows:,} rows)"
     return f"{'your' if answer.yours else 'plain'} {title}{rows}"
 
 
 def best_shown(found: Recommendation, rows: int = MOST_ROWS) -> list[Ranked]:
-    """Return the best variants, then the best one of each maturity that is not accepted."""
+    """Return the variants for the first screen: the best ones, then the best of each maturity not accepted."""
     best_of_stage: dict[str, Ranked] = {}
     for each in found.not_accepted:
         best_of_stage.setdefault(each.candidate.stage, each)
@@ -62,7 +64,7 @@ def best_shown(found: Recommendation, rows: int = MOST_ROWS) -> list[Ranked]:
 
 
 def grid_of(answer: Answer, shown: Sequence[Ranked]) -> Grid:
-    """Return a grid with a row for each variant, and one for the baseline if it is not among them."""
+    """Return a grid with a row for each variant. The user's current variant has a row if it is not one of them."""
     now = answer.found.baseline if answer.found.baseline is not None and answer.found.baseline.values else None
     names = [name for name in shown[0].values if name != USE]
     between = " " if len(names) <= _FIT_BESIDE and not answer.found.preferences.weighed_parts else "\n"
@@ -91,13 +93,14 @@ def _cells(each: Ranked, sure: bool, preferences: Preferences) -> list[str]:
 
 
 def _marked(each: Ranked) -> str:
-    """Return the score; as in every table, '=' means tied with the first."""
+    """Return the score. '=' before it means tied with the first variant, as in every table."""
     tied = each.against_first is not None and each.against_first.tied and each.score != 1
     return f"{'=' if tied else ''}{number_text(each.score)}"
 
 
 def grid_of_multiples(answer: Answer, shown: Sequence[Ranked]) -> Grid:
-    """Return a grid of figures as multiples of the best, and scores as multiples of the first with their interval."""
+    """Return a grid of figures as multiples of the best figure. Scores are multiples of the first variant's score, with
+    their interval."""
     heads = (_head(name, answer.found.preferences).removesuffix(" MB") for name in shown[0].ratios)
     headers = ["score (95 %)", *(f"x {head}" for head in heads), "Pareto"]
     lines = [
@@ -118,7 +121,7 @@ def _with_interval(each: Ranked) -> str:
 
 
 def _labelled(answer: Answer, headers: Sequence[str], lines: Sequence[tuple[Variant, Sequence[str]]]) -> Grid:
-    """Return a grid of cells by variant, with short names and marks."""
+    """Return a grid with a row of values for each variant, with its short name and its mark."""
     found = answer.found
     width = label_width_of(headers, [cells for _, cells in lines], padding=2)
     names, marks = short_names(found), _marks(answer)
@@ -134,7 +137,8 @@ def _labelled(answer: Answer, headers: Sequence[str], lines: Sequence[tuple[Vari
 
 
 def _marks(answer: Answer) -> dict[Variant, str]:
-    """Return a mark for each variant: its maturity if not established, 'yours now', and operations without a call."""
+    """Return a mark for each variant. It names a maturity that is not established, states 'yours now' for the user's
+    format, and lists operations that the library has no call for."""
     found = answer.found
     now = found.baseline.candidate.variant if found.baseline is not None and answer.yours else None
     marks = {}
@@ -148,7 +152,7 @@ def _marks(answer: Answer) -> dict[Variant, str]:
 
 
 def _label(name: str, mark: str, width: int) -> str:
-    """Return name and mark on one line if there is room, else on several."""
+    """Return name and mark, on one line if there is enough width, else on several."""
     whole = f"{name} {mark}".rstrip()
     if len(whole) <= width:
         return whole
@@ -156,10 +160,10 @@ def _label(name: str, mark: str, width: int) -> str:
 
 
 def stage_of(candidate: Candidate) -> str:
-    """Return the maturity in words, also of a candidate that declares none."""
+    """Return the maturity of a candidate in words, even if its format does not declare one."""
     return stage_text(candidate.maturity) if candidate.maturity is not None else candidate.stage
 
 
 def and_more(lines: Sequence[str]) -> str:
-    """Return ' (and 2 more)' for three lines of which the first is shown."""
+    """Return ' (and 2 more)' for three lines, because the caller prints only the first one."""
     return f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""

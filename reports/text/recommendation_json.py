@@ -1,6 +1,6 @@
-"""A recommendation as JSON: preferences, all figures, what was left out, and the lines of Python.
+"""Write a recommendation as JSON: preferences, all figures, what was left out, and the lines of Python.
 
-It contains everything that reports.text.recommendation shows, in full.
+The JSON contains everything that reports.text.recommendation prints, in full.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Texts that state how much time a use takes per day: cells of a recommendation's table, and a line per variant."""
+"""Format how much time an operation takes per day: columns of a recommendation's table, and a line for each variant."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from reports.analysis.words import NOTHING
 
 
 def own_heads(others: Collection[str], preferences: Preferences) -> list[str]:
-    """Return the heads of the first columns if uses decide: seconds per day, their interval, and the size unless
-    another column has it."""
+    """Return the headers of the first columns if the times per day decide: seconds per day, their interval, and the
+    size unless another column has it. Return an empty list otherwise."""
     if not preferences.uses:
         return []
     return ["s a day", "(95 %)", *([] if "size" in others else ["size MB"])]
 
 
 def own_cells(candidate: Candidate, values: Mapping[str, float], preferences: Preferences) -> list[str]:
-    """Return the cells below these heads, then other weighed figures, converted from ns to ms and from bytes to MB."""
+    """Return the values below the headers of `own_heads`, then the other figures that have a weight. ns are converted
+    to ms, bytes to MB."""
     others = [number_text(value / 1e6) for name, value in values.items() if name != USE]
     if not preferences.uses:
         return others
@@ -36,7 +37,8 @@ def own_cells(candidate: Candidate, values: Mapping[str, float], preferences: Pr
 
 
 def uses_told(found: Recommendation) -> Iterator[str]:
-    """Yield the seconds per day of each use for each variant, with the 95 % interval (with few rounds, the range)."""
+    """Yield a line for each variant with the seconds per day of each operation and the 95 % interval. With few rounds,
+    the minimum and maximum replace the interval."""
     for each in (*found.ranked, *found.not_accepted) if found.preferences.uses else ():
         told = []
         for use in found.preferences.uses:

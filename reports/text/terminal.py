@@ -1,6 +1,6 @@
-"""Print a run on the terminal: the sections of each table, then those of the run.
+"""Print a run on the terminal: the sections of each table, then the sections of the whole run.
 
-Without a terminal the output is plain text, 100 columns wide. No mark depends on colour alone.
+If the output is not a terminal, it is plain text. No mark depends on colour alone.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from reports.text.page import labelled_grid, new_grid, page_for, print_lines
 _HEADER_WIDTH = 13
 """Column titles are wrapped at this many characters."""
 _MOST_MEANS = 5
-"""Columns of further operations that fit next to each other."""
+"""Number of columns of further operations that fit next to each other."""
 
 
 def show(run: Run, console: Console) -> None:
-    """Print a run: its tables, the means over data sets, and remarks. Always 100 columns wide, in colour if `console`
-    has colour."""
+    """Print a run: its tables, the means over data sets, and remarks. The output is always 100 columns wide, and in
+    colour if `console` has colour."""
     page, contents = page_for(console), Contents(run)
     print_lines(page, _head(run))
     if not contents.tables:
@@ -100,8 +100,8 @@ def _further_operations(page: Console, contents: Contents, table: Table) -> None
 
 
 def _uses(page: Console, contents: Contents, table: Table) -> None:
-    """Print for each use the fastest native call, the calls that are tied with it or next, and the fastest fallback if
-    it is faster."""
+    """Print for each operation the fastest native call and the next ones. The fastest fallback is included if it is
+    faster."""
     page.print()
     print_lines(page, [f"{table.dataset}: {TITLES['uses']}"], style="bold")
     grid = new_grid()
@@ -175,7 +175,7 @@ def _means(page: Console, contents: Contents) -> None:
 
 
 def _means_grids(page: Console, means: Means) -> None:
-    """Print the columns of save and read next to each other, and those of further operations below."""
+    """Print the columns of save and read next to each other, and the columns of further operations in grids below."""
     labels = short_labels(means.variants)
     main, further = (
         [column for column in means.columns if column.operation in operations]
@@ -228,7 +228,7 @@ OF_TABLE: Mapping[str, Callable[[Console, Contents, Table], None] | Elsewhere] =
     "codecs": _codecs,
     "calls": _calls,
 }
-"""The renderer of each section of a table that does not consist of figures."""
+"""The function that prints each section of a table, if the section does not consist of `Figures`."""
 OF_RUN: Mapping[str, Callable[[Console, Contents], None] | Elsewhere] = {
     "throughput": show_throughput,
     "lines": show_lines,
@@ -237,4 +237,4 @@ OF_RUN: Mapping[str, Callable[[Console, Contents], None] | Elsewhere] = {
     "legend": _legend,
     "remarks": _remarks,
 }
-"""The renderer of each section of a run that does not consist of figures."""
+"""The function that prints each section of a run, if the section does not consist of `Figures`."""

@@ -1,7 +1,8 @@
-"""Write CSV in the thesis's shape: medians in seconds and megabytes (1,000,000 bytes), one file for each data set and
-set of conditions.
+"""Write CSV files in the shape that the thesis uses: medians in seconds and megabytes (1,000,000 bytes), with one file
+for each data set and set of conditions.
 
-The thesis measures only save and read, so other operations get separate files. Raw samples are in `samples.jsonl`.
+The thesis measures only save and read, so other operations have separate files. `samples.jsonl` has the individual
+samples.
 """
 
 from __future__ import annotations
@@ -21,18 +22,20 @@ HEADER = (
     *("format_name", "save_time (s)", "read_time (s)"),
     *("save_peak_mem (MB)", "read_peak_mem (MB)", "file_size (MB)"),
 )
-"""Header of the thesis's own program."""
+"""Header of the files that the thesis's own program writes."""
 CODECS_HEADER = ("format_name", "save_time_delta (s)", "read_time_delta (s)", "compression_ratio")
 """Metrics of the thesis's tables 6.8 and 6.9, relative to the same format without a codec in the same rounds."""
 OPERATIONS_HEADER = ("format_name", "operation", "time (s)", "peak_mem (MB)", "fallback")
-"""`fallback` is 'read-all' if the call reads everything and selects afterwards. Do not rank such calls with others."""
+"""`fallback` is 'read-all' if the call reads everything and selects afterwards. Do not rank such calls together with
+others."""
 
 
 def write_csv(run: Run, folder: Path) -> list[Path]:
-    """Write `results-<data set>-<track>.csv` files into `folder`, `codecs-...` for tables about codecs, and
-    `operations-...` for operations other than save and read. Return the paths.
+    """Write CSV files into `folder` and return their paths. `results-<data set>-<track>.csv` has save and read,
+    `codecs-...` has codecs, and `operations-...` has other operations.
 
-    A cell is empty if there is no figure: nothing was counted, or the memory is too small for the probe.
+    A value is empty if there is no figure, because nothing was counted or because the memory is too small to be
+    measured.
     """
     found = tables(run)
     names = distinguishing_names(found)
@@ -93,5 +96,6 @@ def _text(table: Table, row: Row, column: Column) -> str:
 
 
 def _safe(name: str) -> str:
-    """Return `name` as part of a file name: 'synthetic[int=5]' has characters that shells interpret."""
+    """Return `name` with characters that are safe in a file name. 'synthetic[int=5]', for example, has characters that
+    shells interpret."""
     return re.sub(r"[^A-Za-z0-9.-]+", "_", name).strip("_")

@@ -281,7 +281,7 @@ def test_a_missing_library_of_the_pdf_is_reported_before_measuring(
 def test_two_runs_are_compared(stored: Path, tmp_path: Path) -> None:
     assert not compare(stored, read_run(stored)).failed
     other = write_run(make_run(datasets=("str",), tracks=("plain",)), tmp_path / "other")
-    with pytest.raises(RequestError, match="no measured cell in common"):
+    with pytest.raises(RequestError, match="no measurement in common"):
         compare(stored, str(other))
     with pytest.raises(RequestError, match="at least 0"):
         compare(stored, stored, least_change=-0.1)

@@ -102,7 +102,7 @@ def test_the_terminal_shows_them_within_its_width() -> None:
     assert max(map(len, text.splitlines())) <= WIDTH
     assert f"eq: {TITLE}" in text
     assert f"\n{SHUFFLED}\n" in text
-    assert "loaders of different orders are never ranked together" in " ".join(text.split())
+    assert "Loaders of different orders are never ranked together" in " ".join(text.split())
 
 
 def test_pdf_and_site_have_them_too(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_where_most_have_no_figure_none_is_the_fastest() -> None:
     total = len(_ranked(tables(run_of())[0]))
     assert total >= 4
     few = use_of(busy(1), TAKE)
-    assert (few.best, few.others) == (f"only 1 of {total} counted", "")
+    assert (few.best, few.others) == (f"only 1 of {total} variants counted", "")
     assert use_of(busy(1), ONE).best == use_of(run_of(), ONE).best
     most = use_of(busy(total - 1), TAKE)
     assert "only" not in most.best

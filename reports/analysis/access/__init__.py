@@ -1,1 +1,2 @@
-"""Sections about reading part of a table: best format for each use, open copies, training loops, and device limits."""
+"""Sections about reading part of a table: the best format for each operation, copies that stay open, training loops,
+and limits of the device."""

@@ -1,7 +1,9 @@
-"""Show the times of copies that stay open: opening, the first call, and the calls after it, sequential or concurrent.
+"""Show the times of stored copies that stay open: the time to open a copy, the time of the first call, and the time of
+later calls.
 
 Other tables show one time for each operation. This section adds the time to open a copy, which is most of the work for
-a wide table. It also adds the latency of a call, which for concurrent streams differs from the time per call.
+a wide table. It also adds the latency of a call. If several streams call at once, the latency is longer than the time
+per call.
 """
 
 from __future__ import annotations
@@ -21,13 +23,13 @@ _SECOND_NS = 1e9
 
 
 def has_handles(table: Table) -> bool:
-    """Return whether an operation of a table keeps its copies open."""
+    """Return whether at least one operation of a table keeps its copies open."""
     return any(map(_kept, table.rows))
 
 
 def handles_of(run: Run, table: Table) -> Iterator[Figures]:
-    """Yield figures for each operation that keeps its copies open, in the order of the columns, fastest variants first.
-    """
+    """Yield one `Figures` for each operation that keeps its copies open, in the order of the table's columns. The
+    fastest variant comes first."""
     for operation in table.columns.operations:
         column = table.columns.find(operation, Role.TIME)
         rows = [row for row in table.rows if operation in _kept(row)]
@@ -66,5 +68,5 @@ def _texts(table: Table, row: Row, column: Column) -> Iterator[str]:
     yield milliseconds("p90_ns")
     rows = int(column.operation.parameters.get("rows", "1"))
     clocked = figures[column.figure].median
-    # A rate would be meaningless if reading the clock takes a tenth of the time.
+    # A rate would be meaningless for calls so short that reading the clock takes a tenth of the measured time.
     yield NOTHING if clocked < table.least(column) else number_text(rows * _SECOND_NS / clocked)

@@ -1,7 +1,8 @@
-"""Show training loops: rows per second, waits, and quality of the shuffle, separately for each order of the rows.
+"""Show training loops: rows per second, waits, and quality of the shuffle. Each order in which loaders return the rows
+has its own figures.
 
-The most shuffled order comes first. Loaders are ranked only among loaders of the same order, so that a loader that does
-not shuffle cannot win.
+The most shuffled order comes first. A loader is ranked only among loaders that return the rows in the same order, so
+that a loader that does not shuffle cannot win.
 """
 
 from __future__ import annotations
@@ -18,16 +19,17 @@ from reports.analysis.units import MILLISECONDS, number_text, spread_text
 from reports.analysis.words import NOTHING, fallback_mark
 
 EPOCH = "epoch_rows"
-"""A cell with this figure is a training loop."""
+"""Name of a figure that only training loops have. The summary of an operation that has this figure belongs to a loop.
+"""
 HEADERS = ("rows/s", "", "epoch\n1", "epoch\n2", "first\nbatch ms", "p99\ngap ms", "locality", "parts", "rows\nread")
-"""Headers of the columns after the format."""
+"""Headers of the columns to the right of the format's name."""
 WHOLE = "all"
 LOADERS_MEANING = (
-    "rows/s: over both epochs including opening the copy; loaders are ranked by it. p99 gap: 99 % of batches followed "
-    "the one before within this time. locality: how often rows of a batch are stored less than one batch apart, "
-    "relative to chance; parts: how unevenly a batch is spread over 16 parts of the table, relative to chance. Both "
-    "are 1 for a full shuffle, and loaders of different orders are never ranked together. rows read: the share of an "
-    "epoch that was handed out, if the epoch was too long or too large"
+    "rows/s: over both epochs including opening the copy; loaders are ranked by rows/s. p99 gap: 99 % of batches came "
+    "within this time after the previous batch. locality: how often rows of a batch are stored less than one batch "
+    "apart, relative to chance; parts: how unevenly a batch is spread over 16 parts of the table, relative to chance. "
+    "Both are 1 for a full shuffle. Loaders of different orders are never ranked together. rows read: the share "
+    "of an epoch that the loader returned, if the epoch was too long or too large"
 )
 
 
@@ -37,10 +39,10 @@ def has_loaders(table: Table) -> bool:
 
 
 def loaders_of(run: Run, table: Table) -> Iterator[Figures]:
-    """Yield the loaders of each order of the rows, the most shuffled order first.
+    """Yield one `Figures` with the loaders of each order of the rows, the most shuffled order first.
 
-    Equally shuffled orders follow the order of the columns. Within an order, the fastest loaders come first, and
-    loaders without a rank last.
+    Equally shuffled orders follow the order of the table's columns. Within an order, the fastest loaders come first,
+    and loaders without a rank come last.
     """
     found = []
     for column in table.columns.times:
@@ -93,8 +95,8 @@ def _texts(table: Table, row: Row, column: Column) -> tuple[str, ...]:
 
 
 def _per_second(cell: CellSummary, of: Callable[[Mapping[str, int]], tuple[int, int]]) -> float:
-    """Return rows per second, computed from the median time per row over rounds, so that the order matches the ranks.
-    """
+    """Return rows per second, computed from the median over rounds of the time per row. Loaders sorted by this rate
+    have the same order as their ranks."""
     of_a_row_ns = []
     for number in cell.by_round[EPOCH]:
         rows, time_ns = of({name: values[number] for name, values in cell.by_round.items() if number in values})

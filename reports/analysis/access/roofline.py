@@ -1,7 +1,7 @@
-"""Compare each cell with the device's limits, and the bytes read with the bytes returned.
+"""Compare measured rates with the device's limits, and the bytes read with the bytes returned.
 
-For the takes, scans and reads of a table, show the share of the rate that the run's probe of the device reached, and
-the bytes read for each byte of the result.
+For takes, scans and reads of a table, show the rate as a share of the limit that was measured on the device during the
+run. Also show the bytes read for each byte of the result.
 """
 
 from __future__ import annotations
@@ -28,27 +28,28 @@ from reports.analysis.words import CACHED as FROM_LIBRARY
 from reports.analysis.words import FALLBACK, NOTHING
 
 SMALL_BYTES = 4_096
-"""Size of the smallest read from a device. A smaller row also takes one read of this size."""
+"""Size of the smallest read from a device. A row of fewer bytes also takes one read of this size."""
 CHANGED = 0.2
-"""A note reports a device whose rate changed by more than this share over the rounds."""
+"""A note names a device whose rate changed by more than this share between the start and the end of the run."""
 _THOUSANDS = 100_000
 """Reads per second of at least this number are shown in thousands."""
 RESULT, LOGICAL, DEVICE, DISTINCT = "result_bytes", "asked_bytes", "device_read_bytes", "distinct_bytes"
 SHARES = "share of the roofline"
-"""Title of the figures that show each cell's share of the device's limit."""
+"""Title of the figures that show rates as a share of the device's limit."""
 PARTS = ("take", "scan")
-"""Operations that a table needs for this section. Full reads and reads of columns are shown in addition."""
+"""A table has this section only if it has one of these operations. Full reads and reads of columns are shown in
+addition."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit per second, of reads, rows or bytes; `at_least` if the device may give more."""
+    """The highest rate per second of reads, rows or bytes. With `at_least`, the device may be faster."""
 
     per_second: float
     at_least: bool
 
     def share(self, per_second: float) -> str:
-        """Return the share of this limit: '12%', '3.4%', or '≤12%' if the device may give more."""
+        """Return a rate as a share of this limit: '12%', '3.4%', or '≤12%' if the device may be faster."""
         share = per_second / self.per_second
         return f"{'≤' if self.at_least else ''}{share * 100:.{1 if share < 0.1 else 0}f}%"
 
@@ -64,7 +65,8 @@ def has_roofline(table: Table) -> bool:
 
 
 def roofline_of(run: Run, table: Table) -> Iterator[Figures]:
-    """Yield the known figures among: the device's limits, each cell's share of them, and the bytes read."""
+    """Yield up to three `Figures`: the device's limits, the measured rates as a share of these limits, and the bytes
+    read. Figures without content are left out."""
     probes = [each for each in run.info.rooflines if _is_under(each, table)]
     found = [each for each in probes if each.lines]
     if probes:
@@ -103,7 +105,7 @@ def _reading(table: Table) -> list[OperationName]:
 def _grid(
     run: Run, table: Table, title: str, columns: Mapping[OperationName, Mapping[Variant, str]], notes: Iterable[str]
 ) -> Figures:
-    """Return figures from `columns`, which has the text of each variant by operation."""
+    """Return `Figures` from `columns`, which has the printed value of each variant by operation."""
     shown = {name: texts for name, texts in columns.items() if texts}
     lines = tuple(
         (row.label, tuple(texts.get(row.variant, NOTHING) for texts in shown.values()))
@@ -137,7 +139,7 @@ def _line_title(kind: str, size_bytes: int) -> str:
 
 
 def _given(probes: Sequence[RooflineInfo], kind: str, size_bytes: int, depth: int) -> str:
-    """Return the rate before and after the rounds: '8,512 / 8,730'."""
+    """Return the device's rate before and after the rounds: '8,512 / 8,730'."""
     texts = []
     for probe in probes:
         for line in probe.lines:
@@ -159,8 +161,8 @@ def _device_notes(run: Run, table: Table, probes: Sequence[RooflineInfo]) -> Ite
     copy_mb = number_text(found[0].copy_bytes / 1e6)
     looks = " / ".join(each.when for each in found)
     yield (
-        f"Direct reads of raw I/O's copy of {copy_mb} MB, past the page cache ({looks} the rounds), with as many reads "
-        "in flight as the depth; 1/s: reads per second; cached: one thread reads the same file from the page cache"
+        f"Direct reads of raw I/O's copy of {copy_mb} MB, past the page cache ({looks} the rounds). Depth: reads at a "
+        "time; 1/s: reads per second; cached: one thread reads the same file from the page cache"
     )
     if any(each.guest for each in found):
         yield "guest: figures of this virtual machine, including caches and limits of its host"
@@ -243,7 +245,8 @@ def _row_limit(
     row_bytes: float,
     depth: int | None,
 ) -> Limit | None:
-    """Return the most rows per second that a device can give if each row takes one read, and all its bytes are read."""
+    """Return the most rows per second that a device can give. Each row takes at least one read, and all bytes of the
+    row are read."""
     reads = _most(lines, single, depth, lambda line: line.per_second, SMALL_BYTES)
     moved = _most(lines, together, depth, lambda line: line.bytes_per_second)
     if reads is None or moved is None:
@@ -253,7 +256,7 @@ def _row_limit(
 
 
 def _byte_limits(lines: Sequence[RooflineLine], *, cold: bool) -> list[Limit | None]:
-    """Return the most bytes per second of sequential reads, with one read at a time and at the best queue depth."""
+    """Return the most bytes per second of sequential reads: with one read at a time, and at the best queue depth."""
     if not cold:
         return [_most(lines, (CACHED_SEQUENTIAL,), None, lambda line: line.bytes_per_second)]
     return [_most(lines, (SEQUENTIAL,), depth, lambda line: line.bytes_per_second) for depth in (1, None)]
@@ -266,7 +269,7 @@ def _most(
     value: Callable[[RooflineLine], float],
     size_bytes: int | None = None,
 ) -> Limit | None:
-    """Return the highest value among lines of these kinds. `depth` and `size_bytes` None mean any."""
+    """Return the highest value among measured limits of these kinds. `depth=None` and `size_bytes=None` mean any."""
     found = [
         line
         for line in lines
@@ -299,7 +302,8 @@ def _share_notes(table: Table) -> Iterator[str]:
 
 
 def _result_bytes(table: Table, operation: OperationName) -> float | None:
-    """Return the result size of raw I/O, which holds only the requested values; without raw I/O the smallest size."""
+    """Return the result size of raw I/O, which has only the requested values. Without raw I/O, return the smallest size
+    of all variants."""
     given = {
         row.variant: row.cells[operation].figures[RESULT].median
         for row in table.rows
@@ -319,7 +323,8 @@ def _amplifications(run: Run, table: Table, operation: OperationName) -> dict[Va
             continue
         texts = [NOTHING if _is_blind(run, row) else number_text(figures[LOGICAL].median / given)]
         if _is_cold(table):
-            # Distinct pages are counted over all calls of a sample; streams make several calls even when cold.
+            # Distinct pages are counted over all calls of a sample. With concurrent streams, even a cold sample has
+            # several calls.
             calls = figures["repetitions"].median if "repetitions" in figures else 1
             texts += [
                 number_text(figures[name].median / given / over) if name in figures else NOTHING

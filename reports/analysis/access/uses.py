@@ -1,8 +1,9 @@
-"""Name the fastest variants for each use of a table with many operations.
+"""Name the fastest variants for each operation of a table with many operations.
 
-Fallbacks that read everything and select are never ranked, but a fallback that beats every native call is mentioned.
-The text distinguishes variants that are slower, tied, or have too few rounds for a verdict. If most variants have no
-figure, as on a busy machine, no fastest variant is named.
+A fallback reads everything and then selects, because the library has no call for the operation. Fallbacks are never
+ranked, but a fallback that beats every native call is mentioned. Each entry states whether another variant is slower,
+tied with the fastest, or has too few rounds for a verdict. If most variants have no figure, for example on a busy
+machine, no fastest variant is named.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from reports.analysis.tables import Row, Table, unit_for, value_text
 from reports.analysis.units import number_text
 
 FEWEST_OPERATIONS = 4
-"""A table needs at least this many operations, save and read not counted, to have this section."""
+"""A table needs at least this many operations to have this section. Save and read do not count."""
 MOST_OTHERS = 4
-"""Most variants named after the fastest."""
+"""Largest number of variants that are named after the fastest."""
 NO_VERDICT = "?"
-"""Marks what may be chance."""
+"""Marks a ratio that may be due to chance."""
 USES_MEANING = (
     f"2.10: takes 2.10 times as long as the fastest; =: tied with it; {NO_VERDICT}: too few rounds for a verdict"
 )
@@ -33,7 +34,7 @@ IN_PLACE = {"rewrite": "rewriting everything with", "save-all": "gathering every
 
 @dataclass(frozen=True)
 class Use:
-    """One operation in words: 'take 100 rows', 'vortex 4.42 ms', 'feather 1.4, f3 1.6?'."""
+    """The fastest variants for one operation as printed: 'take 100 rows', 'vortex 4.42 ms', 'feather 1.4, f3 1.6?'."""
 
     title: str
     best: str
@@ -41,19 +42,19 @@ class Use:
 
 
 def has_uses(table: Table) -> bool:
-    """Return whether a table is about uses; near-storage reading has its own section."""
+    """Return whether a table has enough operations for this section. Near-storage reading has its own section."""
     return len(table.columns.further) >= FEWEST_OPERATIONS and not has_near_storage(table)
 
 
 def uses_of(run: Run, table: Table) -> Iterator[Use]:
-    """Yield a Use for each operation except the save, in the order of the columns."""
+    """Yield a `Use` for each operation except the save, in the order of the table's columns."""
     for operation in table.columns.operations:
         column = table.columns.find(operation, Role.TIME)
         if operation == SAVE or column is None:
             continue
         title, counted = run.info.operation(operation).title, table.counted(column)
         if counted.too_few:
-            yield Use(title, f"only {counted.having} of {counted.measured} counted", "")
+            yield Use(title, f"only {counted.having} of {counted.measured} variants counted", "")
             continue
         rows = {row.variant: row for row in table.rows}
         ranks = table.ranks(column)
@@ -76,13 +77,14 @@ def _multiple(ratio: Ratio) -> str:
 
 
 def _none_ranked(table: Table, column: Column) -> str:
-    """Return why no call can be the fastest: no variant has a native call, or no native call has a counted figure."""
+    """Return why no call is named as the fastest: 'no native call' if no variant has one, else 'none ranked'."""
     own = any(column.operation in row.cells and not row.fallback(column.operation) for row in _ours(table))
     return "none ranked" if own else "no native call"
 
 
 def _whole(table: Table, column: Column, first: Row | None) -> str:
-    """Return the fastest fallback if it beats the fastest native call, or if there is no native call; else ''."""
+    """Return a sentence about the fastest fallback if it beats the fastest native call, or if there is no native call;
+    else ''."""
     places = [
         row
         for row in _ours(table)
@@ -94,7 +96,7 @@ def _whole(table: Table, column: Column, first: Row | None) -> str:
     told = f"{IN_PLACE.get(whole.fallback(column.operation), 'reading everything with')} {_told(table, whole, column)}"
     if first is None:
         return told
-    # Rank the fallback against this one native call by the usual rules for common rounds and times that are too short.
+    # The usual ranking handles common rounds and times that are too short to compare, so use it for these two calls.
     beside = replace(whole.cells[column.operation], fallback="")
     ranks = ranking([beside, first.cells[column.operation]], column.figure, least=table.least(column))
     slower = ranks.get(first.cells[column.operation].cell)
@@ -104,7 +106,7 @@ def _whole(table: Table, column: Column, first: Row | None) -> str:
 
 
 def _ours(table: Table) -> Iterator[Row]:
-    """Yield the rows that could be ranked."""
+    """Yield the rows that can be ranked."""
     return (row for row in table.rows if not row.variant.is_raw_io and not row.variant.is_apart)
 
 

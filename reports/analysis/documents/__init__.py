@@ -1,1 +1,1 @@
-"""Sections about document stores that go beyond times: ingestion rates, merges, and ranges by index and by scan."""
+"""Sections about document stores: ingestion rates, merges, and range queries by index and by scan."""

@@ -1,7 +1,7 @@
-"""Show how fast stores ingest documents, without and with merges, and when an index is slower than a scan.
+"""Show how fast stores ingest documents, with and without the time of merges, and when an index is slower than a scan.
 
-Documents and bytes per second are derived from rows, bytes and times. Sections 6.3 and 6.4 of Alkowaileet and Carey,
-VLDB 2022, show the same figures for their stores.
+Documents per second and bytes per second are computed from rows, bytes and times. Sections 6.3 and 6.4 of Alkowaileet
+and Carey, VLDB 2022, show the same figures for other stores.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _BYTES_A_NS_TO_MB_A_S = 1_000
 
 
 def has_documents(table: Table) -> bool:
-    """Return whether a table has document stores that took documents."""
+    """Return whether a table has document stores that ingested documents."""
     return any(_ingestions(table))
 
 
 def documents_of(run: Run, table: Table) -> Iterator[Figures]:
-    """Yield ingestion figures, one for each ingesting operation, then ranges."""
+    """Yield one `Figures` for each operation that ingests documents, then the figures of range queries."""
     for operation, rows in _ingestions(table):
         yield _ingestion(run, table, operation, rows)
     yield from _ranges(table)
 
 
 def _ingestions(table: Table) -> Iterator[tuple[OperationName, list[Row]]]:
-    """Yield operations that took documents, each with the rows that have figures, the fastest first."""
+    """Yield each operation that ingests documents, with the rows that have figures, the fastest row first."""
     for operation in table.columns.operations:
         rows = [row for row in table.rows if operation in row.cells and INPUT in row.cells[operation].figures]
         if rows:
@@ -52,7 +52,7 @@ def _ingestion(run: Run, table: Table, operation: OperationName, rows: Sequence[
         ("documents/s", "MB/s", "MB/s before merges", "MB/s with sync", "stored, % of JSON"),
         lines,
         (
-            "time until the merges that are due have ended, including closing; before merges: until all documents were "
+            "time until all merges that are due have ended, including closing; before merges: until all documents were "
             "taken. Documents: those of the data set; MB: all JSON Lines that were handed over",
         ),
     )
@@ -68,7 +68,8 @@ def _rates(table: Table, cell: CellSummary) -> Iterator[str]:
 
 
 def _megabytes_a_second(cell: CellSummary, times: Sequence[str]) -> str:
-    """Return the median of each round's rate, so that rates rank as times do; NOTHING if a time was not measured."""
+    """Return the median over rounds of MB per second, so that stores have the same order by rate as by time. Return
+    NOTHING if a time was not measured."""
     if not all(name in cell.figures for name in times):
         return NOTHING
     rates = [
@@ -83,7 +84,8 @@ def _megabytes_a_second(cell: CellSummary, times: Sequence[str]) -> str:
 
 
 def _ranges(table: Table) -> Iterator[Figures]:
-    """Yield the paper's table 3: for each number of fields, times by scan and by index for each share of documents."""
+    """Yield the paper's table 3: the times of range queries by scan and by index. There is a row for each store and
+    number of fields, and a column for each share of documents."""
     names = {name: name.parameters for name in table.columns.operations if name.name == RANGE}
     fields = sorted({int(settings["paths"]) for settings in names.values()})
     ways = sorted({(settings["by"] != "scan", float(settings["selectivity"])) for settings in names.values()})
@@ -100,11 +102,11 @@ def _ranges(table: Table) -> Iterator[Figures]:
     if any(text != NOTHING for _, texts in lines for (indexed, _), text in zip(ways, texts, strict=True) if indexed):
         heads = tuple(f"{'index' if indexed else 'scan'} {100 * share:g} %" for indexed, share in ways)
         yield Figures(
-            "ranges by scan and by index, by share of the documents: ms",
+            "range queries by scan and by index, by share of the documents: ms",
             "store",
             heads,
             tuple(lines),
-            ("counts values of some fields in the documents whose indexed field is in a range",),
+            ("a range query counts the values of some fields in the documents whose indexed field is in a range",),
         )
 
 

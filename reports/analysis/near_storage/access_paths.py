@@ -32,13 +32,13 @@ def is_fetching(variant: Variant) -> bool:
 
 
 def is_near(variant: Variant) -> bool:
-    """Return whether a variant reads and filters near the storage as intended: V1 or V2 with all filters on."""
+    """Return whether a variant filters near the storage as intended: V1 or V2 with all filters on."""
     settings = variant.settings
     return is_way(variant) and settings.get("reader") in ("ranges", "parquet") and "technique" not in settings
 
 
 def is_foil(variant: Variant) -> bool:
-    """Return whether a variant exists only to compare with the thesis: its node parses all footers for each query."""
+    """Return whether a variant is only for comparison with the thesis: its node parses all footers for each query."""
     return is_way(variant) and variant.settings.get("footers") == "parsed"
 
 
@@ -60,19 +60,20 @@ def way_label(variant: Variant) -> str:
 
 
 def network_place(network: str) -> tuple[bool, bool, int, str]:
-    """Return a sort key for networks: one process, then loopback, then limited networks from the slowest on."""
+    """Return a sort key for networks: one process, then loopback, then limited networks with the slowest first."""
     mbit = line_mbit(network)
     return bool(network), bool(mbit), mbit, network
 
 
 def line_mbit(network: str) -> int:
-    """Return the limit of a network in Mbit/s; 0 if it has none."""
+    """Return the limit of a network in Mbit/s, or 0 if the network has no limit."""
     rate = network.removesuffix("mbit")
     return int(rate) if rate != network and rate.isdecimal() else 0
 
 
 def place_of(variant: Variant) -> tuple[int, int, str]:
-    """Return a sort key for variants: V2, V1, fetching, then others. The plain variant of each path comes first."""
+    """Return a sort key for variants: V2, V1, the fetching baseline, then other access paths. The variant with the
+    fewest settings of each path comes first."""
     settings = variant.settings
     reader = settings.get("reader", "")
     return (_PLACES.index(reader) if reader in _PLACES else len(_PLACES)), len(settings), variant

@@ -1,8 +1,9 @@
 """Find the selectivity below which near-storage reading beats fetching the files.
 
-If the run has a network of the requested bandwidth, measured times are compared. For other bandwidths, the time to send
-the bytes of a query at that bandwidth is added to its time on loopback, as `recommend --bandwidth` does. A service that
-sends while it works is faster than this sum, so texts state that the time was computed. Nothing is extrapolated.
+If the run has a network of the requested bandwidth, measured times are compared. For another bandwidth, the time to
+send the bytes of a query at this bandwidth is added to its time on loopback, as `recommend --bandwidth` does. A service
+that sends while it works is faster than this sum, so the output states that the time was computed. Nothing is
+extrapolated.
 """
 
 from __future__ import annotations
@@ -28,14 +29,16 @@ from reports.analysis.units import number_text
 from reports.analysis.varied.crossovers import Behind, Change, Crossovers, Point, crossovers
 
 ALIKE = 0.05
-"""A network represents a bandwidth if they differ by at most this share, which is the tolerance of the proxy."""
+"""A measured network counts as having the requested bandwidth if the two bandwidths differ by at most this share, which
+is the tolerance of the proxy."""
 WALL, WIRE = "wall_ns", "wire_bytes"
 ByRound = Mapping[int, float]
 
 
 @dataclass(frozen=True)
 class NearBreakEven:
-    """One near-storage access path against fetching, for queries that ask for parts of one stored table."""
+    """The comparison of one near-storage access path with fetching the files, for queries that ask for parts of one
+    stored table."""
 
     dataset: str
     rows: int
@@ -43,13 +46,14 @@ class NearBreakEven:
     way: str
     variant: Variant
     over: str
-    """The network: 'loopback at 100 Mbit/s', or '20 MB/s'."""
+    """The network as printed: 'loopback at 100 Mbit/s', or '20 MB/s'."""
     computed: bool
     """Whether the time on the network was computed, not measured."""
     percents: tuple[float, ...]
     told: Crossovers
     below: Interval | None
-    """Share of row groups in percent below which this path is faster; None if there is no single such share."""
+    """Percentage of row groups that a query has to read, below which this path is faster. None if there is no single
+    such percentage."""
 
     @property
     def always(self) -> bool:
@@ -58,7 +62,8 @@ class NearBreakEven:
 
     @property
     def since(self) -> float | None:
-        """The share from which fetching is faster, if below it neither this path nor fetching is clearly faster."""
+        """The percentage from which fetching is faster, if below it neither this path nor fetching is clearly faster;
+        else None."""
         return next(
             (each.since for each in self.told.found if isinstance(each, Behind) and each.after != self.variant), None
         )
@@ -67,10 +72,11 @@ class NearBreakEven:
 def break_evens(
     summaries: Mapping[Cell, CellSummary], bandwidth_bytes_per_s: float | None = None, datasets: Sequence[str] = ()
 ) -> list[NearBreakEven]:
-    """Return the access path that beats fetching over the widest range, for each stored table, place and network.
+    """Return the access path that beats fetching over the widest range. There is one result for each stored table,
+    placement of the matching row groups, and network.
 
-    Paths are compared at the given bandwidth, or without a bandwidth on each limited network. Return an empty list if
-    the run does not have both near-storage reading and fetching on a network.
+    Paths are compared at the given bandwidth. Without a bandwidth, they are compared on each limited network of the
+    run. Return an empty list if the run has no network on which both near-storage reading and fetching were measured.
     """
     groups: dict[tuple[str, str, Conditions, int], list[Series]] = {}
     for series in series_of(summaries):
@@ -103,7 +109,7 @@ def _is_advised(variant: Variant) -> bool:
 
 
 def sentences(found: Sequence[NearBreakEven]) -> Iterator[str]:
-    """Yield each result in words, without a full stop."""
+    """Yield each result as a sentence without a full stop."""
     for each in found:
         about = f"{each.dataset}, {each.rows:,} rows, {each.place}"
         how = "computed: times on loopback plus the time to send the bytes" if each.computed else "measured"
@@ -133,7 +139,8 @@ def _told(each: NearBreakEven) -> str:
 def _asked(
     groups: Mapping[tuple[str, str, Conditions, int], list[Series]], bandwidth_bytes_per_s: float | None
 ) -> dict[tuple[str, str, Conditions, int], list[Series]]:
-    """Return the groups on a network of a similar bandwidth, else on loopback; without a bandwidth all but loopback."""
+    """Return the measurements to compare. With a bandwidth, these are the measurements on a network of about that
+    bandwidth, or else on loopback. Without a bandwidth, they are the measurements on all networks except loopback."""
     if bandwidth_bytes_per_s is None:
         return {key: group for key, group in groups.items() if key[2].network != LOOPBACK}
     like = {key: group for key, group in groups.items() if _is_like(key[2], bandwidth_bytes_per_s)}
@@ -182,7 +189,8 @@ def _against(
 
 
 def _times(summary: CellSummary, line: float | None) -> ByRound:
-    """Return the time of each round, plus the time to send its bytes over `line` bytes per second, if given."""
+    """Return the time of each round. If `line` is given, in bytes per second, the time to send the round's bytes is
+    added."""
     walls = summary.by_round[WALL]
     if line is None:
         return {number: max(value, 1) for number, value in walls.items()}

@@ -1,4 +1,5 @@
-"""Build charts of throughput over the share of row groups: a line for each access path, a chart for each network.
+"""Build charts of throughput by the share of row groups that a query has to read. There is a chart for each network,
+and a line for each access path.
 
 These charts are drawn like all charts over a parameter, except that higher values are better.
 """
@@ -31,9 +32,10 @@ _Key = tuple[str, str, str, Conditions, str]
 
 
 def throughput_charts(found: Sequence[Series], summaries: Mapping[Cell, CellSummary]) -> tuple[Chart, ...]:
-    """Return a chart for each suite, data set, machine, set of conditions and place with at least two selectivities.
+    """Return a chart for each suite, data set, machine, set of conditions and placement of matching row groups, if at
+    least two selectivities were measured.
 
-    Clustered placement comes before scattered. A variant has the same style in all charts.
+    Charts of clustered row groups come before charts of scattered ones. A variant has the same style in all charts.
     """
     groups: dict[_Key, list[Series]] = {}
     for series in found:
@@ -89,7 +91,8 @@ def _chart(
 
 
 def _title(conditions: Conditions) -> str:
-    """Return a title such as 'throughput, loopback': charts of several networks share a page."""
+    """Return a title that names the network, such as 'throughput, loopback', because charts of several networks share a
+    page."""
     told = ["throughput", network_text(conditions.network)]
     told += [conditions.cache] if conditions.cache != "warm" else []
     told += ["fresh service"] if conditions.service == "fresh" else []
@@ -115,7 +118,7 @@ def _in_bytes(rate: Interval) -> Interval:
 def _marks(
     group: Sequence[Series], percents: Sequence[float], summaries: Mapping[Cell, CellSummary]
 ) -> dict[Variant, dict[float, str]]:
-    """Return the marks of the shortest time and of those tied with it, at each selectivity."""
+    """Return the marks at each selectivity: '*' for the fastest variant, '=' for variants tied with it."""
     found: dict[Variant, dict[float, str]] = {}
     for percent in percents:
         cells = {each.cell: series.variant for series in group if (each := series.at(percent)) is not None}
@@ -129,7 +132,7 @@ def _marks(
 def _winners(
     group: Sequence[Series], percents: Sequence[float], summaries: Mapping[Cell, CellSummary]
 ) -> Crossovers | None:
-    """Compare times. Variants that return more rows than asked for cannot win."""
+    """Return where the fastest variant changes. Variants that return more rows than requested cannot win."""
     ranked = [series for series in group if not series.variant.is_apart]
     return crossovers(list(_points(ranked, percents, summaries)), logarithmic=False)
 

@@ -1,4 +1,5 @@
-"""Compute the cost of storing data with a provider, and on rented machines that compute near the storage.
+"""Compute the cost of storing data with a provider, and the cost of rented machines that store the data and compute
+next to it.
 
 The model is that of Weigand, TU Munich 2025, section 3.1. Prices and redundancy are inputs. The constants below are
 examples with the date of their prices; no current prices are looked up.
@@ -11,12 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 HOURS_OF_MONTH = 24 * 365 / 12
-"""Hours that a machine is paid for each month."""
+"""Number of hours for which a machine is paid per month."""
 
 
 @dataclass(frozen=True)
 class Tier:
-    """The price of data between the limit of the previous tier and `up_to_gb`; None means no upper limit."""
+    """One price step of a provider: the price of data above the previous tier's limit and up to `up_to_gb`. None means
+    no upper limit."""
 
     up_to_gb: float | None
     per_gb_month: float
@@ -44,7 +46,8 @@ class Cluster:
 
 
 def provider_per_month(stored_gb: float, tiers: Sequence[Tier]) -> float:
-    """Return the cost of storing per month, tier by tier. Raises ValueError if the tiers end below `stored_gb`."""
+    """Return the provider's cost per month for `stored_gb`, summed over the tiers. Raises ValueError if the last tier
+    ends below `stored_gb`."""
     cost, below = 0.0, 0.0
     for tier in tiers:
         top = math.inf if tier.up_to_gb is None else tier.up_to_gb
@@ -56,11 +59,11 @@ def provider_per_month(stored_gb: float, tiers: Sequence[Tier]) -> float:
 
 
 def cluster_per_month(stored_gb: float, machine: Machine, redundancy: float = 1.0) -> Cluster:
-    """Return the number of machines of one kind, and their cost.
+    """Return the number of machines that hold the data, and their cost.
 
-    `redundancy` is bytes on the disks / bytes stored: 1 for one copy, 2 for two replicas, 1.4 for erasure coding with 4
-    parity parts to 10 data parts. Staff, traffic and requests are not included. Raises ValueError for a redundancy
-    under 1.
+    `redundancy` is the number of bytes on the disks divided by the bytes stored: 1 for one copy, 2 for two replicas,
+    1.4 for erasure coding with 4 parity parts to 10 data parts. Staff, traffic and requests are not included. Raises
+    ValueError if the redundancy is under 1.
     """
     if redundancy < 1:
         raise ValueError(f"redundancy must be at least 1, which means one copy (got {redundancy:g})")
@@ -72,8 +75,8 @@ THESIS_STORED_GB = 172_500_000
 """Data stored by Snowflake in March 2018, as estimated in the thesis. The thesis computes erasure coding for 175.5 PB.
 """
 S3_STANDARD = (Tier(50_000, 0.023), Tier(500_000, 0.022), Tier(None, 0.021))
-"""USD, from the thesis, early 2025."""
+"""Prices in USD from the thesis, early 2025."""
 D3EN_4XLARGE = Machine(111_840, 1.7460)
-"""USD, reserved, Frankfurt, from the thesis, early 2025."""
+"""Price in USD from the thesis, for a reserved machine in Frankfurt in early 2025."""
 REED_SOLOMON_10_4 = 1.4
-"""Bytes on the disks / bytes stored."""
+"""Bytes on the disks divided by bytes stored, with 4 parity parts to 10 data parts."""

@@ -1,4 +1,4 @@
-"""Show the curves fitted to a run's throughput, their errors, and how often a month all data could be read.
+"""Show the curves fitted to a run's throughput, the errors of the curves, and how often a month all data could be read.
 
 The figures correspond to tables 8.2 and 8.3 of Weigand, TU Munich 2025, for our measurements alone.
 """
@@ -26,12 +26,13 @@ _FORM = "T(x) = a + b / (1 + c x^d) in GB/s, x in percent of the row groups; lea
 
 
 def has_curves(found: Sequence[Series]) -> bool:
-    """Return whether there are enough points for a curve."""
+    """Return whether at least one access path was measured at enough selectivities to fit a curve."""
     return bool(_fitted(found))
 
 
 def curves_of(found: Sequence[Series]) -> Iterator[Figures]:
-    """Yield parameters, errors and retrieval rates for each suite, data set and place."""
+    """Yield `Figures` for each suite, data set and placement of row groups: parameters and errors of the curves, then
+    retrieval rates."""
 
     def about(series: Series) -> tuple[str, str, str]:
         return series.suite, series.dataset, series.place
@@ -50,7 +51,8 @@ def _of_place(about: str, several: Sequence[Series]) -> Iterator[Figures]:
 
 
 def _fitted(found: Sequence[Series]) -> list[Series]:
-    """Return the series that are read near the storage. Fetching has the same throughput at each selectivity."""
+    """Return the measurements of near-storage access paths with enough points. Fetching is left out, because its
+    throughput is the same at each selectivity."""
     return [series for series in found if len(series.measured) >= FEWEST_POINTS and is_near(series.variant)]
 
 

@@ -1,8 +1,8 @@
 """Fit throughput as a function of selectivity: T(x) = a + b / (1 + c x**d), with errors.
 
-Form and method are those of Weigand, Enhancing Distributed Low-Cost Object Storage with Near Storage Computation (TU
-Munich 2025), section 8.2. x is the share of row groups that a query has to read, in percent. T is in GB/s: bytes of the
-whole data set / time of the query.
+The formula and the fitting method are from Weigand, Enhancing Distributed Low-Cost Object Storage with Near Storage
+Computation (TU Munich 2025), section 8.2. x is the share of row groups that a query has to read, in percent. T is the
+throughput in GB/s: the bytes of the whole data set divided by the time of the query.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PARAMETERS = 4
 
 
 class NoFit(Exception):
-    """The points do not determine a curve. The message says why, and what would help."""
+    """Raised if the points do not determine a curve. The message states why, and what would help."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Curve:
-    """The fitted function. `errors` are one standard deviation of a, b, c and d, from the covariance of the fit."""
+    """The fitted function, which can be called. `errors` are the standard deviations of a, b, c and d, from the
+    covariance of the fit."""
 
     a: float
     b: float
@@ -52,13 +53,13 @@ class Curve:
     errors: tuple[float, float, float, float]
 
     def __call__(self, percent: float) -> float:
-        """Return GB/s at a selectivity in percent, 0 or more."""
-        # 0 to any power above 0 is 0: at 0 % the curve is a + b.
+        """Return the throughput in GB/s at a selectivity in percent, which is at least 0."""
+        # 0 to the power of `d` is 0, so the curve is a + b at 0 %.
         powered = float(percent) ** self.d if percent > 0 else 0.0
         return self.a + self.b / (1 + self.c * powered)
 
     def table(self, points: Sequence[Point]) -> tuple[Fitted, ...]:
-        """Return table 8.3 for these points, in their order."""
+        """Return the rows of table 8.3 for these points, in the order of the points."""
         return tuple(Fitted(point.percent, point.gb_per_s, self(point.percent)) for point in points)
 
 
@@ -72,7 +73,7 @@ def fit(points: Sequence[Point]) -> Curve:
     Raises NoFit for four or fewer points of different selectivities, if no curve of this form is found, and if the
     error of b, c or d is larger than its value.
     """
-    # Imported here because reading published curves does not need them.
+    # Imported here because code that only reads published curves does not need numpy and scipy.
     import numpy as np
     from scipy.optimize import OptimizeWarning, curve_fit
 

@@ -1,8 +1,7 @@
 """Compute how often a month all stored data could be read, given the selectivity of the queries.
 
-Source: Weigand, TU Munich 2025. The distributions are those of chapter 4, the rates those of section 8.2 (table 8.2). A
-rate is the number of times per month that a node's whole storage can be read: throughput * seconds per month /
-capacity.
+Source: Weigand, TU Munich 2025. The distributions are from chapter 4, the rates from section 8.2 (table 8.2). A rate is
+the number of times per month that a node's whole storage can be read: throughput * seconds per month / capacity.
 """
 
 from __future__ import annotations
@@ -11,12 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 MONTH_S = 365 * 24 * 3600 / 12
-"""Seconds per month, as in the thesis. Its formula for R_disk lacks the 12, but its result includes it."""
+"""Seconds per month, as in the thesis. The thesis's formula for R_disk lacks the 12, but its printed result includes
+it."""
 
 
 @dataclass(frozen=True)
 class Band:
-    """Percentage of queries with a selectivity over `above` and up to `up_to` percent; 0 to 0 is exactly 0."""
+    """Percentage of queries with a selectivity over `above` and up to `up_to` percent. If both limits are 0, the
+    selectivity is exactly 0."""
 
     above: float
     up_to: float
@@ -27,9 +28,9 @@ class Band:
 class Expected:
     """Throughput of a mix of queries in GB/s.
 
-    `mean` is the thesis's figure: the mean of the throughput that each query would reach alone. `sustained` is the
-    throughput of a node that answers the mix, bytes / time, which is the harmonic mean. It is lower, because slow
-    queries take most of the time.
+    `mean` is the thesis's figure: the mean over queries of the throughput that each query would reach alone.
+    `sustained` is the throughput of a node that answers all queries one after the other, that is bytes divided by time,
+    or the harmonic mean. `sustained` is lower than `mean`, because slow queries take most of the time.
     """
 
     mean: float
@@ -37,9 +38,9 @@ class Expected:
 
 
 def buckets(bands: tuple[Band, ...]) -> Mapping[int, float]:
-    """Return the percentage of queries by selectivity in whole percents, rounded up as in equation 4.9.
+    """Return the percentage of queries for each selectivity in whole percents, rounded up as in equation 4.9.
 
-    The percentages add up to the sum of the bands. A band over several percents is spread evenly over them.
+    The percentages add up to the sum of the bands. A band that covers several percents is spread evenly over them.
     """
     found: dict[int, float] = {}
     for band in bands:

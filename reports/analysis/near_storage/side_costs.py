@@ -1,4 +1,5 @@
-"""Show the costs of near-storage reading other than its time: services, network, metadata, row groups, techniques.
+"""Show the costs of near-storage reading other than time: services, network, metadata, small row groups, and the effect
+of each technique.
 
 The figures correspond to sections 8.1 and 8.3 to 8.5 of Weigand, TU Munich 2025, for our measurements.
 """
@@ -33,12 +34,13 @@ TECHNIQUES = tuple(
         ("aggregates alone", "", "aggregate[groups=0.01,values=100]"),
     )
 )
-"""Techniques of section 8.1. Each line adds one technique to all techniques before it."""
+"""Techniques of section 8.1: (title, variant, operation). Each entry uses one technique more than the entry before it.
+"""
 _GROUP_ROWS = "row_group_rows"
 
 
 def has_near_storage(table: Table) -> bool:
-    """Return whether a table has anything to show in this section."""
+    """Return whether a table has figures for this section."""
     return any(True for _ in _all(None, table))
 
 
@@ -60,7 +62,7 @@ def _place(row: Row) -> tuple[int, int, str]:
 
 
 def _cell(row: Row, operation: OperationName, figure: str) -> CellSummary | None:
-    """Return the cell of an operation if it has `figure` and is not a fallback."""
+    """Return the summary of an operation if it has `figure` and is not a fallback, else None."""
     cell = row.cells.get(operation)
     return cell if cell is not None and figure in cell.figures and not cell.fallback else None
 
@@ -89,7 +91,7 @@ def _techniques(rows: Sequence[Row]) -> Iterator[Figures]:
         "technique",
         ("time ms", "speedup over the line above", "over the first line"),
         tuple(lines),
-        ("each line adds one technique to those above it; footers stay parsed",),
+        ("each line adds one technique to those above it; the node keeps parsed footers between queries",),
     )
 
 
@@ -117,7 +119,7 @@ def _services(run: Run | None, table: Table, rows: Sequence[Row]) -> Iterator[Fi
     cells = [cell for row in served for cell in row.cells.values() if NODE_DEVICE in cell.figures]
     untouched = not any(cell.figures[NODE_DEVICE].median for cell in cells)
     told = {
-        NODE_CPU: "catalog and node together, while the client's clock runs",
+        NODE_CPU: "catalog and node together, during the time that the client measures",
         WIRE: f"{wire}{'. The services read nothing from the device' if untouched else ''}",
     }
     for title, figure, text in grids:
@@ -135,7 +137,7 @@ def _grid(
     text: Callable[[CellSummary], str],
     notes: Sequence[str],
 ) -> Iterator[Figures]:
-    """Yield figures with a column for each operation. Operations that ask for row groups come first."""
+    """Yield `Figures` with a column for each operation. Operations that ask for row groups come first."""
     names = [
         name
         for name in table.columns.operations
@@ -236,7 +238,8 @@ def _small_groups(run: Run | None, table: Table, rows: Sequence[Row]) -> Iterato
 
 
 def _times(row: Row, usual: Row, operation: OperationName) -> str:
-    """Return the ratio of the two times, '' if one was not measured."""
+    """Return one row's time divided by the time of the row with usual row groups, with its interval. Return '' if a
+    time is missing."""
     small, large = (_cell(each, operation, "wall_ns") for each in (row, usual))
     if small is None or large is None:
         return ""

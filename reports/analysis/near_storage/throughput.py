@@ -1,7 +1,8 @@
-"""Compute throughput of a stored table by the share of row groups that a query has to read: its bytes / query time.
+"""Compute the throughput of a stored table at each share of row groups that a query has to read. Throughput is the
+table's bytes divided by the query's time.
 
-The definition is that of Weigand, TU Munich 2025, chapter 8. It uses the bytes of the whole data set, however little of
-the data set is read. A query that reads one percent of it may therefore exceed the speed of a disk many times.
+The definition is from Weigand, TU Munich 2025, chapter 8. It uses the bytes of the whole table, however little of the
+table is read. A query that reads one percent of the table may therefore exceed the speed of a disk many times.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ QUERY, SAVE = operation_name_of("query"), operation_name_of("save")
 
 @dataclass(frozen=True)
 class CellThroughput:
-    """Throughput of one cell: GB/s at a share of row groups in percent, with the interval of its times."""
+    """The throughput of one query: GB/s at a share of row groups in percent. The interval results from the interval of
+    its times."""
 
     percent: float
     gb_per_s: Interval
@@ -28,19 +30,20 @@ class CellThroughput:
 
 @dataclass(frozen=True)
 class Series:
-    """One variant on one data set under one set of conditions, the most selective query first."""
+    """The throughput of one variant on one data set under one set of conditions, the query that reads the fewest row
+    groups first."""
 
     variant: Variant
     dataset: OperationName
     conditions: Conditions
     place: str
-    """Placement of matching groups: 'clustered' or 'scattered'."""
+    """Placement of the row groups that a query has to read: 'clustered' or 'scattered'."""
     stored_bytes: float
     measured: tuple[CellThroughput, ...]
 
     @property
     def suite(self) -> str:
-        """The suite of all its cells."""
+        """The suite, which is the same for all measurements."""
         return self.measured[0].cell.suite
 
     @property
@@ -54,12 +57,12 @@ class Series:
 
     @property
     def reaches_all(self) -> bool:
-        """Whether a query for all row groups was measured too. Such queries are the slowest and dominate the rate of a
-        mix, so a curve without them gives no rate."""
+        """Whether a query that reads all row groups was measured. Such queries are the slowest and dominate the rate of
+        a mix of queries, so a curve without them gives no rate."""
         return self.at(100) is not None
 
     def curve(self) -> Curve | NoFit:
-        """Return the curve through the medians, or why there is none."""
+        """Return the curve fitted to the medians, or the reason why there is none."""
         try:
             return fit(self.points)
         except NoFit as none:
@@ -67,9 +70,10 @@ class Series:
 
 
 def series_of(summaries: Mapping[Cell, CellSummary]) -> tuple[Series, ...]:
-    """Return a series for each variant, data set, conditions and place with queries of all columns, in cell order.
+    """Return the throughput of each variant, for each data set, set of conditions and placement, from queries that
+    return all columns.
 
-    As in every ranking, fallbacks, cached answers and cells with a wrong answer are left out; so is raw I/O.
+    As in every ranking, fallbacks, answers from a library's cache, wrong answers and raw I/O are left out.
     """
     found: dict[tuple[Variant, OperationName, Conditions, str, str, str], list[CellThroughput]] = {}
     sizes: dict[tuple[Variant, OperationName, Conditions, str, str, str], float] = {}
@@ -91,7 +95,8 @@ def series_of(summaries: Mapping[Cell, CellSummary]) -> tuple[Series, ...]:
 
 
 def _asked(operation: OperationName) -> tuple[float | None, str]:
-    """Return the share of row groups in percent, and their placement. The share is None for other queries."""
+    """Return the share of row groups in percent, and their placement. The share is None if the operation is not a query
+    for all columns of a share of row groups."""
     parameters = operation.parameters
     if operation.name != QUERY or {"columns", "values"} & parameters.keys():
         return None, ""
@@ -99,7 +104,8 @@ def _asked(operation: OperationName) -> tuple[float | None, str]:
 
 
 def _stored_bytes(cell: Cell, summaries: Mapping[Cell, CellSummary]) -> float | None:
-    """Return the size from the save that wrote the copy. Cells with other service conditions share that copy."""
+    """Return the size from the save that wrote this copy. A query that was measured with another state of the cache
+    reads the copy that was saved with `cache="warm"`."""
     for conditions in _alike(cell.conditions):
         saved = summaries.get(Cell(cell.suite, SAVE, cell.dataset, cell.rows, cell.variant, conditions, cell.machine))
         if saved is not None and "size_bytes" in saved.figures:
@@ -113,7 +119,7 @@ def _alike(conditions: Conditions) -> Iterator[Conditions]:
 
 
 def _rate(size_bytes: float, wall_ns: Interval) -> Interval:
-    """Convert times to rates. Bytes per nanosecond are GB/s; the longest time is the lowest rate."""
+    """Convert times to rates. The unit is GB/s, which is bytes per nanosecond. The longest time is the lowest rate."""
     return Interval(
         median=size_bytes / max(wall_ns.median, 1),
         low=None if wall_ns.high is None else size_bytes / max(wall_ns.high, 1),

@@ -13,12 +13,12 @@ from importlib import resources
 from reports.analysis.near_storage.retrieval import Band
 
 CAPACITY_GB = 111_840
-"""Capacity of a node in the thesis. Monthly rates, published and ours, refer to it."""
+"""Capacity of a node in the thesis. The published monthly rates and ours are computed for this capacity."""
 
 
 @cache
 def distributions() -> Mapping[str, tuple[Band, ...]]:
-    """Return the selectivity of queries by workload (tables 4.2 and 4.4)."""
+    """Return the distribution of query selectivities for each workload (tables 4.2 and 4.4)."""
     found: dict[str, tuple[Band, ...]] = {}
     for row in published_rows("near_storage_selectivity.csv"):
         above, up_to, queries = (float(row[name]) for name in ("above_percent", "up_to_percent", "queries_percent"))
@@ -28,11 +28,11 @@ def distributions() -> Mapping[str, tuple[Band, ...]]:
 
 @cache
 def needed_per_month() -> Mapping[str, str]:
-    """Return how often a month each workload reads all that it stores (sections 4.1 and 4.2), as printed."""
+    """Return how often a month each workload reads all data that it stores (sections 4.1 and 4.2), as printed there."""
     return {row["workload"]: row["needed_per_month"] for row in published_rows("near_storage_retrieval.csv")}
 
 
 def published_rows(file: str) -> list[dict[str, str]]:
-    """Return the lines of a published table, by column name."""
+    """Return the rows of a published table as dictionaries by column name."""
     text = resources.files("reports.sources").joinpath(f"published/{file}").read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))

@@ -1,4 +1,4 @@
-"""A recommendation with everything that is reported with it."""
+"""Define the answer to a user: a recommendation with everything that is printed with it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from reports.analysis.recommendation.recommend import Recommendation
 
 @dataclass(frozen=True)
 class Answer:
-    """A recommendation with its data, remarks on the measurement, and lines of Python for the recommended variant.
+    """A recommendation with the data it is about, remarks on the measurement, and lines of Python that use the
+    recommended variant.
 
-    Without a recommended variant the lines are empty.
+    Without a recommended variant, there are no lines of Python.
     """
 
     question: Question
@@ -26,7 +27,7 @@ class Answer:
     yours: bool = False
     """Whether the baseline is the format of the user's own file. Otherwise the baseline is a plain call."""
     cautions: tuple[str, ...] = ()
-    """What a user of the recommended variant should know in addition to its figures."""
+    """Warnings about the recommended variant that its figures do not show."""
     folder: str = ""
     """Folder of the samples."""
     processor: str = ""
@@ -36,4 +37,5 @@ class Answer:
     remote: tuple[str, ...] = ()
     """For remote data: the selectivity from which reading near the storage beats fetching the files."""
     parts: tuple[tuple[str, str], ...] = ()
-    """(title with the variable names that the lines need, lines of Python) of each further operation."""
+    """For each further operation: its title with the names of the variables that the code needs, and the lines of
+    Python."""

@@ -1,6 +1,6 @@
 """Compare the user's current variant with the recommended one: time, size and memory.
 
-The current variant is not necessarily a candidate. It may not satisfy the needs, it may change the data, or the user
+The current variant is not necessarily a candidate. It may lack a required ability, it may change the data, or the user
 may have excluded it by a pattern.
 """
 
@@ -14,7 +14,7 @@ from bench_runner.results.statistics import Ratio, ratio_interval
 from reports.analysis.recommendation.candidates import Candidate
 
 ALWAYS = ("read", "save", "size")
-"""Figures that are always compared, weighed or not."""
+"""Figures that are always compared, even if they have no weight."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,19 +23,20 @@ class Baseline:
 
     candidate: Candidate
     values: Mapping[str, float]
-    """Medians of the weighed figures, ns or bytes."""
+    """Medians of the figures that have a weight, in ns or bytes."""
     score: float | None
     """The score as a multiple of the first ranked variant's score."""
     ratios: Mapping[str, Ratio]
-    """Figures as multiples of the first ranked variant's: those of ALWAYS, and all weighed ones."""
+    """Ratio of each figure to the same figure of the first ranked variant. The figures are those of ALWAYS and all that
+    have a weight."""
     rows: int | None = None
-    """Rows on which the baseline was compared with the first ranked variant, if these are fewer than the ranking uses.
-    Then `values` is empty."""
+    """Number of rows on which the baseline was compared with the first ranked variant, if it is smaller than the number
+    of rows of the ranking. Then `values` is empty."""
 
 
 def ratios(figures: Mapping[str, Mapping[int, float]], first: Mapping[str, Mapping[int, float]]) -> dict[str, Ratio]:
-    """Return the ratio of each figure to that of the first variant, paired by round; without a common round, the ratio
-    of medians."""
+    """Return the ratio of each figure to the same figure of the first variant. Values of the same round are compared.
+    If the two variants have no common round, the ratio is that of the medians."""
     return {name: _ratio(figures[name], first[name]) for name in figures if figures[name] and first.get(name)}
 
 

@@ -1,6 +1,6 @@
-"""The candidates of a recommendation with their figures by round, and why some of them drop out.
+"""Collect the candidates of a recommendation with their figures by round, and the reasons why some candidates drop out.
 
-All tracks of a run are merged, because the codec is part of the choice.
+All tracks of a run, that is its rules for the choice of codecs, are merged, because the codec is part of the choice.
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ FIGURES = {
     "read_memory": READ_PEAK,
     "save_memory": SAVE_PEAK,
 }
-"""Figures of save and read that can have a weight. Other operations have one figure, their time, named by the
-operation's full spelling."""
+"""Figures of save and read that can have a weight. Another operation has one figure, its time, whose name is the
+operation with its parameters."""
 _WHOLE = {column.operation for column in FIGURES.values()}
 OPENING = "open "
-"""With this prefix, an operation's spelling names the time to open the copy that stays open for the operation. The time
-of the operation excludes it."""
+"""Prefix of the figure for the time to open the copy that stays open during an operation. The operation with its
+parameters follows. The time of the operation excludes the time to open."""
 NOT_COUNTED, CHANGES, CANNOT = "no round was counted", "changes this data", "cannot"
 NO_FIGURE = "no figure of"
-"""Reasons why a variant drops out, followed by a colon and details if there are any."""
+"""Reasons why a variant drops out. A colon and details may follow."""
 _NEEDS_MET = {"take": "random-access", "scan": "pushdown"}
-"""Operation among a variant's partial reads -> the need that it meets."""
+"""Partial read that a variant declares -> the ability that a user may require."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """One data set on one machine under one set of conditions, whose track is empty because all are merged."""
+    """One data set on one machine under one set of conditions. The condition `track` is empty, because all tracks are
+    merged."""
 
     dataset: str
     rows: int
@@ -48,43 +49,45 @@ class Question:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """One variant. `figures`: name -> round -> value, in ns or bytes, of counted rounds only."""
+    """One variant that may be recommended. `figures` maps name -> round -> value in ns or bytes, and has only counted
+    rounds."""
 
     variant: Variant
     figures: Mapping[str, Mapping[int, float]]
     cells: Mapping[str, CellSummary]
-    """By operation."""
+    """The summary of each operation."""
     encodings: tuple[str, ...]
     capabilities: frozenset[str] | None
-    """Declared abilities, including needs that partial reads meet. Measured times take precedence over them. None if
-    the run did not record any."""
+    """Abilities that the format declares, including those that its partial reads imply. Measured times take precedence.
+    None if the run did not record any."""
     title: str = ""
-    """Title of its format; empty if the run did not record it."""
+    """Title of the variant's format; empty if the run did not record the title."""
     maturity: MaturityInfo | None = None
     """None if not declared."""
 
     @property
     def stage(self) -> str:
-        """The maturity of its format; 'young' if it declares none."""
+        """The maturity of the variant's format; 'young' if the format declares none."""
         return self.maturity.stage if self.maturity is not None else STAGES[1]
 
     decisive: tuple[str, ...] = tuple(FIGURES)
-    """The figures of save and read that a round must have in order to count."""
+    """The figures of save and read that a round must have in order to count. Only these rounds decide the ranking."""
 
     @property
     def rounds(self) -> frozenset[int]:
-        """The rounds that have all decisive figures."""
+        """The rounds that have all figures named in `decisive`."""
         return frozenset.intersection(*(frozenset(self.figures.get(name, {})) for name in self.decisive))
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """What a round trip changes in this data; empty if it is exact."""
+        """What saving and reading changes in this data; empty if nothing changes."""
         read = self.cells.get(READ)
         return read.losses if read is not None else ()
 
     @property
     def reason(self) -> str:
-        """Why there are no valid figures, e.g. a round returned other data or crashed. Empty if there are figures."""
+        """Why there are no valid figures, e.g. a round returned other data or crashed. Empty if there are valid
+        figures."""
         failures = self._failures(_WHOLE)
         if wrong := _wrong(failures):
             return wrong
@@ -94,14 +97,14 @@ class Candidate:
 
     @property
     def unknown(self) -> bool:
-        """Whether the variant never failed but has no counted round, because the machine was not at rest."""
+        """Whether no round was counted although nothing failed, because the machine was busy."""
         return not self.rounds and not self._failures(_WHOLE)
 
     def _failures(self, operations: Collection[str]) -> list[Failure]:
         return [failure for name, cell in self.cells.items() if name in operations for failure in cell.failures]
 
     def lacks(self, operation: str) -> str:
-        """Return why an operation has no comparable time, or '' if it has one."""
+        """Return why an operation has no time that can be compared, or '' if it has one."""
         cell = self.cells.get(operation)
         if cell is not None and cell.cached:
             return "its library answers calls from its own cache, which says nothing about the format"
@@ -127,9 +130,10 @@ def _wrong(failures: Sequence[Failure]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class RunSummary:
-    """A summarised run. `questions` has the candidates in the order of the samples, without raw I/O.
+    """The summary of a run. `questions` has the candidates for each data set and set of conditions, in the order of the
+    samples and without raw I/O.
 
-    Questions with a network are left out, unless there are no others.
+    Questions whose conditions have a network are left out, unless there are no others.
     """
 
     run: Run
@@ -175,13 +179,14 @@ def _questions(run: Run, summaries: Mapping[Cell, CellSummary]) -> dict[Question
 
 
 def for_preferences(candidates: Iterable[Candidate], preferences: Preferences) -> list[Candidate]:
-    """Return the candidates with the figures that decide. Sizes count even if the machine was not at rest."""
+    """Return the candidates with the figures that a round must have to count. If only the size decides, times are not
+    needed, so sizes count even if the machine was busy."""
     decisive = ("size",) if preferences.needs_size_alone else tuple(FIGURES)
     return [replace(candidate, decisive=decisive) for candidate in candidates]
 
 
 def whole_rows(run: Run, dataset: str) -> int | None:
-    """Return the rows of the whole table if this data set is a sample of it, else None."""
+    """Return the number of rows of the whole table if this data set is a sample of a table, else None."""
     about = run.info.datasets.get(dataset)
     return None if about is None else about.whole_rows
 
@@ -191,7 +196,8 @@ def project_candidates(
 ) -> list[Candidate]:
     """Return the candidates with each figure projected to all rows.
 
-    `fewer` are the same variants on a smaller sample; `sizes` are the rows of `fewer`, of `candidates`, and all rows.
+    `fewer` are the same variants measured on a smaller sample. `sizes` are three numbers of rows: of `fewer`, of
+    `candidates`, and of the whole table.
     """
     smaller = {candidate.variant: candidate.figures for candidate in fewer}
     return [
@@ -207,7 +213,8 @@ def project_candidates(
 
 
 def _figures(cells: Mapping[str, CellSummary], least_bytes: int) -> dict[str, dict[int, float]]:
-    """Return figures by name and round. Memory below the probe's resolution counts as that resolution (rule 13)."""
+    """Return figures by name and round. Memory below the smallest measurable value counts as that value (rule 13 in
+    docs/method.md)."""
     found: dict[str, dict[int, float]] = {}
     for name, column in FIGURES.items():
         values = cells[column.operation].by_round.get(column.figure, {}) if column.operation in cells else {}

@@ -1,4 +1,5 @@
-"""Compute the time per day of a user's uses: the time of each use times its number per day, summed by round."""
+"""Compute the time per day of everything that a user does with a table. For each operation, its time is multiplied by
+how often the user calls it per day; the products are summed within each round."""
 
 from __future__ import annotations
 
@@ -9,15 +10,15 @@ from reports.analysis.recommendation.preferences import Preferences, Use
 
 
 def time_a_day(figures: Mapping[str, Mapping[int, float]], uses: Sequence[Use]) -> dict[int, float]:
-    """Return ns per day by round, for rounds in which all uses were measured. A copy that stays open is opened once a
-    day."""
+    """Return the total time per day in ns for each round in which all operations of `uses` were measured. The time to
+    open a copy that stays open is added once."""
     each = [use_a_day(figures, use) for use in uses]
     common = frozenset.intersection(*(frozenset(by_round) for by_round in each))
     return {number: sum(by_round[number] for by_round in each) for number in sorted(common)}
 
 
 def use_a_day(figures: Mapping[str, Mapping[int, float]], use: Use) -> dict[int, float]:
-    """Return ns per day by round for one use; empty if it has no time."""
+    """Return the time per day in ns of one operation, for each round; empty if the operation was not measured."""
     opening = figures.get(OPENING + use.operation, {})
     return {
         number: use.per_day * value + opening.get(number, 0.0)
@@ -26,5 +27,6 @@ def use_a_day(figures: Mapping[str, Mapping[int, float]], use: Use) -> dict[int,
 
 
 def read_whole(candidate: Candidate, preferences: Preferences) -> list[str]:
-    """Return titles of the operations for which a variant reads or rewrites everything, because it has no call."""
+    """Return the titles of the operations for which a variant reads or rewrites everything, because it has no call for
+    them."""
     return [preferences.title(operation) for operation in preferences.operations if candidate.stands_in(operation)]

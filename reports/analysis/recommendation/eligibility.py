@@ -1,4 +1,5 @@
-"""Select the candidates that satisfy the user's needs before anything is ranked, with reasons for the others."""
+"""Select the candidates that have everything the user requires, before anything is ranked, and give reasons for leaving
+out the others."""
 
 from __future__ import annotations
 
@@ -13,12 +14,13 @@ from reports.analysis.recommendation.preferences import Preferences
 def eligible(
     candidates: Iterable[Candidate], preferences: Preferences, held_bytes: int, *, on_all_rows: bool = True
 ) -> tuple[list[Candidate], list[tuple[Variant, str]]]:
-    """Return the candidates that satisfy every need, and the others with the reason, in their order.
+    """Return two lists: the candidates that have everything the user requires, and each other candidate with the
+    reason. Both keep the order of `candidates`.
 
-    `held_bytes` is the memory that the data take, which a save needs in addition to its peak. Unless variants were
-    measured `on_all_rows`, times are not used to judge needs, because fixed costs dominate on few rows. A variant that
-    changes the data drops out if another variant does not change them. A variant whose maturity is accepted drops out
-    only if the maturity of the other is accepted too.
+    `held_bytes` is the memory that the data take, which a save needs in addition to its peak. Set `on_all_rows=False`
+    if variants were measured on a sample. Times are then not used to judge what a variant can do, because fixed costs
+    dominate on few rows. A variant that changes the data drops out if another variant does not change them. A variant
+    whose maturity is accepted drops out for this reason only if the maturity of the other variant is accepted too.
     """
     kept: list[Candidate] = []
     dropped: list[tuple[Variant, str]] = []

@@ -1,7 +1,8 @@
-"""Judge needs by measured times: an operation on a part of a table must take much less time than on the whole table.
+"""Judge by measured times whether a format has an ability that the user requires, such as random access. An operation
+on a part of a table must take much less time than on the whole table.
 
-A format whose take costs as much as reading everything has no random access, whatever it declares. Declarations count
-only if nothing was measured.
+A format that takes as long to fetch a few rows as to read everything has no random access, whatever it declares.
+Declarations count only if nothing was measured.
 """
 
 from __future__ import annotations
@@ -15,15 +16,19 @@ from reports.analysis.recommendation.candidates import CANNOT, Candidate
 from reports.analysis.units import number_text
 
 MOST_OF_ALL = 0.5
-"""Largest share of the time for the whole table at which a need is met. Above it, the user saves less than half.
+"""Largest share of the time for the whole table at which a format has the ability. Above it, the user saves less than
+half of the time.
 
-If everything is read for a part, the share is 1, or a little less because less is converted. For a real partial read it
-is about the part's share of rows or columns, which is far lower, plus the time to find the part."""
+A format that reads everything to return a part has a share of 1, or a little less because fewer values are converted.
+For a real partial read, the share is about the part's share of rows or columns, which is far lower, plus the time to
+find the part.
+"""
 
 
 @dataclass(frozen=True)
 class Need:
-    """A measured need: the time of `operation` (spelled) is compared with that of `whole`, 'read' or 'save'."""
+    """An ability that is measured: the time of `operation`, including its parameters, is compared with the time of
+    `whole`, which is 'read' or 'save'."""
 
     operation: OperationName
     whole: str
@@ -35,30 +40,32 @@ MEASURED: Mapping[str, Need] = {
     "random-access": Need(operation_name_of("take[rows=100,handle=kept]"), "read"),
     "pushdown": Need(operation_name_of("scan[selectivity=0.01,kind=range]"), "read"),
 }
-"""Measured needs by their names on the command line."""
+"""Measured abilities by their names on the command line."""
 
 
 @dataclass(frozen=True)
 class Met:
-    """Whether a candidate meets a need. `ratio` is the time for the part / the time for the whole, None if not
-    measured."""
+    """Whether a candidate has a required ability. `ratio` is the time for the part divided by the time for the whole.
+    It is None if the times were not measured."""
 
     need: str
     reason: str
-    """Why the need is not met; empty if it is."""
+    """Why the candidate does not have the ability; empty if it has."""
     operation: str = ""
     ratio: Ratio | None = None
 
     @property
     def told(self) -> str:
-        """A text such as 'random-access (take[rows=100,handle=kept] takes 0.02 of reading all, 0.018 to 0.024)'."""
+        """The ability with its evidence: 'random-access (take[rows=100,handle=kept] takes 0.02 of reading all, 0.018 to
+        0.024)'."""
         if self.ratio is None:
             return f"{self.need} (declared, not measured here)" if self.need in MEASURED else self.need
         return f"{self.need} ({_share_text(self.operation, MEASURED[self.need].whole, self.ratio)})"
 
 
 def judged(candidate: Candidate, need: str, *, measured: bool = True) -> Met:
-    """Judge one need. With `measured=False`, times are ignored, as for few rows, on which fixed costs dominate."""
+    """Return whether a candidate has a required ability. Set `measured=False` to ignore times, for example on few rows,
+    where fixed costs dominate."""
     about = MEASURED.get(need)
     operation = _measured_operation(candidate, about) if about is not None else ""
     if about is None or not operation:
@@ -74,7 +81,8 @@ def judged(candidate: Candidate, need: str, *, measured: bool = True) -> Met:
 
 
 def _measured_operation(candidate: Candidate, about: Need) -> str:
-    """Return the need's operation if it has a time, else the first operation of that name with a time, else ''."""
+    """Return the operation that measures the ability, if it has a time; else the first operation of the same name with
+    a time; else ''."""
     names = (cell.cell.operation for cell in candidate.cells.values())
     known = [name for name in names if name.name == about.operation.name]
     known.sort(key=lambda name: name != about.operation)

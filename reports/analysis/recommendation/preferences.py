@@ -1,4 +1,4 @@
-"""What a user wants of a format: weights, needs and limits, and how they are parsed from words."""
+"""Define what a user wants of a format (weights, required abilities and limits), and parse it from the command line."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ WEIGHED = {
     "read_memory": "read peak memory",
     "save_memory": "save peak memory",
 }
-"""What can be weighed for saving and reading everything -> its title in reports."""
+"""Figures of saving and reading everything that can have a weight -> their titles in reports."""
 
 OF_DOCUMENTS = {"read": 1.0, "fields[paths=2]": 1.0, "get[documents=100]": 1.0, "size": 2.0, "save": 1.0}
-"""Default weights for documents. Reading has the same total weight as for tables, divided among three operations."""
+"""Default weights for documents. As for tables, reading has a total weight of 3, divided among three operations."""
 
 USE = "use"
-"""Name of the weight of the time per day of all `uses`."""
+"""Name of the weight for the total time per day of all `uses`."""
 
 NEEDS = (
     *("append", "projection", "random-access", "pushdown"),
     *("types", "nested", "no-pickle", "other-languages", "single-file"),
 )
-"""Names of needs: first the needs that are measured, then other values of adapters.contract.Can."""
+"""Names of the abilities that a user may require. The first four are measured, the others are values of
+adapters.contract.Can."""
 
 STAGES = ("established", "young", "experimental")
-"""Maturity, highest first; the values of adapters.contract.Stage."""
+"""Maturity of a format, the highest first. These are the values of adapters.contract.Stage."""
 
 _TITLES = {**WEIGHED, USE: "time a day", "time": "time"}
 _BYTES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -44,17 +45,17 @@ class PreferenceError(Exception):
 
 @dataclass(frozen=True)
 class Use:
-    """One thing that a user does with a stored table, and how often per day."""
+    """One operation that a user performs on a stored table, and how often per day."""
 
     operation: str
-    """Spelled with its parameters."""
+    """The operation's name with its parameters."""
     title: str
-    """A title such as 'take 100 rows'."""
+    """The title of the operation, such as 'take 100 rows'."""
     per_day: float
 
     @property
     def told(self) -> str:
-        """A text such as 'take 100 rows 1,000 times a day'."""
+        """The operation and its frequency as printed: 'take 100 rows 1,000 times a day'."""
         return f"{self.title} {_often(self.per_day)}"
 
 
@@ -71,14 +72,14 @@ def _often(per_day: float) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Preferences:
-    """What decides a recommendation. Weights are at least 0, and at least one weight is larger.
+    """The settings that decide a recommendation. Weights are not negative, and at least one is above 0.
 
     `reads_per_save` replaces both times by the time of one save and this many reads. `bandwidth_bytes_per_s` adds the
     time to transfer the stored bytes to both times. `accept` is the lowest maturity of STAGES that may be recommended;
     variants of lower maturity are only shown.
 
-    A weight can also belong to an operation on a part of a table, spelled with its parameters. Its title is then in
-    `titles`. The weight USE belongs to the time per day of all `uses`.
+    A weight can also belong to an operation on a part of a table, named with its parameters. `titles` then has the
+    title of the operation. The weight USE belongs to the total time per day of all `uses`.
     """
 
     weights: Mapping[str, float] = field(default_factory=lambda: {"read": 3.0, "size": 2.0, "save": 1.0})
@@ -97,13 +98,13 @@ class Preferences:
 
     @property
     def operations(self) -> tuple[str, ...]:
-        """All operations whose time decides, each once."""
+        """The operations whose times affect the recommendation, each once."""
         whole = tuple(name for name in ("read", "save") if self.weights.get(name))
         return tuple(dict.fromkeys((*whole, *self.weighed_parts, *(use.operation for use in self.uses))))
 
     @property
     def needs_size_alone(self) -> bool:
-        """Whether only the size decides, which a single sample gives exactly."""
+        """Whether only the size affects the recommendation. A single sample gives the size exactly."""
         weighed = {name for name, weight in self.weights.items() if weight}
         return weighed == {"size"} and not self.needs and not self.uses and self.max_memory_bytes is None
 
@@ -112,19 +113,21 @@ class Preferences:
         return _TITLES.get(name) or self.titles.get(name, name)
 
     def accepts(self, stage: str) -> bool:
-        """Return whether a maturity may be recommended. An unknown maturity may only if all maturities may."""
+        """Return whether formats of this maturity may be recommended. An unknown maturity is accepted only if the
+        lowest maturity is accepted."""
         return stage in STAGES[: STAGES.index(self.accept) + 1] or self.accept == STAGES[-1]
 
 
 def parse_weights(text: str, parts: Iterable[str]) -> dict[str, float]:
     """Parse 'read=3,take[rows=10]=2' into {'read': 3.0, 'take[rows=10]': 2.0}.
 
-    `parts` are names of operations on a part of the data, which may have parameters. Raises PreferenceError.
+    `parts` are the names of operations on a part of the data, without their parameters. Raises PreferenceError if a
+    name or weight is invalid.
     """
     weights: dict[str, float] = {}
     known = (*WEIGHED, *parts, USE)
     for part in _parts(text):
-        # The '=' of a parameter is within brackets.
+        # A parameter within the brackets also contains '=', so split after the brackets.
         name, bracket, rest = part.partition("[")
         inside, closing, number = rest.rpartition("]")
         name, sign, number = (f"{name}[{inside}]", *number.partition("=")[1:]) if closing else part.partition("=")

@@ -1,8 +1,8 @@
 """Project a figure to all rows of a table from two sample sizes.
 
-The model is a straight line through the figures of both samples. It is valid as long as a figure keeps growing with the
-rows as it did between the samples. It cannot predict that memory runs out, or that a file no longer fits into the page
-cache.
+The model is a straight line through the figures of both samples. It is valid as long as a figure grows with the number
+of rows as it did between the samples. It cannot predict that memory runs out, or that a file no longer fits into the
+page cache.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from collections.abc import Mapping
 def projected(
     smaller: Mapping[int, float], larger: Mapping[int, float], sizes: tuple[int, int, int]
 ) -> dict[int, float]:
-    """Return a figure for all rows, for each round that both samples have. `sizes` are the numbers of rows of
-    `smaller`, of `larger`, and of the whole table.
+    """Return the projected figure for all rows, for each round that both samples have. `sizes` are three numbers of
+    rows: of `smaller`, of `larger`, and of the whole table.
 
-    Each round has its own line, so that a slow round counts only once. No round is projected below its value for the
-    larger sample, because more rows do not take less. Raises ValueError if `sizes` are not in ascending order.
+    A line is fitted for each round, so that a slow round affects only its own value. The projection is never below the
+    value for the larger sample, because more rows do not take less time or space. Raises ValueError if `sizes` are not
+    in ascending order.
     """
     few, many, rows = sizes
     if not 0 < few < many <= rows:

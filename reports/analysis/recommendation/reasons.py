@@ -1,6 +1,7 @@
-"""State why a variant is best: one sentence with figures for each winner, from its stored samples.
+"""State why a variant is best: one sentence with figures for each variant that is best in a criterion, from its stored
+samples.
 
-The thesis describes the 'key advantage' of each format in words. This module describes it by figures.
+The thesis describes the 'key advantage' of each format in words. This module gives figures instead.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ _MOST_ENCODINGS = 4
 
 @dataclass(frozen=True)
 class Reason:
-    """One winner, with the criteria in which it is best, and its figures."""
+    """One variant with the criteria in which it is best, and a sentence with its figures."""
 
     variant: Variant
     wins: tuple[str, ...]
-    """'the weighted whole', or titles of the criteria that have a weight."""
+    """Titles of the criteria with a weight in which the variant is best. 'the weighted whole' means that it has the
+    best score."""
     sentence: str
 
 
@@ -50,7 +52,7 @@ def _sentence(ranked: Ranked, preferences: Preferences) -> str:
     told: dict[str, str] = {READ: "reads in", SAVE: "saves in"}
     parts_asked = {name: f"{preferences.title(name)}:" for name in preferences.operations if name not in told}
     parts = [
-        # The table shows the same value, which is corrected if variants have different rounds.
+        # The answer's table shows the same value, which is corrected if variants have different rounds.
         _time(candidate.cells[operation], verb, ranked.values.get(operation))
         for operation, verb in {**parts_asked, **told}.items()
         if operation in candidate.cells and "wall_ns" in candidate.cells[operation].figures

@@ -1,8 +1,9 @@
-"""Rank variants by a user's weights, with the certainty of the ranking, and where the best variant changes.
+"""Rank variants by a user's weights. Compute how certain the ranking is, and where the best variant changes.
 
-A score is the weighted geometric mean of the figures. The ratio of two scores therefore does not depend on other
-variants, and with equal weights, half the size makes up for twice the time. The time per day of a user's uses can be
-one of the figures. Uncertainty is estimated only from the rounds, by a bootstrap and by the intervals of ratios.
+A score is the weighted geometric mean of a variant's figures. The ratio of two scores therefore does not depend on
+other variants, and with equal weights, half the size makes up for twice the time. The total time per day of a user's
+operations can be one of the figures. Uncertainty is estimated only from the rounds, by a bootstrap and by the intervals
+of ratios.
 """
 
 from __future__ import annotations
@@ -23,19 +24,21 @@ from reports.analysis.recommendation.preferences import USE, Preferences
 from reports.analysis.recommendation.round_effect import without_round_effect
 
 DRAWS = 4_000
-"""Bootstrap draws: the standard error of a probability is at most 0.008."""
+"""Number of bootstrap draws. The standard error of a probability is at most 0.008."""
 CONTENDS = 2.0
-"""Variants with scores above this multiple of the best score do not contend, even if they have few rounds."""
+"""A variant whose score is above this multiple of the best score is not a contender. Only contenders must have enough
+rounds for probabilities to be reported."""
 FEWEST_READS, MOST_READS = 0.01, 1_000.0
-"""Range of reads per save in which a break-even is reported."""
+"""Break-evens over the number of reads per save are reported within this range."""
 SLOWEST, FASTEST = 1e6, 1e10
-"""Range of bytes per second in which a break-even is reported: from a distant server to local NVMe."""
+"""Break-evens over the bandwidth in bytes per second are reported within this range, from a distant server to local
+NVMe."""
 WHOLE_TIMES = ("read", "save")
 MOST_OF_TIED = 0.975
-"""Largest reported P(best) of the first variant if another variant is tied with it. The 95 % interval of a tie leaves
-at least 2.5 % for the other variant, which a larger probability would contradict."""
+"""Largest reported probability that the first variant is the best, if another variant is tied with it. The 95 %
+interval of a tie leaves at least 2.5 % for the other variant, which a larger probability would contradict."""
 TIME = "time"
-"""Name of the time of one save and its reads, if the user gives their number."""
+"""Name of the figure for the time of one save and its reads, if the user gives the number of reads."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,23 +47,26 @@ class Ranked:
 
     candidate: Candidate
     values: Mapping[str, float]
-    """Medians of the weighed figures, ns or bytes."""
+    """Medians of the figures that have a weight, in ns or bytes."""
     ratios: Mapping[str, float]
-    """The same figures as multiples of the best ranked variant's figures."""
+    """The same figures as multiples of the best figure among the ranked variants."""
     score: float
     """The score as a multiple of the first variant's score."""
     against_first: Ratio | None
-    """The same multiple with its interval; tied if the interval contains 1."""
+    """The score as a multiple of the first variant's score, with its interval. It is tied if the interval contains 1.
+    """
     probability: float | None
-    """Probability of being the best variant that may be recommended, from bootstrap draws of rounds. None with too few
-    rounds, and for variants that may not be recommended."""
+    """Probability that this variant is the best one that may be recommended, from bootstrap draws of rounds. None if
+    there are too few rounds, and for variants that may not be recommended."""
     on_frontier: bool
-    """Whether no other variant is at least as good in every weighed figure and better in one (Pareto)."""
+    """Whether no other variant is at least as good in every figure with a weight and better in at least one (Pareto).
+    """
 
 
 @dataclass(frozen=True)
 class BreakEven:
-    """The point at which the variant with the shortest time of a save and its reads changes from `first` to `then`."""
+    """The number of reads per save, or the bandwidth, at which the fastest variant changes from `first` to `then`. The
+    compared time is that of a save and its reads."""
 
     of: str
     """'reads' per save, or 'bandwidth' in bytes per second."""
@@ -78,12 +84,13 @@ class Recommendation:
     ranked: tuple[Ranked, ...]
     """Variants that may be recommended, best first."""
     dropped: tuple[tuple[Variant, str], ...]
-    """(variant, reason)."""
+    """Variants that were left out, each with the reason."""
     break_evens: tuple[BreakEven, ...]
-    """Break-evens among the ranked variants."""
+    """Break-evens between the ranked variants."""
     not_accepted: tuple[Ranked, ...] = ()
-    """Variants that satisfy the needs but whose maturity is not accepted, best first. Scores are relative to the first
-    ranked variant, or if there is none, to the first of these."""
+    """Variants that have everything the user requires but whose maturity is not accepted, best first. Their scores are
+    multiples of the score of the first ranked variant, or of the first variant of this tuple if no variant is ranked.
+    """
     baseline: Baseline | None = None
     """The user's current variant, if it was measured."""
 
@@ -98,7 +105,8 @@ class Recommendation:
 
 
 def weighed(candidate: Candidate, preferences: Preferences) -> dict[str, dict[int, float]]:
-    """Return the weighed figures by round, with the transfer added and save and reads joined if requested."""
+    """Return the figures that have a weight, by round. If the user gives a bandwidth, the transfer time is included; if
+    the user gives the number of reads per save, save and reads are one figure."""
     figures = _as_paid(candidate, preferences)
     if preferences.uses:
         figures[USE] = time_a_day(figures, preferences.uses)
@@ -112,7 +120,7 @@ def weighed(candidate: Candidate, preferences: Preferences) -> dict[str, dict[in
 
 
 def _as_paid(candidate: Candidate, preferences: Preferences) -> dict[str, dict[int, float]]:
-    """Return all figures, with the time of the transfer added to the times."""
+    """Return all figures by round. If the user gives a bandwidth, times include the transfer of the stored bytes."""
     figures = {name: dict(values) for name, values in candidate.figures.items()}
     if preferences.bandwidth_bytes_per_s is not None:
         transfer_ns = statistics.median(figures["size"].values()) / preferences.bandwidth_bytes_per_s * 1e9
@@ -122,7 +130,7 @@ def _as_paid(candidate: Candidate, preferences: Preferences) -> dict[str, dict[i
 
 
 def weights(preferences: Preferences) -> dict[str, float]:
-    """Return the weights above 0 as shares of 1. With reads_per_save, the weights of read and save are summed."""
+    """Return the positive weights, divided by their sum. With reads_per_save, those of read and save are added."""
     given = dict(preferences.weights)
     if preferences.reads_per_save is not None:
         given[TIME] = given.pop("read", 0.0) + given.pop("save", 0.0)
@@ -168,7 +176,8 @@ def _ranked(
     preferences: Preferences,
     probabilities: Mapping[Variant, float],
 ) -> tuple[Ranked, ...]:
-    """Return the ranked candidates, best first, with figures and scores relative to the best of `among`."""
+    """Return the candidates ranked with the best first, with figures and scores relative to the best candidate of
+    `among`."""
     if not candidates:
         return ()
     shares = weights(preferences)
@@ -226,8 +235,8 @@ def compared(candidate: Candidate, first: Candidate | None, preferences: Prefere
 
 
 def _without_round_effects(kept: Sequence[Candidate], preferences: Preferences) -> list[Candidate]:
-    """Return the candidates with times that can be compared although the candidates have different rounds. Sizes and
-    memory stay, because they do not depend on the speed of a round."""
+    """Return the candidates with times corrected for the speed of each round, so that candidates with different rounds
+    can be compared. Sizes and memory are unchanged, because they do not depend on the speed of a round."""
     names = dict.fromkeys((*WHOLE_TIMES, *preferences.operations, *map(OPENING.__add__, preferences.operations)))
     times = {name: {each.variant: each.figures.get(name, {}) for each in kept} for name in names}
     by_time = {name: without_round_effect(figures) for name, figures in times.items()}
@@ -265,8 +274,8 @@ def _probabilities(
 ) -> dict[Variant, float]:
     """Return the share of bootstrap draws in which each variant has the best score.
 
-    A draw takes rounds with replacement, the same rounds for all variants. A variant with fewer rounds takes part with
-    the rounds it has. Return an empty result if a variant near the best has too few rounds.
+    A draw takes rounds with replacement, and the same rounds for all variants. If a variant was not measured in some of
+    these rounds, its other rounds of the draw are used. Return an empty result if a contender has too few rounds.
     """
     if not figures:
         return {}
@@ -292,7 +301,8 @@ def _drawn_scores(
     rounds: Sequence[int],
     drawn: np.ndarray,
 ) -> np.ndarray:
-    """Return the logarithm of the score in each draw. For a draw with none of the variant's rounds, use its median."""
+    """Return the logarithm of the variant's score in each draw. If the variant has none of the rounds of a draw, its
+    median is used."""
     total = np.zeros(len(drawn))
     for name, share in shares.items():
         by_round = figures[name]
@@ -305,7 +315,8 @@ def _drawn_scores(
 
 
 def _medians_of_rows(values: np.ndarray) -> np.ndarray:
-    """Return `np.nanmedian(values, axis=1)`, five times as fast: it is called after every round of a race."""
+    """Return the same as `np.nanmedian(values, axis=1)`, but five times as fast. The speed matters, because every round
+    calls this function."""
     ordered = np.sort(values, axis=1)
     counts = (~np.isnan(values)).sum(axis=1, keepdims=True)
     middle = np.concatenate([(counts - 1) // 2, counts // 2], axis=1)
@@ -316,7 +327,8 @@ def _medians_of_rows(values: np.ndarray) -> np.ndarray:
 
 
 def _break_evens(kept: Sequence[Candidate], preferences: Preferences) -> list[BreakEven]:
-    """Return break-evens by time alone, over the number of reads per save and over the storage's bandwidth.
+    """Return the points at which the fastest variant changes, over the number of reads per save and over the storage's
+    bandwidth. Weights are not used.
 
     Return an empty list if operations other than saving and reading everything have a weight.
     """
@@ -348,7 +360,8 @@ def _break_evens(kept: Sequence[Candidate], preferences: Preferences) -> list[Br
         for candidate in kept
     }
     for first, then, at in _envelope(by_slowness):
-        # The lines are functions of ns per byte, so variants that come later are best on slower storage.
+        # The lines are functions of ns per byte, that is of the inverse of the bandwidth. The order of the two variants
+        # is therefore reversed.
         bandwidth = _inverted(at)
         if SLOWEST <= bandwidth.median <= FASTEST:
             found.append(BreakEven("bandwidth", then, first, bandwidth))
@@ -364,7 +377,7 @@ def _line_of(candidate: Candidate, number: int, per_byte_ns: float, name: str) -
 
 
 def _inverted(at: Interval) -> Interval:
-    """Convert ns per byte to bytes per second, which exchanges minimum and maximum."""
+    """Convert an interval from ns per byte to bytes per second. Minimum and maximum change places."""
 
     def flip(value: float) -> float:
         return math.inf if value == 0 else 1e9 / value
@@ -374,10 +387,10 @@ def _inverted(at: Interval) -> Interval:
 
 
 def _envelope(lines: Mapping[Variant, Mapping[int, tuple[float, float]]]) -> list[tuple[Variant, Variant, Interval]]:
-    """Return the changes (before, after, x) of the lowest line along x >= 0.
+    """Return each change of the lowest line along x >= 0 as (variant before, variant after, x).
 
-    `lines` has (value at 0, slope) for each round. Medians decide which line is lowest. The x of a crossing is computed
-    over the rounds that both variants have.
+    For each variant and round, `lines` has the line's value at 0 and its slope. Medians over rounds decide which line
+    is lowest. The x of a crossing is computed in each round that both variants have.
     """
     medians = {
         name: (

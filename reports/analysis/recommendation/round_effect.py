@@ -1,12 +1,13 @@
 """Remove the speed of each round from times, so that variants with different rounds can be compared.
 
-A variant that left the race after five rounds was measured at another time than a variant that stayed for fifty.
-Medians over their own rounds would therefore also compare the speed of the machine at these times. The model is: the
-logarithm of a time is the effect of its variant plus the effect of its round (two-way additive, fitted by least
-squares). The effect of the round is removed. Ratios of one figure within a round do not change.
+In a recommendation, slow variants are no longer measured after some rounds. A variant with five rounds was therefore
+measured at another time than a variant with fifty, and their medians would also compare the speed of the machine at
+these times. The model is: the logarithm of a time is the effect of its variant plus the effect of its round (two-way
+additive, fitted by least squares). The effect of the round is removed. Ratios of one figure within a round do not
+change.
 
-Median polish would be more robust against single slow samples, but it fails here. If most variants have left early,
-each of them explains its early rounds by itself, and the first sweep corrects nothing.
+Median polish would be more robust against single slow samples, but it fails here. If most variants have only the early
+rounds, median polish attributes the speed of these rounds to the variants, and its first sweep corrects nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from bench_runner.variants import Variant
 
 
 def without_round_effect(figures: Mapping[Variant, Mapping[int, float]]) -> dict[Variant, dict[int, float]]:
-    """Return one figure, variant -> round -> value > 0, corrected to rounds of equal speed.
+    """Return one figure, variant -> round -> value > 0, corrected so that all rounds have the same speed.
 
     The figure is unchanged if all variants have the same rounds, because then no variant gains by a fast round.
     """
@@ -36,7 +37,7 @@ def without_round_effect(figures: Mapping[Variant, Mapping[int, float]]) -> dict
 
 
 def _speeds(figures: Mapping[Variant, Mapping[int, float]]) -> dict[int, float]:
-    """Return the effect of each round on the logarithm of a time, which is 0 for the median round."""
+    """Return for each round its effect on the logarithm of a time. The median round has the effect 0."""
     rounds = sorted({number for by_round in figures.values() for number in by_round})
     column = {number: len(figures) + place for place, number in enumerate(rounds)}
     rows, distances = [], []

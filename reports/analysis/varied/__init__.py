@@ -1,1 +1,1 @@
-"""Measurements at several values of one parameter: the lines, and where the best variant changes."""
+"""Charts of measurements at several values of one parameter, and where the best variant changes."""

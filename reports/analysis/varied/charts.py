@@ -1,4 +1,4 @@
-"""Describe charts over a parameter as values: the axis, a line for each variant, and where the winner changes."""
+"""Describe charts over a parameter as data: the axis, a line for each variant, and where the winner changes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from reports.analysis.units import KILOBYTES, MEGABYTES, MILLISECONDS, SECONDS, 
 from reports.analysis.varied.crossovers import Behind, Change, Crossovers
 
 _BEYOND = 10
-"""Factor beyond the ranked lines up to which a chart shows lines that are not ranked."""
+"""A chart shows a line that is not ranked if it is within this factor of the ranked lines."""
 
 
 class Owner(Enum):
-    """What a parameter belongs to."""
+    """Whether a parameter is one of an operation, a data set or a variant."""
 
     OPERATION = "operation"
     DATA = "data set"
@@ -27,18 +27,19 @@ class Owner(Enum):
 
 @dataclass(frozen=True)
 class Axis:
-    """The varied parameter. `rest` is the operation or data set without the parameter, if it has other parameters."""
+    """The axis of a chart: the parameter and its values. `rest` describes the other parameters of the operation or data
+    set, if there are any."""
 
     owner: Owner
     title: str
     rest: str
     values: tuple[float, ...]
     linear_below: float | None = None
-    """The scale is linear up to here, so that it can hold 0, and logarithmic above."""
+    """The scale is linear up to this value, so that it can include 0, and logarithmic above."""
 
     @property
     def logarithmic(self) -> bool:
-        """Whether no value is 0."""
+        """Whether the scale is logarithmic everywhere, because no value is 0."""
         return self.values[0] > 0
 
     @property
@@ -49,54 +50,56 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """One variant over the values of the axis."""
+    """The figures of one variant along the axis."""
 
     variant: Variant
     label: str
     points: Mapping[float, Interval]
-    """Figures by value. Values without a figure, or with a figure that is not ranked, are missing."""
+    """The figure at each value. A value is missing if the variant has no figure there, or a figure that is not ranked.
+    """
     marks: Mapping[float, str]
-    """'*' where the line is the best, '=' where it is tied with the best."""
+    """'*' at values where the variant is the best, '=' where it is tied with the best."""
     cells: Mapping[float, Cell]
-    """The cell of each point."""
+    """The cell (operation, data set, variant and conditions) of each point."""
     style: int = 0
-    """Number of the variant among all variants in the suite's charts, so that it has the same colour in each chart."""
+    """Index of the variant among all variants in the suite's charts, so that it has the same colour in each chart."""
 
     @property
     def end(self) -> Interval:
-        """The figure at its last value."""
+        """The figure at the line's last value."""
         return next(reversed(list(self.points.values())))
 
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """One figure of one operation over one axis."""
+    """A chart of one figure of one operation along one axis."""
 
     suite: str
     dataset: str
-    """'' if the values of the axis are data sets."""
+    """Name of the data set; '' if the values of the axis are data sets."""
     conditions: Conditions
     machine: str
     axis: Axis
     column: Column
     title: str
-    """'take time', 'size'."""
+    """Title of the figure: 'take time' or 'size'."""
     lines: tuple[Line, ...]
-    """The best lines, the best one first."""
+    """The best lines, with the best one first."""
     left_out: tuple[str, ...]
-    """Labels of the other lines."""
+    """Labels of the lines that are not drawn."""
     raw_io: Line | None
     whole: Line | None
-    """The fastest fallback that reads everything and selects, if it was measured along the axis."""
+    """The fastest variant that reads everything and then selects, because its library has no call for the operation.
+    None if no such variant was measured along the axis."""
     least: float
     crossovers: Crossovers | None
-    """None for settings, because each format has its own values to choose from."""
+    """Where the winner changes. None if the axis is a setting of variants, because each format allows other values."""
     own_unit: Unit | None = None
-    """Unit of a value that is not a stored figure, such as throughput."""
+    """Unit of the chart if it does not show a stored figure, but for example throughput."""
 
     @property
     def unit(self) -> Unit:
-        """The unit in which the smallest value is readable. For memory it is MB."""
+        """The unit in which the smallest value is readable. Memory is always in MB."""
         if self.own_unit is not None:
             return self.own_unit
         if self.column.is_memory:
@@ -108,7 +111,7 @@ class Chart:
 
     @property
     def medians(self) -> list[float]:
-        """Medians of all lines that take part, in the stored unit."""
+        """Medians of all drawn lines, in the stored unit. Raw I/O and the fallback are not included."""
         return [interval.median for line in self.lines for interval in line.points.values()]
 
     @property
@@ -117,7 +120,7 @@ class Chart:
         return all(interval.low is None for line in self.lines for interval in line.points.values())
 
     def label(self, variant: Variant) -> str:
-        """Return the label of a variant in the chart."""
+        """Return the label of a variant in the chart, or its full name if the chart does not draw it."""
         return next((line.label for line in self.lines if line.variant == variant), variant)
 
     @property
@@ -131,8 +134,8 @@ class Chart:
 def range_of(chart: Chart) -> tuple[float, float]:
     """Return the smallest and the largest value of a chart, in the stored unit.
 
-    The range covers the lines with their intervals. It also covers raw I/O and the fallback if they are within a factor
-    of ten of the lines.
+    The range covers the drawn lines with their intervals. It also covers raw I/O and the fallback that reads
+    everything, if they are within a factor of ten of the drawn lines.
     """
 
     def ends(lines: Iterable[Line | None]) -> list[float]:
@@ -153,14 +156,14 @@ def range_of(chart: Chart) -> tuple[float, float]:
 
 
 def value_text(value: float) -> str:
-    """Return the text for a value of an axis, such as '1,000', '0.01' or '3.16'."""
+    """Return a value of an axis as printed, such as '1,000', '0.01' or '3.16'."""
     if value >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}"
 
 
 def crossover_texts(chart: Chart) -> list[str]:
-    """Return what is known about the winner, in sentences without a full stop."""
+    """Return sentences, without a full stop, that state which variant is best at which values."""
     winners = chart.crossovers
     if winners is None:
         return []

@@ -1,4 +1,5 @@
-"""Build charts of measurements at several values of one parameter: a line for each variant, all else equal."""
+"""Build charts of measurements at several values of one parameter, with a line for each variant. Everything except the
+parameter is the same."""
 
 from __future__ import annotations
 
@@ -24,11 +25,12 @@ from reports.analysis.varied.series import (
 )
 
 MOST_LINES = 8
-"""Most lines in a chart, because more cannot be distinguished. The best at any value are shown, then the next best."""
+"""Largest number of lines in a chart, because more lines cannot be distinguished. Lines that are best at any value are
+drawn, then the next best lines."""
 
 
 def charts_of(run: Run, tables: Sequence[Table]) -> tuple[Chart, ...]:
-    """Return all charts of a run: over parameters of operations, then of data sets, then of variants."""
+    """Return all charts of a run, first over parameters of operations, then of data sets, then of variants."""
     fewest = FEWEST_OF_USE if run.info.request.over is not None else FEWEST_VALUES
     found = [
         chart
@@ -92,7 +94,7 @@ def _points(cells: Cells, figure: str, *, native: bool) -> dict[float, Interval]
 
 
 def _marks(series: Series) -> dict[Variant, dict[float, str]]:
-    """Return the marks of the best variant and of those tied with it, at each value."""
+    """Return the marks at each value: '*' for the best variant, '=' for variants tied with it."""
     if series.axis.owner is Owner.VARIANT:
         return {}
     found: dict[Variant, dict[float, str]] = {}
@@ -129,7 +131,8 @@ def _winners(series: Series, lines: Iterable[Line]) -> Crossovers | None:
 
 
 def _ordered(lines: Sequence[Line], winners: Crossovers | None) -> list[Line]:
-    """Sort lines: first those that are best anywhere or named by a crossover, then by the median ratio to the best."""
+    """Return the lines sorted. First come lines that are best at any value or that a change of the winner names, then
+    the other lines by their median ratio to the best."""
     best: dict[float, float] = {}
     for line in lines:
         for value, interval in line.points.items():
@@ -147,7 +150,8 @@ def _ordered(lines: Sequence[Line], winners: Crossovers | None) -> list[Line]:
 
 
 def _styled(charts: Sequence[Chart]) -> Iterator[Chart]:
-    """Give a variant the same style in all charts of a suite, in the order of first appearance."""
+    """Yield the charts with styles. A variant has the same style in all charts of a suite, in the order of first
+    appearance."""
     places: dict[tuple[str, str], int] = {}
     for chart in charts:
         for line in chart.lines:

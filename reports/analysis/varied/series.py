@@ -1,7 +1,7 @@
-"""Collect the cells along each parameter that has several values, all else equal.
+"""Collect the measurements along each parameter that has several values, while everything else is the same.
 
 A parameter belongs to an operation (`take[rows=100]`), to a data set (`traits[nulls=0.5]`) or to a variant
-(`f3[rows_per_unit=4096]`). Everything is read from tables and names.
+(`f3[rows_per_unit=4096]`). The values are read from these names.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from reports.analysis.tables import Table
 from reports.analysis.varied.charts import Axis, Owner
 
 FEWEST_VALUES = 3
-"""Values of a data set or setting needed for a line, unless the run was asked to vary something."""
+"""Smallest number of values of a data set's parameter or of a setting that make a line, unless the user asked to vary
+something."""
 FEWEST_OF_USE = 2
-"""Values of an operation's parameter needed for a line. Two are enough, because they share one stored copy."""
+"""Smallest number of values of an operation's parameter that make a line. Two are enough, because all values use the
+same stored copy."""
 NAMED = {
     ("take", "rows"): "rows taken",
     ("take", "columns"): "columns taken",
@@ -32,7 +34,7 @@ NAMED = {
     ("append", "rows"): "rows appended",
     ("batches", "rows"): "rows of a batch",
 }
-"""Titles of parameters of operations; others are shown by their name."""
+"""Titles of parameters of operations. Other parameters are shown by their name."""
 NAMED_OF_DATA = {
     "distinct": "distinct values",
     "run_length": "mean length of runs",
@@ -45,16 +47,16 @@ NAMED_OF_DATA = {
 }
 """Titles of parameters of data sets."""
 ROWS_A_UNIT = ("row_group_rows", "rows_per_unit", "batch_rows", "chunk_rows", "stripe_rows")
-"""Settings for the number of rows stored together, under each format's name for it."""
+"""Settings that determine the number of rows stored together. Each format has another name for it."""
 IN_A_SECTION = (("query", "groups"),)
-"""Parameters that have their own section: throughput."""
+"""(operation, parameter) that are not drawn here, because the section on throughput shows them."""
 
 Cells = Mapping[float, CellSummary]
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """The cells of each line of a chart, before lines are selected or drawn."""
+    """The measurements of each line of a chart, before lines are selected or drawn."""
 
     table: Table
     axis: Axis
@@ -67,7 +69,7 @@ class Series:
 
 
 def over_operations(table: Table) -> Iterator[Series]:
-    """Yield series over parameters of operations."""
+    """Yield a `Series` for each parameter of an operation."""
     groups: dict[tuple[str, str, str], dict[float, Column]] = {}
     for column in table.columns.times:
         name, parameters = column.operation.name, column.operation.parameters
@@ -86,7 +88,7 @@ def over_operations(table: Table) -> Iterator[Series]:
 
 
 def over_data(run: Run, tables: Sequence[Table], fewest: int) -> Iterator[Series]:
-    """Yield series over parameters of data sets with at least `fewest` values."""
+    """Yield a `Series` for each parameter of a data set that has at least `fewest` values."""
     groups: dict[tuple[tuple[str, str, Conditions], str, str, str], dict[float, Table]] = {}
     for table in tables:
         about = run.info.datasets.get(table.dataset)
@@ -99,7 +101,8 @@ def over_data(run: Run, tables: Sequence[Table], fewest: int) -> Iterator[Series
             continue
         points = dict(sorted(found.items()))
         first = next(iter(points.values()))
-        # Parameters that have their default at every point are left out of the title.
+        # A name leaves out parameters that have their default. The longest name therefore has most parameters for the
+        # title.
         spelled = max((table.dataset for table in points.values()), key=len)
         rest = _rest(spelled.parameters, key)
         title = NAMED_OF_DATA.get(key, key.replace("_", " "))
@@ -114,8 +117,8 @@ def over_data(run: Run, tables: Sequence[Table], fewest: int) -> Iterator[Series
 
 
 def over_settings(table: Table) -> Iterator[Series]:
-    """Yield series over settings, with a line for each group of at least three variants that differ only in the
-    setting."""
+    """Yield a `Series` for each setting of variants. Each line consists of at least three variants that differ only in
+    this setting."""
     groups: dict[str, dict[Variant, dict[float, Variant]]] = {}
     for row in table.rows:
         for key, value in _numbers(row.variant.settings):
@@ -149,7 +152,7 @@ def over_settings(table: Table) -> Iterator[Series]:
 
 
 def _cells(points: Iterable[tuple[float, Table, Column]]) -> dict[Variant, dict[float, CellSummary]]:
-    """Return each variant's cells by value, from the table and column of each point."""
+    """Return the summaries of each variant by value. `points` has the table and the column of each value."""
     cells: dict[Variant, dict[float, CellSummary]] = {}
     for value, table, column in points:
         for row in table.rows:

@@ -318,9 +318,9 @@ def test_runs_that_cannot_be_compared_are_refused_unless_the_user_insists(
 
 def test_runs_without_a_common_cell_are_refused() -> None:
     other = make_run(datasets=("str",), tracks=("plain",))
-    with pytest.raises(CompareError, match="no measured cell in common"):
+    with pytest.raises(CompareError, match="no measurement in common"):
         compare(run(1), other)
-    with pytest.raises(CompareError, match="no measured cell in common"):
+    with pytest.raises(CompareError, match="no measurement in common"):
         compare(run(1), replace(run(1), samples=()), anyway=True)
 
 
@@ -421,6 +421,6 @@ def test_the_exit_code_is_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixt
     assert code_of("compare", first, worse, "--json") == 3
     capsys.readouterr()
     assert code_of("compare", first, other) == 2
-    assert "no measured cell in common" in capsys.readouterr().err
+    assert "no measurement in common" in capsys.readouterr().err
     assert code_of("compare", first, worse, "--fail-above", "10") == 2
     assert code_of("compare", first, str(tmp_path / "none")) == 2

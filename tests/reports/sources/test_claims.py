@@ -143,7 +143,7 @@ def test_answers_from_the_librarys_memory_are_named() -> None:
         names = "vortex[engine=vortex-data,library_cache=off], parquet[engine=pyarrow,codec=none]"
         assert found.verdict is FindingVerdict.NOT_TESTABLE
         assert f"events: no figure of {names} (answered from the library's memory)" in found.reason
-        told = f"{found.claim.command} measures take 1 row time of the others, which may have no figure either"
+        told = f"{found.claim.command} measures take 1 row time of the other formats, which may have no figure either"
         assert told in found.reason
 
 

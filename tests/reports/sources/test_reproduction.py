@@ -98,7 +98,7 @@ def test_a_contradiction_names_figures_and_the_thesiss_faults() -> None:
     found = judged(thesis_run(faster_lance), "Feather has the shortest save")
     assert found.verdict is FindingVerdict.DOES_NOT
     assert "eq: Feather 0.240 s, Lance 0.050 s" in found.figures
-    assert "first writes a Parquet copy inside the clock" in found.reason
+    assert "first writes a Parquet copy within the measured time" in found.reason
 
 
 def test_one_contradicted_data_set_is_enough() -> None:
@@ -161,7 +161,7 @@ def test_a_finding_without_anything_to_compare_is_not_open() -> None:
     alone = tuple(sample for sample in run.samples if sample.variant.startswith("json"))
     found = judged(replace(run, samples=alone), "JSON is the fastest text format to save")
     assert found.verdict is FindingVerdict.NOT_TESTABLE
-    assert "nothing of CSV, XML to compare with" in found.reason
+    assert "no figure of CSV, XML to compare with" in found.reason
 
 
 def test_verdicts_are_counted_in_words() -> None:
@@ -217,7 +217,7 @@ def test_a_format_that_a_finding_is_about_must_have_its_figures() -> None:
     assert "no save time of XML" in found.reason
     others = judged(without, "Feather has the shortest save")
     assert others.verdict is FindingVerdict.HOLDS
-    assert "nothing of XML to compare with" in others.reason
+    assert "no figure of XML to compare with" in others.reason
 
 
 @pytest.mark.rule(17)
