@@ -146,7 +146,7 @@ def compare(
 
     Set `most_rounds`, the largest number of rounds, if the two versions are measured in turn and compared several times
     during the measurement. reports.analysis.sequential then judges the times, because the usual rule is valid only for
-    a single comparison.
+    a single comparison. No drift is removed then.
 
     Raises CompareError if the runs come from different machines or data (unless `anyway`), or have no figure in common.
     """
@@ -161,7 +161,8 @@ def compare(
         )
     drifts = tuple(_drifts(measured, ours, theirs))
     if most_rounds is not None:
-        # The machine affects runs in turn alike, so a shift that all cells share is a change too.
+        # The machine affects both runs in the same way if they are measured in turn. A shift that all cells share is
+        # therefore a change, not drift.
         drifts = tuple(replace(drift, ratio=1.0) for drift in drifts)
     least_bytes = max(smallest_shown(before.info), smallest_shown(after.info))
     libraries = library_changes(before, after)
@@ -363,12 +364,12 @@ def _sequential_verdict(
 def decided(
     before: Run, after: Run, most_rounds: int, already: Collection[tuple[str, str]] = ()
 ) -> set[tuple[str, str]] | None:
-    """Return each (variant, operation) that needs no further sample in two runs that are measured in turn; None if all
-    need none.
+    """Return each (variant, operation) that needs no further sample while two versions are measured in turn. Return
+    None if no operation needs a further sample.
 
-    None is needed if each of its times is known to have changed or not, or fails or is missing in one run. If samples
-    were merely not counted, because the machine was busy, further rounds are needed. What was decided `already` stays
-    decided.
+    An operation needs no further sample if each of its times is known to have changed or not to have changed, or if it
+    fails or is missing in one run. It needs further rounds if its samples were not counted because the machine was
+    busy. Each (variant, operation) in `already` stays decided.
     """
     ours, theirs = (_by_cell(run) for run in (before, after))
     common = [cell for cell in ours if cell in theirs]
@@ -395,7 +396,7 @@ def _newly_failing(
 
 
 def library_changes(before: Run, after: Run) -> dict[str, tuple[str | None, str | None]]:
-    """Return each library whose version differs, with both versions, None where it is absent."""
+    """Return both versions of each library whose version differs. A version is None if the library is absent."""
     old, new = before.info.libraries, after.info.libraries
     return {name: (old.get(name), new.get(name)) for name in sorted({*old, *new}) if old.get(name) != new.get(name)}
 
@@ -405,7 +406,8 @@ _SHARED_LIBRARIES = ("python", "numpy", "pandas", "pyarrow")
 
 
 def libraries_of_cell(libraries: Mapping[str, tuple[str | None, str | None]], main: str) -> tuple[str, ...]:
-    """Return the changed libraries that take part in a cell: its engine `main`, and those shared by all cells."""
+    """Return the changed libraries that a measurement uses: the library `main` of its engine, and the libraries that
+    all measurements use."""
     names = {main.split()[0] if main else "", *_SHARED_LIBRARIES}
     changed = {name: versions for name, versions in libraries.items() if name in names}
     return tuple(f"{name} {old or 'absent'} -> {new or 'absent'}" for name, (old, new) in changed.items())

@@ -1,17 +1,20 @@
-"""Find where the level of a time changed in the history of published runs.
+"""Find where a time changed permanently in the history of published runs. The time is then at a new level.
 
-The medians of a cell, in the order of its runs on one machine, are replaced by their ranks. PELT (Killick, Fearnhead
-and Eckley 2012, from the library ruptures) divides the ranks into segments of equal level. Ranks need no estimate of
-the noise: what one more segment gains by chance depends only on the number of runs. In about 5 % of series without a
-change it is more than the penalty, 4 + log(runs). This assumes independent runs: if a machine slowly becomes slower,
-its cells have notes too.
+A series consists of the median times of one cell (operation, data set, variant and conditions) in all runs on one
+machine. The medians are replaced by their ranks. PELT (Killick, Fearnhead and Eckley 2012, from the library ruptures)
+divides the ranks into segments of equal level. Ranks need no estimate of the noise: how much one more segment reduces
+the sum of squares by chance depends only on the number of runs. In about 5 % of series without a change, this reduction
+exceeds the penalty, 4 + log(runs), so that a change is reported. The model assumes independent runs. If a machine
+slowly becomes slower, changes are reported too.
 
-Simulated cells had 12 % of log-normal noise for each run, and one run in ten was slower, by 50 % on average. Of 8,000
-cells with 30 runs without a change, 5.4 % had a note. A change of 20 % in the middle was found in 79 % of 8,000 others,
-in 67 % within three runs of its date. With the penalty 4.25 + log(runs) it was 4.7 % and 77 %. With 6 % of noise the
-change was found in 99 %, in 95 % within three runs, and with only 12 runs in 70 %; 3 to 6 % of cells with 9 to 100 runs
-without a change had a note. At 5 % of false notes, a single change by least squares with a noise estimate from the
-differences of neighbours was found in 37 %, and in 67 % if outliers were limited to 2.5 standard deviations.
+In the simulations, the series had 12 % of log-normal noise, and one run in ten was slower, by 50 % on average. Of 8,000
+series with 30 runs without a change, 5.4 % had a reported change. In 8,000 other series, the time changed by 20 % in
+the middle. The change was found in 79 %, and in 67 % within three runs of its date. With the penalty 4.25 + log(runs),
+these shares were 4.7 % and 77 %. With 6 % of noise, the change was found in 99 %, in 95 % within three runs, and in 70
+% of series with only 12 runs. Of series with 9 to 100 runs without a change, 3 to 6 % had a reported change. Other
+methods were compared at 5 % of falsely reported changes. Least squares for a single change, with the noise estimated
+from the differences of neighbours, found the change in 37 %, and in 67 % if outliers were limited to 2.5 standard
+deviations.
 """
 
 from __future__ import annotations
@@ -27,41 +30,42 @@ from bench_runner.results.statistics import FEWEST_COMPARED, Shift, shift_ratio,
 from reports.analysis.compare import LEAST_CHANGE, libraries_of_cell, library_changes
 
 FEWEST_RUNS = 9
-"""Shorter series are not examined. In 7 % of series of eight equal runs, three at one end are all slower or all faster
-than the other five."""
+"""Series with fewer runs are not examined. In 7 % of series of eight equal runs, the three at one end are all slower or
+all faster than the other five."""
 PENALTY = 4.0
-"""A segment must reduce the sum of squares of the ranks by this and the logarithm of the number of runs, in units of
-their variance."""
+"""A further segment must reduce the sum of squares of the ranks, divided by their variance, by more than this number
+plus the logarithm of the number of runs."""
 
 
 @dataclass(frozen=True)
 class LevelChange:
-    """A time that is at another level from one run on."""
+    """A time that is at another level from the run `after` on."""
 
     cell: Cell
     shift: Shift
-    """The medians from this run on as a ratio to those before, each up to the next change."""
+    """Ratio of the medians since the change to the medians before it. Both are limited by the neighbouring changes."""
     before: Run
     """The last run at the old level."""
     after: Run
     """The first run at the new level."""
     libraries: tuple[str, ...]
-    """'pandas 3.1.0 -> 3.1.1' for each library of the cell whose version differs between these two runs."""
+    """'pandas 3.1.0 -> 3.1.1' for each library that the measurement uses and whose version differs between these two
+    runs."""
 
 
 @dataclass(frozen=True)
 class LevelChanges:
-    """The changes of all cells, the newest first."""
+    """The changes of level in all series, the newest first."""
 
     cells: int
-    """Number of cells that were measured often enough."""
+    """Number of series with enough runs."""
     changes: tuple[LevelChange, ...] | None
-    """None if ruptures is not installed."""
+    """The changes, or None if the library ruptures is not installed."""
 
 
 @dataclass(frozen=True)
 class _Point:
-    """The median time of one cell in one run."""
+    """The median time of one measurement in one run."""
 
     run: Run
     library: str
@@ -69,9 +73,9 @@ class _Point:
 
 
 def level_changes(runs: Sequence[Run]) -> LevelChanges:
-    """Find the changes in any number of runs, of any machines, in any order.
+    """Return the changes of level in any number of runs. The runs may be from several machines and in any order.
 
-    Runs are compared if the cell, the machine, its processor and the data are the same.
+    Times are compared only if the cell, the machine, its processor and the data are the same.
     """
     found: dict[tuple[Cell, str | None, str], list[_Point]] = {}
     for run in sorted(runs, key=lambda run: run.info.started or ""):
@@ -97,8 +101,9 @@ def _changes(cell: Cell, points: Sequence[_Point]) -> Iterator[LevelChange]:
 
 
 def shifts(medians: Sequence[float]) -> Iterator[tuple[int, Shift]]:
-    """Yield each change of the level of `medians`: the index of the first value at the new level, and the ratio to the
-    old one. The ratio is above LEAST_CHANGE, and its interval excludes 1."""
+    """Yield (index, ratio) for each change of the level of `medians`. The index is that of the first value at the new
+    level, and the ratio is new level to old level. It differs from 1 by more than LEAST_CHANGE in either direction, and
+    its interval excludes 1."""
     starts = [0, *_ends(medians)]
     for first, place, end in zip(starts, starts[1:], starts[2:], strict=False):
         shift = shift_ratio(medians[place:end], medians[first:place])
@@ -117,7 +122,8 @@ def _ends(medians: Sequence[float]) -> list[int]:
     deviation = statistics.pstdev(ranks)
     if not deviation:
         return [len(medians)]
-    # With this kernel the cost is the sum of squares, computed in C: 20 times as fast as ruptures' cost of ranks.
+    # With this kernel, the cost is the sum of squares, computed in C. This is 20 times as fast as ruptures' cost
+    # function for ranks.
     search = ruptures.KernelCPD(kernel="linear", min_size=FEWEST_COMPARED).fit((ranks / deviation).reshape(-1, 1))
     ends: list[int] = search.predict(pen=PENALTY + math.log(len(medians)))
     return ends

@@ -178,7 +178,7 @@ def _history(folder: Path, problems: list[str]) -> Mapping[tuple[str, str], Sequ
 
 
 def _level_row(change: LevelChange) -> dict[str, str]:
-    """Return the texts of a row of "Where a level changed"."""
+    """Return the values of one row of the table "Where a level changed"."""
     cell, shift = change.cell, change.shift
     commits = [(run.info.commit or "unknown")[:10] for run in (change.before, change.after)]
     return {
