@@ -167,7 +167,7 @@ class HdfFixed(_HdfPandas):
         )
 
     format = "hdf5-fixed"
-    # The codecs blosc2 are not allowed, because HDF5 supports them only for plain arrays, and text is stored otherwise.
+    # The blosc2 codecs are missing, because HDF5 supports them only for plain arrays, and text is no plain array.
     settings: ClassVar = _settings(("zlib", "bzip2", *_BLOSC))
     levels: ClassVar = dict.fromkeys(("zlib", "bzip2", *_BLOSC), _LEVELS)
     title = "HDF5 fixed"

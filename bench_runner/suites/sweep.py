@@ -35,8 +35,8 @@ class Trait:
     """Parameters of the data set that differ from the defaults of BASE, at all points of this trait. `{rows}` stands
     for the number of rows."""
     rows_each: int = 0
-    """Number of rows that the table needs, divided by the value of the point. Points that need more rows than the table
-    has are left out."""
+    """Rows required per unit of a point's value: a value of 10 needs a table of at least 10 times as many rows. Points
+    that need more rows than the table has are left out."""
 
 
 TRAITS: Mapping[str, Trait] = {

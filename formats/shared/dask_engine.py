@@ -32,7 +32,7 @@ _OTHER_TYPES = ("Mismatched dtypes found", "Metadata mismatch found")
 
 
 def number(partition: int) -> str:
-    """Return the number of a partition as its file's name has it. The names of all partitions sort in their order."""
+    """Return a partition's number as written in the name of its file. Sorted names are in the order of partitions."""
     return f"{partition:05d}"
 
 

@@ -79,7 +79,7 @@ class Row:
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """The losses that the format declares and that the reads found."""
+        """The losses that the formats declare, where a read found them."""
         return tuple(dict.fromkeys(loss for summary in self.cells.values() for loss in summary.losses))
 
     @property

@@ -310,7 +310,7 @@ def method(shown: Sequence[Place]) -> dict[str, Any]:
 
 
 def _facts(place: Place) -> Iterator[tuple[str, str]]:
-    """Yield the known facts about the machine and the request of a run."""
+    """Yield what is known about a run's machine, and what its user requested."""
     info, machine = place.run.info, place.run.info.machine
     told = {
         "machine": machine.name,

@@ -53,7 +53,7 @@ class Append(Changes):
         return location
 
     def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Path:
-        """Convert the rows to the engine's input and append them. Return the path of the larger copy."""
+        """Convert the rows to the engine's input and append them. Return the path of the copy that has them."""
         adapter = cast(TabularFormat, stage.adapter)
         place = self.works_at(location)
         if self.fallback(adapter):

@@ -52,7 +52,7 @@ def _sentence(ranked: Ranked, preferences: Preferences) -> str:
     told: dict[str, str] = {READ: "reads in", SAVE: "saves in"}
     parts_asked = {name: f"{preferences.title(name)}:" for name in preferences.operations if name not in told}
     parts = [
-        # The answer's table shows the same value, which is corrected if variants have different rounds.
+        # The answer's table shows the same value. It is corrected if the variants were measured in other rounds.
         _time(candidate.cells[operation], verb, ranked.values.get(operation))
         for operation, verb in {**parts_asked, **told}.items()
         if operation in candidate.cells and "wall_ns" in candidate.cells[operation].figures
