@@ -454,6 +454,11 @@ class TabularFormat(Adapter):
         `Parts.DASK`."""
         raise NotImplementedError(f"{self.variant} has no call of dask")
 
+    def parts_computed(self, frame: Any) -> Any:
+        """Return the result of a dask DataFrame that was derived from `parts_frame`, with rows numbered from 0. Only
+        called like `save_parts`."""
+        raise NotImplementedError(f"{self.variant} has no call of dask")
+
     takes_masked: ClassVar[bool] = True
     """Whether pandas' nullable types Int64 and boolean can be saved. If not, data with such columns is also measured
     with `nulls=numpy`, that is with pandas' older types for such columns, float64 and object."""

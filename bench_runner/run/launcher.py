@@ -27,6 +27,7 @@ from bench_runner.machine import linux
 from bench_runner.machine.process_tree import ProcessTree, total
 from bench_runner.run.forkserver import MESSAGE_BYTES
 from bench_runner.run.services.monitor import ServiceMonitor
+from bench_runner.thread_variables import ONE_THREAD
 from bench_runner.worker.messages import (
     Answer,
     AnyTask,
@@ -49,26 +50,6 @@ KILL_LIMIT_S = 5.0
 """Longest wait in seconds for a killed process to end. Usually a process ends within milliseconds, unless it is blocked
 in a system call."""
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
-
-ONE_THREAD = dict.fromkeys(
-    (
-        "OMP_NUM_THREADS",
-        "OPENBLAS_NUM_THREADS",
-        "MKL_NUM_THREADS",
-        "NUMEXPR_NUM_THREADS",
-        "NUMEXPR_MAX_THREADS",
-        "BLOSC_NTHREADS",
-        "POLARS_MAX_THREADS",
-        "RAYON_NUM_THREADS",
-        "TOKIO_WORKER_THREADS",
-        "LANCE_CPU_THREADS",
-        "LANCE_IO_THREADS",
-    ),
-    "1",
-)
-"""Environment variables that limit libraries to one thread. They must be set before any library is loaded, because some
-libraries, such as Polars, ignore later changes."""
-
 
 _Answer = TypeVar("_Answer", bound=msgspec.Struct)
 

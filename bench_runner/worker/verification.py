@@ -15,7 +15,7 @@ from adapters.contract import Adapter, ImageStorage, Stored, TabularFormat
 from bench_runner import data_kinds
 from bench_runner.machine import linux
 from bench_runner.operations import Operation, OperationContext, targets
-from bench_runner.operations.parallel.tables import Left, LeftByDask
+from bench_runner.operations.parallel.tables import Left
 from bench_runner.worker import document_verify, image_verify, verify
 from bench_runner.worker.names import columns_differ
 from bench_runner.worker.prepared import Prepared, copy_at
@@ -68,14 +68,11 @@ def verified(prepared: Prepared, parts: Sequence[Pair], *, last_reader: bool) ->
     stage, operation = prepared.stage, prepared.operation
     if stage.adapter.values.get("mapped") != "true":
         for part in parts:
-            if isinstance(part.given, (Left, LeftByDask)):
+            if isinstance(part.given, Left):
                 part.given.check(_refuse_mapped)
             else:
                 _refuse_mapped(part.given)
-    parts = [
-        replace(part, given=part.given.gathered()) if isinstance(part.given, (Left, LeftByDask)) else part
-        for part in parts
-    ]
+    parts = [replace(part, given=part.given.gathered()) if isinstance(part.given, Left) else part for part in parts]
     if prepared.copy and prepared.copy != copy_at(stage.adapter.data_of(prepared.location)):
         raise Mismatch("the stored copy was replaced or changed while it was read")
     compare = COMPARISONS[stage.target.data_kind.name]

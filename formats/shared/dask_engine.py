@@ -97,8 +97,8 @@ class DaskEngine(TabularFormat):
 
     def read(self, location: Path) -> pd.DataFrame:
         """Read all partitions."""
-        with self._scheduler(), refusing_other_types():
-            return self.parts_frame(location).compute().reset_index(drop=True)
+        with self._scheduler():
+            return self.parts_computed(self.parts_frame(location))
 
     def save_parts(self, table: pd.DataFrame, folder: Path, count: int) -> None:
         """Write `count` partitions, by the processes of dask's client if there is one."""
@@ -107,6 +107,11 @@ class DaskEngine(TabularFormat):
     def parts_frame(self, folder: Path) -> dd.DataFrame:
         """Return all partitions in the order of their numbers."""
         return self.frame_of([str(path) for path in self._files(folder)])
+
+    def parts_computed(self, frame: Any) -> pd.DataFrame:
+        """Return the result of a dask DataFrame. Raises RefusedData for partitions with other types than the first."""
+        with refusing_other_types():
+            return frame.compute().reset_index(drop=True)
 
     def stored(self, location: Path) -> Stored:
         """Return the codecs and encodings of all files."""

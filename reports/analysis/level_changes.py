@@ -3,18 +3,15 @@
 A series consists of the median times of one cell (operation, data set, variant and conditions) in all runs on one
 machine. The medians are replaced by their ranks. PELT (Killick, Fearnhead and Eckley 2012, from the library ruptures)
 divides the ranks into segments of equal level. Ranks need no estimate of the noise: how much one more segment reduces
-the sum of squares by chance depends only on the number of runs. In about 5 % of series without a change, this reduction
-exceeds the penalty, 4 + log(runs), so that a change is reported. The model assumes independent runs. If a machine
-slowly becomes slower, changes are reported too.
+the sum of squares by chance depends only on the number of runs. The penalty, 4 + log(runs) + 1.5 log(series), grows
+with the number of series, so that few pages list a change that happened by chance. The model assumes independent runs.
+If a machine slowly becomes slower, changes are reported too.
 
-In the simulations, the series had 12 % of log-normal noise, and one run in ten was slower, by 50 % on average. Of 8,000
-series with 30 runs without a change, 5.4 % had a reported change. In 8,000 other series, the time changed by 20 % in
-the middle. The change was found in 79 %, and in 67 % within three runs of its date. With the penalty 4.25 + log(runs),
-these shares were 4.7 % and 77 %. With 6 % of noise, the change was found in 99 %, in 95 % within three runs, and in 70
-% of series with only 12 runs. Of series with 9 to 100 runs without a change, 3 to 6 % had a reported change. Other
-methods were compared at 5 % of falsely reported changes. Least squares for a single change, with the noise estimated
-from the differences of neighbours, found the change in 37 %, and in 67 % if outliers were limited to 2.5 standard
-deviations.
+In the simulations, series of 30 runs had 12 % of log-normal noise, and one run in ten was slower by half. A change was
+reported on 5 % of pages with one unchanged series, on 7 % of pages with 10, and on 3 % of pages with 100 or 300. A
+change in the middle of a series was found as follows. By 20 %: 75 % of changes on a page with one series, 42 % with 10,
+19 % with 100; with 6 % of noise 96, 85 and 61 %. By 50 %: 100, 98 and 90 %. Least squares for a single change, with the
+noise estimated from the differences of neighbours, found half as many.
 """
 
 from __future__ import annotations
@@ -32,9 +29,9 @@ from reports.analysis.compare import LEAST_CHANGE, libraries_of_cell, library_ch
 FEWEST_RUNS = 9
 """Series with fewer runs are not examined. In 7 % of series of eight equal runs, the three at one end are all slower or
 all faster than the other five."""
-PENALTY = 4.0
-"""A further segment must reduce the sum of squares of the ranks, divided by their variance, by more than this number
-plus the logarithm of the number of runs."""
+PENALTY, SERIES_PENALTY = 4.0, 1.5
+"""A further segment must reduce the sum of squares of the ranks, divided by their variance, by more than PENALTY plus
+the logarithm of the number of runs, plus SERIES_PENALTY times the logarithm of the number of series."""
 
 
 @dataclass(frozen=True)
@@ -87,24 +84,24 @@ def level_changes(runs: Sequence[Run]) -> LevelChanges:
     series = [(cell, points) for (cell, *_), points in found.items() if len(points) >= FEWEST_RUNS]
     if importlib.util.find_spec("ruptures") is None:
         return LevelChanges(len(series), None)
-    changes = [change for cell, points in series for change in _changes(cell, points)]
+    changes = [change for cell, points in series for change in _changes(cell, points, len(series))]
     changes.sort(key=lambda change: change.after.info.started or "", reverse=True)
     return LevelChanges(len(series), tuple(changes))
 
 
-def _changes(cell: Cell, points: Sequence[_Point]) -> Iterator[LevelChange]:
+def _changes(cell: Cell, points: Sequence[_Point], series: int) -> Iterator[LevelChange]:
     medians = [point.median for point in points]
-    for place, shift in shifts(medians):
+    for place, shift in shifts(medians, series):
         before, after = points[place - 1], points[place]
         libraries = libraries_of_cell(library_changes(before.run, after.run), after.library)
         yield LevelChange(cell, shift, before.run, after.run, libraries)
 
 
-def shifts(medians: Sequence[float]) -> Iterator[tuple[int, Shift]]:
+def shifts(medians: Sequence[float], series: int = 1) -> Iterator[tuple[int, Shift]]:
     """Yield (index, ratio) for each change of the level of `medians`. The index is that of the first value at the new
     level, and the ratio is new level to old level. It differs from 1 by more than LEAST_CHANGE in either direction, and
-    its interval excludes 1."""
-    starts = [0, *_ends(medians)]
+    its interval excludes 1. `series` is the number of series that are examined together."""
+    starts = [0, *_ends(medians, PENALTY + math.log(len(medians)) + SERIES_PENALTY * math.log(series))]
     for first, place, end in zip(starts, starts[1:], starts[2:], strict=False):
         shift = shift_ratio(medians[place:end], medians[first:place])
         if shift is None or shift.low is None or shift.high is None or shift.low <= 1 <= shift.high:
@@ -113,7 +110,7 @@ def shifts(medians: Sequence[float]) -> Iterator[tuple[int, Shift]]:
             yield place, shift
 
 
-def _ends(medians: Sequence[float]) -> list[int]:
+def _ends(medians: Sequence[float], penalty: float) -> list[int]:
     """Return the ends of the segments of equal level."""
     import ruptures
     from scipy.stats import rankdata
@@ -125,5 +122,5 @@ def _ends(medians: Sequence[float]) -> list[int]:
     # With this kernel, the cost is the sum of squares, computed in C. This is 20 times as fast as ruptures' cost
     # function for ranks.
     search = ruptures.KernelCPD(kernel="linear", min_size=FEWEST_COMPARED).fit((ranks / deviation).reshape(-1, 1))
-    ends: list[int] = search.predict(pen=PENALTY + math.log(len(medians)))
+    ends: list[int] = search.predict(pen=penalty)
     return ends

@@ -11,7 +11,7 @@ from adapters.contract import Native
 from adapters.errors import RefusedData
 from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
-from bench_runner.run.launcher import ONE_THREAD
+from bench_runner.thread_variables import ONE_THREAD
 from formats.registry import FORMATS
 from tests.contracts.adapters import run
 from tests.contracts.tabular import ordinary_table

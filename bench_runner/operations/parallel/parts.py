@@ -48,19 +48,22 @@ _held = _Held()
 
 
 @lru_cache(maxsize=1)
-def context(part: Part) -> OperationContext:
-    """Return the context for operations on this partition. It contains the adapter, whose libraries are loaded and use
-    one thread."""
-    adapter = registries.build(part.variant, threads=1)
+def adapter_of(variant: str) -> TabularFormat:
+    """Return the adapter, whose libraries are loaded and use one thread."""
+    adapter = cast(TabularFormat, registries.build(variant, threads=1))
     adapter.load_library()
+    return adapter
+
+
+def make_ready(part: Part) -> None:
+    """Make the adapter, so that no timed call does."""
+    adapter_of(part.variant)
     targets.apply_strings(part.target)
-    rows = part.last - part.first
-    return OperationContext(cast(TabularFormat, adapter), part.target, part.dataset, part.digest, rows, part.name)
 
 
 def hold(part: Part) -> int:
     """Load the partition into this process's private memory, in the form of the target. Return its number of rows."""
-    targets.apply_strings(part.target)
+    make_ready(part)
     table = pa.Table.from_batches(read_rows(part.dataset, part.first, part.last - part.first))
     _held.data = targets.make(table, part.target)
     return table.num_rows
@@ -74,12 +77,11 @@ def drop() -> None:
 def save(part: Part, folder: Path) -> None:
     """Store the partition in this process's memory at its path in `folder`. Raises RefusedData if the library does not
     accept the data."""
-    stage = context(part)
-    adapter, place = cast(TabularFormat, stage.adapter).part(folder, part.number)
+    adapter, place = adapter_of(part.variant).part(folder, part.number)
     try:
-        adapter.save(targets.to_native(_held.data, stage.target, adapter.native), place)
+        adapter.save(targets.to_native(_held.data, part.target, adapter.native), place)
     except REFUSING as error:
-        raise refusal(error, stage.adapter) from error
+        raise refusal(error, adapter) from error
 
 
 def read(part: Part, folder: Path) -> Any:
@@ -111,6 +113,5 @@ def check(part: Part, refuse: Callable[[Any], None]) -> None:
 
 
 def _at(part: Part, folder: Path) -> tuple[OperationContext, Path]:
-    stage = context(part)
-    adapter, place = cast(TabularFormat, stage.adapter).part(folder, part.number)
-    return OperationContext(adapter, stage.target, stage.dataset, stage.digest, stage.rows, stage.name), place
+    adapter, place = adapter_of(part.variant).part(folder, part.number)
+    return OperationContext(adapter, part.target, part.dataset, part.digest, part.last - part.first, part.name), place

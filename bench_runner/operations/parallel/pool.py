@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bench_runner.operations.parallel.parts import Part
+from bench_runner.thread_variables import ONE_THREAD
 
 SETTINGS: Mapping[str, Any] = {
     "distributed.worker.memory.target": False,
@@ -33,18 +34,6 @@ SETTINGS: Mapping[str, Any] = {
     "dataframe.convert-string": False,
 }
 """Settings of dask. With these settings dask does not pause processes or write data to disk to save memory."""
-ONE_THREAD = dict.fromkeys(
-    (
-        "OMP_NUM_THREADS",
-        "POLARS_MAX_THREADS",
-        "RAYON_NUM_THREADS",
-        "TOKIO_WORKER_THREADS",
-        "LANCE_CPU_THREADS",
-        "LANCE_IO_THREADS",
-    ),
-    "1",
-)
-"""Environment variables that limit libraries to one thread. The libraries start their threads at the first call."""
 START_LIMIT_S = 60.0
 """Longest wait for the processes of a pool."""
 LOOK_S = 1.0
@@ -60,12 +49,12 @@ class _Process:
     """A forked process, which waits until it receives the scheduler's address through a pipe."""
 
     pid: int
-    told: int
+    address_pipe: int
     status: int | None = None
 
     def start(self, address: str) -> None:
-        os.write(self.told, address.encode())
-        os.close(self.told)
+        os.write(self.address_pipe, address.encode())
+        os.close(self.address_pipe)
 
     def has_ended(self) -> bool:
         if self.status is None:
@@ -91,7 +80,7 @@ class Pool:
         self._distributed = distributed
         dask.config.set(SETTINGS)
         self._size = size
-        self._spare = [_forked(number) for number in range(size * 2 if spare else size)]
+        self._spare = [_forked() for _ in range(size * 2 if spare else size)]
         self._processes: list[_Process] = []
         self._addresses: list[str] = []
         self.parts: Sequence[Part] = ()
@@ -100,6 +89,8 @@ class Pool:
         """The whole table in this process, for an engine that sends the partitions to the worker processes itself."""
         self.asked: Any = None
         """The condition of a scan, or None for other operations."""
+        self.has_worked = False
+        """Whether the processes have done the operation on few rows."""
         _silence()
         self._cluster = distributed.LocalCluster(
             n_workers=0, processes=False, protocol="tcp://", host="127.0.0.1", dashboard_address=None
@@ -115,7 +106,7 @@ class Pool:
         try:
             self._client.wait_for_workers(self._size, timeout=START_LIMIT_S)
         except TimeoutError:
-            self._refuse_ended()
+            self.refuse_ended()
             raise PoolError(f"{self._size} processes did not start within {START_LIMIT_S:g} s") from None
         known = self._client.scheduler_info(n_workers=-1)["workers"]
         by_pid = {about["name"]: address for address, about in known.items()}
@@ -123,7 +114,7 @@ class Pool:
 
     def restart(self) -> None:
         """End all processes and start the spare ones, which have no data and have not called any library yet."""
-        self._end_processes()
+        self.end_processes()
         self._start()
 
     def each(self, work: Callable[..., Any], *given: Any, shift: int = 0) -> list[Any]:
@@ -148,9 +139,11 @@ class Pool:
         while True:
             try:
                 self._distributed.wait(pending, timeout=LOOK_S)
-                return pending
             except TimeoutError:
-                self._refuse_ended()
+                self.refuse_ended()
+            else:
+                self.refuse_ended()
+                return pending
 
     def _results(self, futures: Sequence[Any]) -> list[Any]:
         if not futures:
@@ -163,13 +156,15 @@ class Pool:
         try:
             while not found.done():
                 futures_done([found], timeout=LOOK_S)
-                self._refuse_ended()
+                self.refuse_ended()
             return list(found.result())
         except self._distributed.KilledWorker:
-            self._refuse_ended()
+            self.refuse_ended()
             raise
 
-    def _refuse_ended(self) -> None:
+    def refuse_ended(self) -> None:
+        """Raise PoolError if a process has ended. Call this after work that dask distributes itself: it would let the
+        other processes do the work of one that has ended."""
         for number, process in enumerate(self._processes, 1):
             if process.has_ended():
                 code = os.waitstatus_to_exitcode(process.status or 0)
@@ -177,38 +172,39 @@ class Pool:
 
     def close(self) -> None:
         """End the processes and the scheduler."""
-        self._end_processes()
+        self.end_processes()
         self._client.close()
         self._cluster.close()
 
-    def _end_processes(self) -> None:
+    def end_processes(self) -> None:
+        """End the processes. `restart` starts the spare ones."""
         for process in self._processes:
             process.end()
         self._processes = []
 
 
-def _forked(number: int) -> _Process:
+def _forked() -> _Process:
     """Fork a process that becomes a worker of dask when it receives the scheduler's address. Return its handle."""
-    told, tell = os.pipe()
+    reader, writer = os.pipe()
     with warnings.catch_warnings():
         # Lance and polars warn at each fork, because a fork does not copy their threads. They have no threads yet.
         warnings.simplefilter("ignore")
         pid = os.fork()
     if pid == 0:
         try:
-            _become_worker(told)
+            _become_worker(reader)
         finally:
             os._exit(1)
-    os.close(told)
-    return _Process(pid, tell)
+    os.close(reader)
+    return _Process(pid, writer)
 
 
-def _become_worker(told: int) -> None:
+def _become_worker(address_pipe: int) -> None:
     # Close the pipes to the launcher and to other processes, which would otherwise stay open while this process lives.
-    os.closerange(3, told)
-    os.closerange(told + 1, 1 << 12)
-    address = os.read(told, 1 << 10).decode()
-    os.close(told)
+    os.closerange(3, address_pipe)
+    os.closerange(address_pipe + 1, 1 << 12)
+    address = os.read(address_pipe, 1 << 10).decode()
+    os.close(address_pipe)
     if not address:
         os._exit(0)
     os.environ.update(ONE_THREAD)

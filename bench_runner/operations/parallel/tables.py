@@ -32,7 +32,6 @@ from bench_runner.operations.parameters import count, share, word
 from bench_runner.operations.tables import selection
 from bench_runner.operations.tables.scan import Scan
 from bench_runner.operations.whole import Changes
-from formats.shared.dask_engine import refusing_other_types
 
 MOST_PARTITIONS = 64
 """Largest number of partitions. Each partition needs a process, which uses about 100 MB."""
@@ -69,8 +68,17 @@ def joined(found: Sequence[Any], target: targets.Target) -> Any:
     return pd.concat(found, ignore_index=True)
 
 
+def _gathered(found: Sequence[Any], target: targets.Target, laps: Laps) -> Any:
+    laps.lap("engine_ns")
+    result = joined(found, target)
+    laps.lap("convert_ns")
+    targets.touch(result)
+    laps.lap("touch_ns")
+    return result
+
+
 @dataclass(frozen=True)
-class Left:
+class LeftInPool:
     """The result of a read whose partitions stay in the processes that read them."""
 
     pool: Pool
@@ -86,14 +94,42 @@ class Left:
 
 
 @dataclass(frozen=True)
+class LeftByDask:
+    """A dask DataFrame whose partitions are in the pool's processes."""
+
+    frame: Any
+    adapter: TabularFormat
+    target: targets.Target
+
+    def check(self, refuse: Callable[[Any], None]) -> None:
+        """Call `refuse` with each partition, in the process that holds it."""
+        self.adapter.parts_computed(self.frame.map_partitions(_checked, refuse, meta=(None, "bool")))
+
+    def gathered(self) -> Any:
+        """Return the whole table, collected in this process."""
+        return targets.from_native(self.adapter.parts_computed(self.frame), self.target, self.adapter.native_read)
+
+
+def _checked(frame: pd.DataFrame, refuse: Callable[[Any], None]) -> pd.Series:
+    refuse(frame)
+    return pd.Series([True])
+
+
+Left = LeftInPool | LeftByDask
+"""The result of a read whose partitions stay in the processes that read them."""
+
+
+@dataclass(frozen=True)
 class _Parallel(Operation):
     """An operation on a table in partitions."""
 
     partitions: int = count(2, spelled=True)
     pool: str = word("warm", "cold")
 
-    restarts_later: ClassVar[bool] = False
-    """Whether new processes for a cold pool are started after the partitions were stored, instead of before."""
+    @property
+    def takes_input_anew(self) -> bool:
+        """Whether new processes take the input of a sample, after the first ones have worked on the primer."""
+        return self.pool == "cold"
 
     @property
     def target_kinds(self) -> tuple[str, ...]:
@@ -151,17 +187,18 @@ class _Parallel(Operation):
         """Return the pool after each of its processes has loaded its partition. For an engine that sends the partitions
         to the processes itself, load the whole table in this process instead."""
         pool = self._pool()
-        if self.pool == "cold" and rows == stage.rows and not self.restarts_later:
+        if pool.has_worked and self.takes_input_anew:
             pool.restart()
         pool.parts = parts_of(stage, rows, self.partitions)
         if _by_dask(stage):
             pool.whole = targets.make(stage.table(rows), stage.target)
+            pool.each(parts.make_ready)
         else:
             pool.each(parts.hold)
         return pool
 
     def _pool(self) -> Pool:
-        return pool_of(self.partitions, spare=self.pool == "cold")
+        return pool_of(self.partitions, spare=self.pool == "cold" or self.takes_input_anew)
 
     def end(self, stage: OperationContext, location: Path) -> None:
         """Do nothing. The pool must continue, because its processes keep results that are not verified yet."""
@@ -178,6 +215,7 @@ def _save(stage: OperationContext, pool: Pool, place: Path, laps: Laps) -> None:
         native = targets.to_native(pool.whole, stage.target, adapter.native)
         laps.lap("convert_ns")
         adapter.save_parts(native, place, len(pool.parts))
+        pool.refuse_ended()
     else:
         pool.each(parts.save, place)
         adapter.commit_parts(place, len(pool.parts))
@@ -201,6 +239,7 @@ class SaveParallel(_Parallel, Changes):
         """Store all partitions. Return their folder."""
         place = self.works_at(location)
         _save(stage, held, place, laps)
+        held.has_worked = True
         return place
 
     def files_of(self, stage: OperationContext, place: Path) -> Sequence[tuple[Any, Path]]:
@@ -218,7 +257,9 @@ class SaveParallel(_Parallel, Changes):
         adapter = cast(TabularFormat, stage.adapter)
         self._pool().close()
         if _by_dask(stage):
-            return targets.from_native(_computed(adapter.parts_frame(result)), stage.target, adapter.native_read)
+            return targets.from_native(
+                adapter.parts_computed(adapter.parts_frame(result)), stage.target, adapter.native_read
+            )
         return joined([parts.read(part, result) for part in parts_of(stage, stage.rows, self.partitions)], stage.target)
 
 
@@ -228,7 +269,11 @@ class _Reads(_Parallel):
 
     by: str = word("processes", "threads")
 
-    restarts_later: ClassVar[bool] = True
+    @property
+    def takes_input_anew(self) -> bool:
+        """Whether the processes have ended, because threads read the primer. A cold pool is renewed later, after it has
+        stored the partitions."""
+        return self.by == "threads"
 
     @property
     def title(self) -> str:
@@ -247,12 +292,13 @@ class _Reads(_Parallel):
         _save(stage, pool, self.works_at(location), Laps())
         pool.whole = None
         if self.by == "threads":
-            pool.close()
-            pool_of.cache_clear()
-        elif self.pool == "cold" and pool.parts[-1].last == stage.rows:
+            pool.end_processes()
+        elif self.pool == "cold" and pool.has_worked:
             pool.restart()
+            pool.each(parts.make_ready)
         else:
             pool.everywhere(parts.drop)
+        pool.has_worked = True
 
 
 @dataclass(frozen=True)
@@ -287,51 +333,20 @@ class ReadParallel(_Reads):
         if self.result == "left":
             held.each(parts.keep, parts.read, place, shift=NEIGHBOUR)
             laps.lap("engine_ns")
-            return Left(held, stage.target)
+            return LeftInPool(held, stage.target)
         found = held.each(parts.read, place, shift=NEIGHBOUR)
-        laps.lap("engine_ns")
-        result = joined(found, stage.target)
-        laps.lap("convert_ns")
-        targets.touch(result)
-        laps.lap("touch_ns")
-        return result
-
-
-@dataclass(frozen=True)
-class LeftByDask:
-    """A dask DataFrame whose partitions are in the pool's processes."""
-
-    frame: Any
-    stage: OperationContext
-
-    def check(self, refuse: Callable[[Any], None]) -> None:
-        """Call `refuse` with each partition, in the process that holds it."""
-        _computed(self.frame.map_partitions(_checked, refuse, meta=(None, "bool")))
-
-    def gathered(self) -> Any:
-        """Return the whole table, collected in this process."""
-        return targets.from_native(_computed(self.frame), self.stage.target, self.stage.adapter.native_read)
-
-
-def _computed(lazy: Any) -> Any:
-    """Return dask's result with rows numbered from 0. Raises RefusedData for partitions with other types than the
-    first."""
-    with refusing_other_types():
-        return lazy.compute().reset_index(drop=True)
-
-
-def _checked(frame: pd.DataFrame, refuse: Callable[[Any], None]) -> pd.Series:
-    refuse(frame)
-    return pd.Series([True])
+        return _gathered(found, stage.target, laps)
 
 
 def _read_by_dask(stage: OperationContext, pool: Pool, place: Path, laps: Laps, *, left: bool) -> Any:
     adapter = cast(TabularFormat, stage.adapter)
     if not left:
-        return stage.answer(lambda: _computed(adapter.parts_frame(place)), laps)
+        result = stage.answer(lambda: adapter.parts_computed(adapter.parts_frame(place)), laps)
+        pool.refuse_ended()
+        return result
     frame = pool.waited(adapter.parts_frame(place).persist())
     laps.lap("engine_ns")
-    return LeftByDask(frame, stage)
+    return LeftByDask(frame, adapter, stage.target)
 
 
 @dataclass(frozen=True)
@@ -370,14 +385,11 @@ class ScanParallel(_Reads):
         if self.by == "threads":
             return self._scan.run(stage, held.asked, place, laps)
         if _by_dask(stage):
-            return stage.answer(lambda: _scanned_by_dask(stage, place, held.asked), laps)
+            result = stage.answer(lambda: _scanned_by_dask(stage, place, held.asked), laps)
+            held.refuse_ended()
+            return result
         found = held.each(parts.scan, place, self._scan, held.asked, shift=NEIGHBOUR)
-        laps.lap("engine_ns")
-        result = joined(found, stage.target)
-        laps.lap("convert_ns")
-        targets.touch(result)
-        laps.lap("touch_ns")
-        return result
+        return _gathered(found, stage.target, laps)
 
     def expected_rows(self, stage: OperationContext, held: Pool) -> np.ndarray:
         """Return the numbers of the rows that meet the condition."""
@@ -385,6 +397,9 @@ class ScanParallel(_Reads):
 
 
 def _scanned_by_dask(stage: OperationContext, place: Path, asked: Predicate) -> pd.DataFrame:
-    frame = cast(TabularFormat, stage.adapter).parts_frame(place)
-    native, columns = stage.adapter.native_read, list(frame.columns)
-    return _computed(frame.map_partitions(selection.matching, native, asked, columns, meta=frame._meta))
+    adapter = cast(TabularFormat, stage.adapter)
+    frame = adapter.parts_frame(place)
+    matching = frame.map_partitions(
+        selection.matching, adapter.native_read, asked, list(frame.columns), meta=frame._meta
+    )
+    return adapter.parts_computed(matching)

@@ -18,7 +18,8 @@ import pytest
 from bench_runner.machine import linux
 from bench_runner.results.records import Sample
 from bench_runner.run.chains import Bench, execute
-from bench_runner.run.launcher import ONE_THREAD, Launcher, Limits, Outcome
+from bench_runner.run.launcher import Launcher, Limits, Outcome
+from bench_runner.thread_variables import ONE_THREAD
 from bench_runner.worker.messages import Measured, MeasureTask
 from bench_runner.worker.settle import Control, Readiness, Settler
 from data_generator.cache import StoredDataset, prepare

@@ -36,6 +36,12 @@ def test_one_cell_in_twenty_has_a_note_by_chance_and_four_of_five_changes_of_a_f
     assert found / CELLS >= 0.80 - 0.04
 
 
+def test_few_pages_of_many_equal_cells_have_a_note() -> None:
+    source, pages, cells = random.Random(4), 20, 50
+    noted = sum(any([*shifts(noisy(source), cells)] for _ in range(cells)) for _ in range(pages))
+    assert noted <= 3
+
+
 @pytest.mark.parametrize("step", [1.3, 1 / 1.3])
 def test_a_clear_change_is_dated_and_its_ratio_has_an_interval(step: float) -> None:
     source = random.Random(2)

@@ -31,6 +31,7 @@ FAULTS: Mapping[Trial, str] = {
     ("full", SAVE, PARQUET, "pandas"): "disk the disk is full",
     ("stale", LEFT, PARQUET, "pandas"): "mismatch round trip differs: rows",
     ("stale", GATHERED, PARQUET, "pandas"): "mismatch round trip differs: rows",
+    ("dies_by_dask", GATHERED, "csv[engine=dask]", "pandas"): "process 2 of 2 ended while it was needed",
     ("mapped", COLD, PARQUET, "arrow"): "bytes of the result are in a mapping of mapped-",
 }
 """Each with a part of the message that it must lead to."""
@@ -39,7 +40,12 @@ RIGHT: tuple[Trial, ...] = (
     ("none", COLD, PARQUET, "arrow"),
     ("none", GATHERED, PARQUET, "pandas"),
     ("none", THREADS, "parquet[engine=duckdb,codec=none]", "pandas"),
+    ("none", THREADS, "parquet[engine=polars,codec=none]", "pandas"),
     ("none", SCAN, "csv[engine=pandas]", "pandas"),
+    ("few", COLD, PARQUET, "pandas"),
+    ("few", "save-parallel[partitions=2,pool=cold]", PARQUET, "pandas"),
+    ("prompt_save", "save-parallel[partitions=2,pool=cold]", PARQUET, "pandas"),
+    ("prompt_read", COLD, PARQUET, "pandas"),
     ("none", SAVE, "hdf5-table[engine=dask]", "pandas"),
     ("none", LEFT, "orc[engine=dask,codec=none]", "pandas"),
     ("none", GATHERED, "csv[engine=dask]", "pandas"),

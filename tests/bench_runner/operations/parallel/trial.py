@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from bench_runner import registries
-from bench_runner.operations.parallel import parts
+from bench_runner.operations.parallel import parts, tables
 from bench_runner.operations.parallel.parts import Part
 from bench_runner.operations.targets import Target
 from bench_runner.worker import jobs, sample
@@ -29,9 +29,12 @@ from bench_runner.worker.messages import MeasureTask
 from bench_runner.worker.settle import Control, Readiness, Rest, Settler
 from data_generator.cache import StoredDataset, prepare
 from data_generator.catalogue import resolve
+from formats.shared.dask_engine import DaskEngine
 
 ROWS = 4_000
-_save, _read = parts.save, parts.read
+FEW_ROWS = 500
+"""So few that the primer has all of them."""
+_save, _read, _computed = parts.save, parts.read, DaskEngine.parts_computed
 
 
 def lost(part: Part, folder: Path) -> None:
@@ -101,10 +104,33 @@ def mapped(part: Part, folder: Path) -> Any:
     return pa.ipc.open_file(pa.memory_map(str(place))).read_all()
 
 
+def prompt(work: Callable[[Part, Path], Any], part: Part, folder: Path) -> Any:
+    """Do the work, and fail if it first has to make the adapter, which would be timed."""
+    before = parts.adapter_of.cache_info().misses
+    result = work(part, folder)
+    if part.last == ROWS and parts.adapter_of.cache_info().misses > before:
+        raise RuntimeError("the adapter was made within the measured time")
+    return result
+
+
+def prompt_save(part: Part, folder: Path) -> None:
+    prompt(_save, part, folder)
+
+
+def prompt_read(part: Part, folder: Path) -> Any:
+    return prompt(_read, part, folder)
+
+
+def dies_by_dask(self: DaskEngine, frame: Any) -> Any:
+    """End a process just before dask distributes the work, which the other process then does alone."""
+    os.kill(tables.pool_of(2, spare=False)._processes[1].pid, signal.SIGKILL)
+    return _computed(self, frame)
+
+
 SAVES: dict[str, Callable[..., Any]] = {
-    each.__name__: each for each in (lost, swapped, twice, repeated, dies, dies_at_the_end, full)
+    each.__name__: each for each in (lost, swapped, twice, repeated, dies, dies_at_the_end, full, prompt_save)
 }
-READS: dict[str, Callable[..., Any]] = {each.__name__: each for each in (stale, mapped)}
+READS: dict[str, Callable[..., Any]] = {each.__name__: each for each in (stale, mapped, prompt_read)}
 
 
 def task_of(operation: str, variant: str, target: Target, dataset: StoredDataset, folder: Path) -> MeasureTask:
@@ -138,6 +164,8 @@ def task_of(operation: str, variant: str, target: Target, dataset: StoredDataset
 def tried(fault: str, operation: str, variant: str, kind: str, folder: Path, dataset: StoredDataset) -> str:
     """Return 'right' with the fidelity, or the kind and reason of the failure."""
     parts.save, parts.read = SAVES.get(fault, _save), READS.get(fault, _read)
+    if fault == "dies_by_dask":
+        DaskEngine.parts_computed = dies_by_dask  # type: ignore[method-assign]
     task = task_of(operation, variant, Target(kind), dataset, folder)
     os.environ["TMPDIR"] = str(task.scratch)
     with mmap.mmap(-1, mmap.PAGESIZE) as phase:
@@ -157,13 +185,13 @@ def main() -> None:
     folder = Path(sys.argv[1])
     rest = Rest(Control(1, 1), settled=True, settle_ns=0)
     Settler.settle = lambda self, need_bytes: rest  # type: ignore[method-assign]
-    dataset = prepare(resolve("eq", {}, rows=ROWS), folder / "cache")
+    usual, few = (prepare(resolve("eq", {}, rows=rows), folder / "cache") for rows in (ROWS, FEW_ROWS))
     for number, (fault, operation, variant, kind) in enumerate(json.load(sys.stdin)):
         place = folder / str(number)
         place.mkdir()
         child = os.fork()
         if child == 0:
-            print(tried(fault, operation, variant, kind, place, dataset), flush=True)
+            print(tried(fault, operation, variant, kind, place, few if fault == "few" else usual), flush=True)
             # The processes of the pool end when they lose their scheduler.
             os._exit(0)
         os.waitpid(child, 0)
