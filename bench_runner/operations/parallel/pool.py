@@ -9,6 +9,7 @@ failing.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import logging
 import os
@@ -203,6 +204,8 @@ def _become_worker(address_pipe: int) -> None:
     # Close the pipes to the launcher and to other processes, which would otherwise stay open while this process lives.
     os.closerange(3, address_pipe)
     os.closerange(address_pipe + 1, 1 << 12)
+    # prctl(2) with PR_SET_PDEATHSIG ends this process with its parent, even if the parent is killed.
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL.value)
     address = os.read(address_pipe, 1 << 10).decode()
     os.close(address_pipe)
     if not address:

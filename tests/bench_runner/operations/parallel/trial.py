@@ -21,6 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from bench_runner import registries
+from bench_runner.machine import linux
 from bench_runner.operations.parallel import parts, tables
 from bench_runner.operations.parallel.parts import Part
 from bench_runner.operations.targets import Target
@@ -189,8 +190,9 @@ def main() -> None:
     for number, (fault, operation, variant, kind) in enumerate(json.load(sys.stdin)):
         place = folder / str(number)
         place.mkdir()
-        child = os.fork()
+        parent, child = os.getpid(), os.fork()
         if child == 0:
+            linux.die_with_parent(parent)
             print(tried(fault, operation, variant, kind, place, few if fault == "few" else usual), flush=True)
             # The processes of the pool end when they lose their scheduler.
             os._exit(0)
