@@ -15,11 +15,13 @@ import logging
 import os
 import signal
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import wait as futures_done
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from bench_runner.clock import now_ns, pause
 from bench_runner.operations.parallel.parts import Part
 from bench_runner.thread_variables import ONE_THREAD
 
@@ -37,6 +39,8 @@ SETTINGS: Mapping[str, Any] = {
 """Settings of dask. With these settings dask does not pause processes or write data to disk to save memory."""
 START_LIMIT_S = 60.0
 """Longest wait for the processes of a pool."""
+START_LOOK_S = 0.005
+"""Interval at which the scheduler is asked whether the processes have started."""
 LOOK_S = 1.0
 """Interval in seconds between checks, while calls run, whether a process has ended."""
 
@@ -104,13 +108,16 @@ class Pool:
         self._processes = [self._spare.pop(0) for _ in range(self._size)]
         for process in self._processes:
             process.start(self._cluster.scheduler_address)
-        try:
-            self._client.wait_for_workers(self._size, timeout=START_LIMIT_S)
-        except TimeoutError:
-            self.refuse_ended()
-            raise PoolError(f"{self._size} processes did not start within {START_LIMIT_S:g} s") from None
-        known = self._client.scheduler_info(n_workers=-1)["workers"]
-        by_pid = {about["name"]: address for address, about in known.items()}
+        by_pid: dict[int, str] = {}
+        began_ns = now_ns()
+        # After a restart, the scheduler may still list processes that have ended, so wait for these by name.
+        while not by_pid.keys() >= {process.pid for process in self._processes}:
+            if now_ns() - began_ns > START_LIMIT_S * 1e9:
+                raise PoolError(f"{self._size} processes did not start within {START_LIMIT_S:g} s")
+            pause(START_LOOK_S)
+            self._refuse_ended()
+            known = self._client.scheduler_info(n_workers=-1)["workers"]
+            by_pid = {about["name"]: address for address, about in known.items()}
         self._addresses = [by_pid[process.pid] for process in self._processes]
 
     def restart(self) -> None:
@@ -141,9 +148,9 @@ class Pool:
             try:
                 self._distributed.wait(pending, timeout=LOOK_S)
             except TimeoutError:
-                self.refuse_ended()
+                self._refuse_ended()
             else:
-                self.refuse_ended()
+                self._refuse_ended()
                 return pending
 
     def _results(self, futures: Sequence[Any]) -> list[Any]:
@@ -154,18 +161,24 @@ class Pool:
         found = asyncio.run_coroutine_threadsafe(
             self._client.gather(list(futures), asynchronous=True), loop.asyncio_loop
         )
-        try:
+        with self.complete():
             while not found.done():
                 futures_done([found], timeout=LOOK_S)
-                self.refuse_ended()
+                self._refuse_ended()
             return list(found.result())
-        except self._distributed.KilledWorker:
-            self.refuse_ended()
-            raise
 
-    def refuse_ended(self) -> None:
-        """Raise PoolError if a process has ended. Call this after work that dask distributes itself: it would let the
-        other processes do the work of one that has ended."""
+    @contextmanager
+    def complete(self) -> Iterator[None]:
+        """Raise PoolError if a process ends within the block. Use it around work that dask distributes itself, because
+        dask would let the other processes do the work of one that has ended."""
+        try:
+            yield
+        except self._distributed.KilledWorker:
+            self._refuse_ended()
+            raise
+        self._refuse_ended()
+
+    def _refuse_ended(self) -> None:
         for number, process in enumerate(self._processes, 1):
             if process.has_ended():
                 code = os.waitstatus_to_exitcode(process.status or 0)

@@ -214,8 +214,8 @@ def _save(stage: OperationContext, pool: Pool, place: Path, laps: Laps) -> None:
     if _by_dask(stage):
         native = targets.to_native(pool.whole, stage.target, adapter.native)
         laps.lap("convert_ns")
-        adapter.save_parts(native, place, len(pool.parts))
-        pool.refuse_ended()
+        with pool.complete():
+            adapter.save_parts(native, place, len(pool.parts))
     else:
         pool.each(parts.save, place)
         adapter.commit_parts(place, len(pool.parts))
@@ -341,9 +341,8 @@ class ReadParallel(_Reads):
 def _read_by_dask(stage: OperationContext, pool: Pool, place: Path, laps: Laps, *, left: bool) -> Any:
     adapter = cast(TabularFormat, stage.adapter)
     if not left:
-        result = stage.answer(lambda: adapter.parts_computed(adapter.parts_frame(place)), laps)
-        pool.refuse_ended()
-        return result
+        with pool.complete():
+            return stage.answer(lambda: adapter.parts_computed(adapter.parts_frame(place)), laps)
     frame = pool.waited(adapter.parts_frame(place).persist())
     laps.lap("engine_ns")
     return LeftByDask(frame, adapter, stage.target)
@@ -385,9 +384,8 @@ class ScanParallel(_Reads):
         if self.by == "threads":
             return self._scan.run(stage, held.asked, place, laps)
         if _by_dask(stage):
-            result = stage.answer(lambda: _scanned_by_dask(stage, place, held.asked), laps)
-            held.refuse_ended()
-            return result
+            with held.complete():
+                return stage.answer(lambda: _scanned_by_dask(stage, place, held.asked), laps)
         found = held.each(parts.scan, place, self._scan, held.asked, shift=NEIGHBOUR)
         return _gathered(found, stage.target, laps)
 
