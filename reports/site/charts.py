@@ -153,10 +153,16 @@ def powers(least: float, most: float) -> list[float]:
 
 
 def chart_data(view: TableView) -> dict[str, Any]:
-    """Return the data that the script needs to draw one table."""
+    """Return the data that the script needs to draw one table. Operations with their own section are not drawn."""
+    drawn = {*view.columns.main, *view.columns.listed}
+    columns = [column for column in view.columns if column.operation in drawn]
     return {
-        "bars": [_best_first(view, column) for column in view.columns if _has(view, column)],
-        "scatters": [scatter_of(view, column) for column in _reading_first(view) if frontier(view.table, column)],
+        "bars": [_best_first(view, column) for column in columns if _has(view, column)],
+        "scatters": [
+            scatter_of(view, column)
+            for column in _reading_first(view)
+            if column.operation in drawn and frontier(view.table, column)
+        ],
     }
 
 
