@@ -224,7 +224,7 @@ def _figures(table: Table, times: Times, several: Sequence[Series]) -> Figures:
         *(f"time\n{unit.name}", "speed-up", "95 %\ninterval", "pays?", "efficiency"),
         *(f"CPU\n{unit.name}", "peak\nMB", "peak of\none MB"),
     )
-    notes = tuple(f"no figures of {'; '.join(labels)}: {why}" for why, labels in without.items())
+    notes = tuple(f"reason for {'; '.join(labels)}: {why}" for why, labels in without.items())
     return Figures(several[0].work, "format, partitions", headers, tuple(lines), notes, abreast=len(headers))
 
 

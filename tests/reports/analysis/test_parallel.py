@@ -241,7 +241,7 @@ def test_a_failed_cell_is_shown_as_such() -> None:
     change = of_operation(SAVE.format(4), FASTER, failure=failure, figures={}, fidelity=None)
     found = figures_of(run_of(change=change))
     assert line_of(found["save"], "parquet, 4")["time s"] == "crash"
-    assert found["save"].notes == ("parquet, 4: crash: a process of the pool ended",)
+    assert found["save"].notes == ("reason for parquet, 4: crash: a process of the pool ended",)
     assert line_of(found["save"], "parquet, 2")["pays?"] == "yes"
     assert line_of(found["does it pay?"], "save")["pays for"] == "1 of 3"
 
@@ -251,7 +251,7 @@ def test_a_refused_cell_has_a_note_and_no_line() -> None:
     change = of_operation(BY_THREADS.format(4), SLOWER, failure=refused, figures={}, fidelity=None)
     read = figures_of(run_of(spelled=(READ, BY_THREADS), change=change))["read, gathered"]
     assert "csv, 4 threads" not in dict(read.lines)
-    assert read.notes == ("csv, 4 threads: refused: its read takes one file",)
+    assert read.notes == ("reason for csv, 4 threads: refused: its read takes one file",)
 
 
 def test_a_wrong_answer_has_no_speed_up() -> None:
