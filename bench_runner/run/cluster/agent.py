@@ -24,6 +24,8 @@ APPENDED = ("samples.jsonl", "fidelity.jsonl")
 """Files of a run to which lines are only appended."""
 MOST_BYTES = 8_000_000
 """Bytes of each file that one answer carries."""
+HOST_VARIABLE = "FORMAT_BENCH_HOST"
+"""Environment variable of a worker that names its host. Without it, workers with one boot id share a host."""
 END_S = 30.0
 """Longest wait for a run to end in an orderly way."""
 _runs: dict[str, subprocess.Popen[bytes]] = {}
@@ -34,9 +36,10 @@ def facts() -> bytes:
     known = environment.machine_facts(None)
     state = environment.repository_state(Path(__file__).resolve().parents[3])
     versions = {**environment.library_versions(), **{name: str(value) for name, value in state.items()}}
+    named = os.environ.get(HOST_VARIABLE, "")
     found = HostFacts(
-        boot_id=Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
-        name=str(known["name"]),
+        boot_id=named or Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+        name=named or str(known["name"]),
         cpu=str(known.get("cpu", "")),
         cores=int(known.get("cores", 0)),
         memory_bytes=int(known.get("memory_bytes", 0)),

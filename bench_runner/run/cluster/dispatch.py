@@ -6,8 +6,6 @@ of chains between them. Each host's part is an ordinary result folder below the 
 
 from __future__ import annotations
 
-import itertools
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,9 +13,8 @@ from pathlib import Path
 import msgspec
 
 from bench_runner.clock import now_ns, pause
-from bench_runner.errors import RunError
 from bench_runner.plan.chain import Plan
-from bench_runner.results.records import Sample, information_of
+from bench_runner.results.records import Sample
 from bench_runner.run.cluster import agent
 from bench_runner.run.cluster.hosts import Cluster, Host, HostLost
 from bench_runner.run.cluster.messages import Group, HostTask, Progress
@@ -170,17 +167,3 @@ class Dispatch:
             self._fetch(part)
         except (HostLost, TimeoutError, OSError) as error:
             self._watcher.note(f"{part.host.label}: its last results could not be fetched ({error})")
-
-
-def write_summary(folder: Path, parts: Sequence[Part]) -> None:
-    """Write cluster.json: each host with its folder, its state and the reason why its part is incomplete."""
-    hosts = [
-        {
-            "host": part.host.label,
-            "kind": list(part.host.facts.kind),
-            "complete": part.ended is not None,
-            "why": part.why,
-        }
-        for part in parts
-    ]
-    (folder / "cluster.json").write_text(json.dumps({"hosts": hosts}, indent=1))

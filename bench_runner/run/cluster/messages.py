@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from bench_runner.conditions import Conditions
 from bench_runner.request import Request
-import msgspec
 
 
 class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

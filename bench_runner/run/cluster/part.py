@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
 
 from bench_runner.errors import BenchError, RunError
 from bench_runner.machine import linux
-from bench_runner.plan.chain import Plan
+from bench_runner.plan.chain import Chain, Plan
 from bench_runner.plan.planning import make_plan
+from bench_runner.results.records import Cell, RunInfo
 from bench_runner.run.cluster.agent import folder_of
 from bench_runner.run.cluster.messages import Group, HostTask
 from bench_runner.run.measuring import measure
@@ -24,21 +26,16 @@ SOME_FAILED, NOT_MEASURED = 1, 2
 
 def only(plan: Plan, groups: tuple[Group, ...]) -> Plan:
     """Return the part of a plan that consists of these groups."""
-    wanted = set(groups)
-
-    def keeps(chain: object) -> bool:
-        return group_of(chain) in wanted
-
-    chains = tuple(chain for chain in plan.chains if keeps(chain))
-    excluded = tuple(each for each in plan.excluded if keeps(each.chain))
+    chains = tuple(chain for chain in plan.chains if group_of(chain) in groups)
+    excluded = tuple(each for each in plan.excluded if group_of(each.chain) in groups)
     names = {chain.dataset for chain in (*chains, *(each.chain for each in excluded))}
     datasets = {name: dataset for name, dataset in plan.datasets.items() if name in names}
     return replace(plan, chains=chains, excluded=excluded, datasets=datasets)
 
 
-def group_of(chain: object) -> Group:
+def group_of(chain: Chain) -> Group:
     """Return the group of a chain."""
-    return Group(chain.suite, chain.dataset, chain.conditions)  # type: ignore[attr-defined]
+    return Group(chain.suite, chain.dataset, chain.conditions)
 
 
 class _Checked(Watcher):
@@ -47,9 +44,9 @@ class _Checked(Watcher):
     def __init__(self, digests: dict[str, str]) -> None:
         self._digests = digests
 
-    def planned(self, cells: object, info: object) -> None:
+    def planned(self, cells: Mapping[str, Sequence[Cell]], info: RunInfo) -> None:
         """Compare the digests, which are known now."""
-        for name, about in info.datasets.items():  # type: ignore[attr-defined]
+        for name, about in info.datasets.items():
             if name in self._digests and about.digest != self._digests[name]:
                 raise RunError(f"The data set {name} has another digest on this host than on the client.")
 
