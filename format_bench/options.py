@@ -288,6 +288,13 @@ WHERE = grouped(
     ),
     click.option("--resume", is_flag=True, help="Measure what is missing in the run in --out."),
     click.option("--report", is_flag=True, help="Also write a PDF into the result folder."),
+    click.option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Measure on the hosts of a dask.distributed cluster: local:1, ssh:FILE with a host a line, or the address "
+        "of a scheduler. Each host gets a result folder of its own below --out.",
+    ),
+    click.option("--insecure", is_flag=True, help="Accept a cluster that is reached by a network without TLS."),
     click.option("--machine", metavar="NAME", help="Name of this machine in all records. [default: the host name]"),
     click.option(
         "--list", "list_only", is_flag=True, help="Show what would be measured (without SUITE: all suites), and stop."

@@ -37,7 +37,8 @@ def report(
 
 
 def stored_runs(*named: Run | Path | str) -> list[Run]:
-    """Return the runs that the arguments name: a Run, a result folder, or 'reference' for the included runs.
+    """Return the runs that the arguments name: a Run, a result folder, or 'reference' for the included runs. The
+    folder of a run over a cluster names the runs of its hosts.
 
     To name a folder called reference, pass './reference'. Raises RecordError if a folder holds no run.
     """
@@ -48,7 +49,7 @@ def stored_runs(*named: Run | Path | str) -> list[Run]:
         elif str(each) == reference.NAME:
             found += reference.reference_runs()
         else:
-            found.append(read_run(Path(each)))
+            found += [read_run(folder) for folder in hosts_in(Path(each)) or [Path(each)]]
     return found
 
 

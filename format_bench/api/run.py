@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
@@ -37,29 +37,41 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class RunOutcome:
-    """The result of a run. `run` holds the records in `folder`; `failed` is whether some measurements failed.
+    """The result of a run. `runs` holds the records in `folder`: one run, or on a cluster one for each host that has
+    measured something. `failed` is whether some measurements failed.
 
     A notebook displays this object as the DataFrame that `frame()` returns.
     """
 
-    run: Run
+    runs: tuple[Run, ...]
     folder: Path
     failed: bool
+    incomplete: Mapping[str, str] = field(default_factory=dict)
+    """Hosts of a cluster whose part is not complete, with the reason."""
+
+    @property
+    def run(self) -> Run:
+        """The only run, or on a cluster that of the first host."""
+        return self.runs[0]
 
     def frame(self) -> pd.DataFrame:
         """Return a DataFrame with medians and the ends of their confidence intervals.
 
         Each row is for one cell, that is one operation on one data set with one variant. The columns are explained in
-        reports.analysis.frame.frame. `attrs["folder"]` is the result folder.
+        reports.analysis.frame.frame. The rows of several hosts follow each other. `attrs["folder"]` is the result
+        folder.
         """
-        figures = frame(self.run)
+        import pandas as pd
+
+        figures = pd.concat([frame(run) for run in self.runs], ignore_index=True)
         figures.attrs["folder"] = str(self.folder)
         return figures
 
     def __repr__(self) -> str:
         # Without the samples, which would fill the screen.
         failed = ", some cells failed" if self.failed else ""
-        return f"Measured({str(self.folder)!r}, {len(self.run.samples):,} samples{failed})"
+        samples = sum(len(run.samples) for run in self.runs)
+        return f"Measured({str(self.folder)!r}, {samples:,} samples{failed})"
 
     def _repr_html_(self) -> str:
         return self.frame().to_html()
@@ -80,6 +92,8 @@ def run(
     resume: bool = False,
     machine: str | None = None,
     report: bool = False,
+    cluster: str | None = None,
+    insecure: bool = False,
     watcher: Watcher | None = None,
     command: Sequence[str] = (),
     began_ns: int | None = None,
@@ -128,6 +142,9 @@ def run(
         out: A new or empty folder (None: results/<time>-<machine>), or with `resume` the folder of a run to continue.
         machine: Name of this machine in all records (None: the host name).
         report: Whether to write a PDF in addition to the CSV files.
+        cluster: Where to measure: 'local:N', 'ssh:FILE' or the address of a dask scheduler (None: on this machine).
+            Each host gets a result folder below `out`.
+        insecure: Whether a scheduler on another machine may be used without TLS.
         watcher: Is informed about the progress.
         command: Words that are recorded as the command of the run (default: this call).
 
@@ -167,17 +184,26 @@ def run(
         watcher.note(f"this run: {told}")
     try:
         asked = command or [call_text(run, suites, given)]
-        measured, failed = measure(plan, request, how, folder, asked, watcher)
+        if cluster is not None:
+            from bench_runner.run.cluster.whole import measure_over
+
+            over = measure_over(cluster, plan, request, how, folder, asked, watcher, insecure=insecure)
+            runs, failed, incomplete = tuple(over.runs), over.failed, over.incomplete
+        else:
+            measured, failed = measure(plan, request, how, folder, asked, watcher)
+            runs, incomplete = (measured,), {}
     except KeyboardInterrupt:
         if not (folder / "run.json").exists():
             raise
         raise Interrupted(folder) from None
     # Write the CSV files first, in case making the PDF fails.
-    files_of(measured, folder, csv=True, pdf=False)
+    for measured in runs:
+        files_of(measured, measured.folder, csv=True, pdf=False)
     if report:
         watcher.stage("report")
-        files_of(measured, folder, csv=False, pdf=True)
-    return RunOutcome(measured, folder, failed)
+        for measured in runs:
+            files_of(measured, measured.folder, csv=False, pdf=True)
+    return RunOutcome(runs, folder, failed, incomplete)
 
 
 def _budget_s(asked_s: float | None, *, quick: bool) -> float | None:

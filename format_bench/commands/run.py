@@ -108,7 +108,10 @@ def _measure(suites: tuple[str, ...], **keywords: Any) -> int:
         click.echo("stopped", err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
     click.echo(f"results: {measured.folder}", err=True)
-    _show(measured.run)
+    for each in measured.runs:
+        _show(each)
+    for host, reason in measured.incomplete.items():
+        click.echo(f"not complete on {host}: {reason}\n  --out {measured.folder} --resume measures the rest", err=True)
     return FAILED if measured.failed else 0
 
 

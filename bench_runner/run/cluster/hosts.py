@@ -1,4 +1,4 @@
-"""Connecting to a dask.distributed cluster, and its hosts: which workers share a machine, and what each has installed."""
+"""Connecting to a dask.distributed cluster, and its hosts: which workers share a machine, what each has installed."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _started(where: str, distributed: Any, *, insecure: bool) -> Iterator[Any]:
     elif kind in ("tcp", "tls") and urlsplit(where).port:
         if kind == "tcp" and not insecure and not _is_loopback(urlsplit(where).hostname or ""):
             raise RunError(
-                f"{where} is reached without encryption, and whoever reaches a dask scheduler can run code on its hosts.",
+                f"{where} is not encrypted, and whoever reaches a dask scheduler can run code on its hosts.",
                 "Use tls:// with dask's own TLS options, or accept it with `insecure`.",
                 parameter="cluster",
                 given=where,
