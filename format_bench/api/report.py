@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bench_runner.results import reference
 from bench_runner.results.records import Run, read_run
+from bench_runner.run.cluster.division import host_folders, is_division
 from format_bench.api.request import RESULTS
 from format_bench.errors import RequestError
 
@@ -40,7 +41,8 @@ def stored_runs(*named: Run | Path | str) -> list[Run]:
     """Return the runs that the arguments name: a Run, a result folder, or 'reference' for the included runs. The
     folder of a run over a cluster names the runs of its hosts.
 
-    To name a folder called reference, pass './reference'. Raises RecordError if a folder holds no run.
+    To name a folder called reference, pass './reference'. Raises RecordError if a folder holds no run, and RunError
+    if it holds a damaged division between hosts.
     """
     found: list[Run] = []
     for each in named:
@@ -49,7 +51,8 @@ def stored_runs(*named: Run | Path | str) -> list[Run]:
         elif str(each) == reference.NAME:
             found += reference.reference_runs()
         else:
-            found += [read_run(folder) for folder in hosts_in(Path(each)) or [Path(each)]]
+            folder = Path(each)
+            found += [read_run(one) for one in (host_folders(folder) if is_division(folder) else [folder])]
     return found
 
 

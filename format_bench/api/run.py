@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from bench_runner.clock import now_ns
 from bench_runner.results.records import Run, changed
+from bench_runner.run.cluster.division import is_division
 from bench_runner.run.measuring import machine_name, measure, new_folder
 from bench_runner.run.options import QUICK_BUDGET_S, Options
 from bench_runner.run.watcher import Watcher
@@ -177,10 +178,11 @@ def run(
     )
     if report:
         check_pdf()
+    _check_cluster(cluster, insecure, machine)
     plan = planned(suites, request, watcher)
     folder = result_folder(out, resume, lambda: new_folder(RESULTS, machine_name(how)))
-    # For a resumed run it is unknown how much remains to be measured.
-    if not resume and (told := length_text(run_length(plan, how), budget_s)):
+    # It is unknown how much of a resumed run remains to be measured, and how fast the hosts of a cluster are.
+    if not resume and cluster is None and (told := length_text(run_length(plan, how), budget_s)):
         watcher.note(f"this run: {told}")
     try:
         asked = command or [call_text(run, suites, given)]
@@ -193,7 +195,7 @@ def run(
             measured, failed = measure(plan, request, how, folder, asked, watcher)
             runs, incomplete = (measured,), {}
     except KeyboardInterrupt:
-        if not (folder / "run.json").exists():
+        if not (folder / "run.json").exists() and not is_division(folder):
             raise
         raise Interrupted(folder) from None
     # Write the CSV files first, in case making the PDF fails.
@@ -204,6 +206,18 @@ def run(
         for measured in runs:
             files_of(measured, measured.folder, csv=False, pdf=True)
     return RunOutcome(runs, folder, failed, incomplete)
+
+
+def _check_cluster(cluster: str | None, insecure: bool, machine: str | None) -> None:
+    if cluster is None and insecure:
+        raise RequestError("`insecure` needs `cluster`.", "Omit it.", parameter="insecure", given=insecure)
+    if cluster is not None and machine is not None:
+        raise RequestError(
+            "`machine` names one machine, and with `cluster` each host has its own name.",
+            "Omit it, or set FORMAT_BENCH_HOST for the dask workers of a host.",
+            parameter="machine",
+            given=machine,
+        )
 
 
 def _budget_s(asked_s: float | None, *, quick: bool) -> float | None:

@@ -111,19 +111,21 @@ def _measure(suites: tuple[str, ...], **keywords: Any) -> int:
     for each in measured.runs:
         _show(each)
     for host, reason in measured.incomplete.items():
-        click.echo(f"not complete on {host}: {reason}\n  --out {measured.folder} --resume measures the rest", err=True)
+        click.echo(
+            f"not complete on {host}: {reason}\n  To measure the rest, add --out {measured.folder} --resume.", err=True
+        )
     return FAILED if measured.failed else 0
 
 
 def _show_partial(folder: Path) -> None:
     """Print the tables of a stopped run if standard output is a terminal. A pipe receives only complete runs."""
-    from bench_runner.results.records import read_run
+    from format_bench.api.report import stored_runs
 
     if not sys.stdout.isatty():
         return
-    run = read_run(folder)
-    if any(sample.counted for sample in run.samples):
-        _show(run)
+    for run in stored_runs(folder):
+        if any(sample.counted for sample in run.samples):
+            _show(run)
 
 
 def _show_part(folder: Path, *, report: bool) -> None:

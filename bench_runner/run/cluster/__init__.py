@@ -1,1 +1,1 @@
-"""Runs over several machines: each host of a dask.distributed cluster measures a part of the plan as an ordinary run."""
+"""Runs over several machines: each host of a dask.distributed cluster measures a part of the plan."""

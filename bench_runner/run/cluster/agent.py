@@ -1,7 +1,7 @@
-"""The functions that dask calls on a host: start the host's part of a run, fetch its new results, and stop it.
+"""The functions that dask calls on a host: continue the host's part of a run, fetch its new results, and stop it.
 
-The part runs in a process of its own, which ends with the worker that started it, as an ordinary run in a folder on the
-host. So a worker that dies costs the chain that was running: another worker of the same host continues the folder.
+The part is an ordinary run in a folder on the host. It has its own process, which ends with the worker that started it.
+If the worker dies, only the running chain is lost, because another worker of the host continues in the same folder.
 """
 
 from __future__ import annotations
@@ -18,27 +18,34 @@ import msgspec
 
 import data_generator.cache as data_cache
 from bench_runner.machine import environment
-from bench_runner.run.cluster.messages import HostFacts, HostTask, Piece, Progress
+from bench_runner.run.cluster.messages import HostFacts, HostTask, Piece, Progress, State
 
+INFO = "run.json"
 APPENDED = ("samples.jsonl", "fidelity.jsonl")
 """Files of a run to which lines are only appended."""
-MOST_BYTES = 8_000_000
-"""Bytes of each file that one answer carries."""
+MOST_BYTES = 4_000_000
+"""Maximum number of bytes of each file in one answer."""
 HOST_VARIABLE = "FORMAT_BENCH_HOST"
-"""Environment variable of a worker that names its host. Without it, workers with one boot id share a host."""
-END_S = 30.0
-"""Longest wait for a run to end in an orderly way."""
-_runs: dict[str, subprocess.Popen[bytes]] = {}
+"""Environment variable of a worker that names its host. Without it, workers with the same boot id share a host."""
+FINISHED, SOME_FAILED, REFUSED, STOPPED = 0, 1, 2, 130
+"""Exit codes of a part: all measured, some cells failed, ended with a message, ended by SIGTERM."""
+_STATES: dict[int | None, State] = {
+    None: "running",
+    FINISHED: "finished",
+    SOME_FAILED: "finished",
+    REFUSED: "refused",
+}
+_parts: dict[str, subprocess.Popen[bytes]] = {}
 
 
 def facts() -> bytes:
-    """Return this host's HostFacts."""
+    """Return the HostFacts of this host."""
     known = environment.machine_facts(None)
     state = environment.repository_state(Path(__file__).resolve().parents[3])
     versions = {**environment.library_versions(), **{name: str(value) for name, value in state.items()}}
     named = os.environ.get(HOST_VARIABLE, "")
     found = HostFacts(
-        boot_id=named or Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+        identity=named or Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
         name=named or str(known["name"]),
         cpu=str(known.get("cpu", "")),
         cores=int(known.get("cores", 0)),
@@ -53,71 +60,101 @@ def folder_of(run_id: str) -> Path:
     return data_cache.default_folder() / "cluster" / run_id
 
 
+def sizes(run_id: str) -> dict[str, int]:
+    """Return the size in bytes of each file of the part that exists on this host."""
+    folder = folder_of(run_id)
+    return {name: (folder / name).stat().st_size for name in (*APPENDED, INFO) if (folder / name).exists()}
+
+
+def put(run_id: str, name: str, start: int, content: bytes) -> None:
+    """Restore a file of the part from the client's copy, from the byte `start` on. Raises OSError, and ValueError if
+    `name` is no file of a part."""
+    if name not in (*APPENDED, INFO):
+        raise ValueError(name)
+    folder = folder_of(run_id)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / name).open("ab") as file:
+        file.truncate(start)
+        file.write(content)
+
+
 def start(task: bytes) -> None:
-    """Start or continue the host's part. Raises OSError."""
+    """Start or continue the host's part, unless this worker is executing it already. Raises OSError."""
     asked = msgspec.msgpack.decode(task, type=HostTask, strict=False)
+    before = _parts.get(asked.run_id)
+    if before is not None and before.poll() is None:
+        return
     folder = folder_of(asked.run_id)
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / f"{asked.run_id}.log").open("wb") as printed:
+    with _log(asked.run_id).open("wb") as printed:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", "bench_runner.run.cluster.part", str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=printed,
             stderr=printed,
+            env=_own_environment(),
             start_new_session=True,
         )
     assert process.stdin is not None
+    # If the process has ended already, `progress` returns its message.
     with suppress(BrokenPipeError):
         process.stdin.write(task)
         process.stdin.close()
-    _runs[asked.run_id] = process
+    _parts[asked.run_id] = process
+
+
+def _own_environment() -> dict[str, str]:
+    """Return the environment without the variables that dask's nanny sets for its workers. They restrict numerical
+    libraries to one thread and change the memory allocator, so they would change the figures."""
+    import dask
+
+    names = dask.config.get("distributed.nanny.pre-spawn-environ", {})
+    return {name: value for name, value in os.environ.items() if name not in names}
 
 
 def progress(run_id: str, known: dict[str, int]) -> bytes:
-    """Return the Progress of a run since the client has `known` bytes of each file."""
+    """Return the Progress of a part since the client had `known` bytes of each file."""
     folder = folder_of(run_id)
-    process = _runs.get(run_id)
-    # Ask for the end before reading, so that an answer that says 'ended' has everything.
-    ended = None if process is None else process.poll()
-    pieces = []
+    process = _parts.get(run_id)
+    # The process is polled before the files are read, so that an answer with its end has everything that it wrote.
+    code = process.poll() if process is not None else -1
+    pieces, is_more = [], False
     for name in APPENDED:
         with suppress(FileNotFoundError), (folder / name).open("rb") as file:
             file.seek(known.get(name, 0))
             content = file.read(MOST_BYTES)
-            whole = content.rfind(b"\n") + 1
-            if whole:
-                pieces.append(Piece(name, known.get(name, 0), content[:whole]))
-    more = any(len(piece.content) > MOST_BYTES // 2 for piece in pieces)
-    info = (folder / "run.json").read_bytes() if (folder / "run.json").exists() else b""
-    said = _last_words(run_id) if ended not in (None, 0, 1) else ""
-    found = Progress(pieces=tuple(pieces), info=info, ended=None if more else ended, last_words=said)
-    return msgspec.msgpack.encode(found)
+            lines_end = content.rfind(b"\n") + 1
+            is_more = is_more or len(content) == MOST_BYTES
+            if lines_end:
+                pieces.append(Piece(name, known.get(name, 0), content[:lines_end]))
+    state: State = "running" if is_more else _STATES.get(code, "killed")
+    message = _last_line(run_id) if state in ("refused", "killed") else ""
+    info = (folder / INFO).read_bytes() if (folder / INFO).exists() else b""
+    return msgspec.msgpack.encode(Progress(pieces=tuple(pieces), info=info, state=state, message=message))
 
 
 def stop(run_id: str) -> None:
-    """End a run in an orderly way, and wait for its end."""
-    process = _runs.get(run_id)
-    if process is None or process.poll() is not None:
-        return
-    process.send_signal(signal.SIGTERM)
-    try:
-        process.wait(END_S)
-    except subprocess.TimeoutExpired:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    """Ask a part to end. It keeps its samples, which takes some seconds; `progress` says when it has ended."""
+    process = _parts.get(run_id)
+    if process is not None:
+        process.send_signal(signal.SIGTERM)
 
 
 def forget(run_id: str) -> None:
-    """Remove the host's folder of a run that the client has completely."""
-    stop(run_id)
-    _runs.pop(run_id, None)
+    """Remove the host's folder of a part that has ended, and of which the client has a copy."""
+    _parts.pop(run_id, None)
     shutil.rmtree(folder_of(run_id), ignore_errors=True)
-    (folder_of(run_id).parent / f"{run_id}.log").unlink(missing_ok=True)
+    _log(run_id).unlink(missing_ok=True)
 
 
-def _last_words(run_id: str) -> str:
-    with suppress(OSError):
-        lines = (folder_of(run_id).parent / f"{run_id}.log").read_text(errors="replace").strip().splitlines()
-        return lines[-1][:400] if lines else ""
-    return ""
+def _log(run_id: str) -> Path:
+    return folder_of(run_id).parent / f"{run_id}.log"
+
+
+def _last_line(run_id: str) -> str:
+    """Return the last line that the part printed, or ''."""
+    try:
+        lines = _log(run_id).read_text(errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return lines[-1][:400] if lines else ""

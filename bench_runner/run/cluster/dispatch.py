@@ -1,31 +1,35 @@
-"""Divide a run over the hosts of a cluster, follow their parts, and fetch the results as they come.
+"""Follow the parts of a run on their hosts, fetch the results as they come, and replace hosts that are lost.
 
-Hosts of different kinds measure everything, so that they can be shown side by side. Hosts of one kind share the groups
-of chains between them. Each host's part is an ordinary result folder below the run's folder, named after the host.
+Each host's part is an ordinary result folder below the run's folder, named after the host.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from bench_runner.clock import now_ns, pause
-from bench_runner.plan.chain import Plan
+from bench_runner.errors import RunError
 from bench_runner.results.records import Sample
 from bench_runner.run.cluster import agent
-from bench_runner.run.cluster.hosts import Cluster, Host, HostLost
+from bench_runner.run.cluster.hosts import Cluster, Host, HostLost, SchedulerLost, SlowHost
 from bench_runner.run.cluster.messages import Group, HostTask, Progress
-from bench_runner.run.cluster.part import NOT_MEASURED, group_of
 from bench_runner.run.interruption import StopRequest
 from bench_runner.run.watcher import Watcher
 
-LOOK_S = 5.0
-"""Interval at which each host is asked for new results. An answer takes some milliseconds of a host's processor."""
-WAIT_S = 30.0
-"""How long a host without workers may come back before its part goes to another host of its kind."""
+LOOK_S = 2.0
+"""Interval in seconds at which hosts are asked for new results. An answer takes some milliseconds of a processor."""
+LOST_S = 30.0
+"""Time in seconds in which a lost host may come back before another host of its kind gets its groups."""
+SCHEDULER_S = 120.0
+"""Time in seconds in which a lost scheduler may come back."""
+END_S = 40.0
+"""Longest wait, in seconds, for stopped parts to end."""
+MOST_KILLED = 3
+"""A part is given up if its process is killed this many times without having measured anything."""
 
 
 @dataclass
@@ -33,137 +37,200 @@ class Part:
     """A host's part of the run."""
 
     host: Host
-    groups: list[Group]
+    groups: tuple[Group, ...]
     folder: Path
-    known: dict[str, int] = field(default_factory=dict)
-    """Bytes of each file that the client has."""
-    running: bool = False
-    ended: int | None = None
+    finished: bool = False
+    reason: str = ""
+    """The reason why the part is given up, or ''."""
+    started: bool = False
     lost_ns: int | None = None
     """Since when the host has had no worker."""
-    why: str = ""
+    killed: int = 0
+    """How many times in a row the process was killed without having measured anything."""
+    samples: int = 0
 
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing more will be measured for this part."""
+        return self.finished or bool(self.reason) or not self.groups
 
-def divided(groups: Sequence[Group], costs: Mapping[Group, float], hosts: Sequence[Host]) -> list[list[Group]]:
-    """Return the groups of each host. All groups go to each kind of host. Within a kind, the most expensive group goes
-    next to the host that has the least to do."""
-    parts: list[list[Group]] = [[] for _ in hosts]
-    kinds = dict.fromkeys(host.facts.kind for host in hosts)
-    for kind in kinds:
-        members = [number for number, host in enumerate(hosts) if host.facts.kind == kind]
-        spent = dict.fromkeys(members, 0.0)
-        for group in sorted(groups, key=lambda each: -costs[each]):
-            least = min(members, key=lambda number: spent[number])
-            parts[least].append(group)
-            spent[least] += costs[group]
-    return parts
-
-
-def groups_of(plan: Plan) -> dict[Group, float]:
-    """Return the groups of a plan with a rough cost: the rows of all operations of their chains."""
-    found: dict[Group, float] = {}
-    for chain in plan.chains:
-        group = group_of(chain)
-        found[group] = found.get(group, 0.0) + plan.datasets[chain.dataset].rows * len(chain.operations)
-    return found
+    def sizes(self) -> dict[str, int]:
+        """Return the size in bytes of each file of which the client has a copy."""
+        names = agent.APPENDED
+        return {name: (self.folder / name).stat().st_size for name in names if (self.folder / name).exists()}
 
 
 class Dispatch:
-    """The parts of a run, until all have ended or are given up."""
+    """The parts of a run, until all are finished or given up."""
 
     def __init__(
-        self, cluster: Cluster, task: HostTask, parts: Sequence[Part], watcher: Watcher, stop: StopRequest
+        self,
+        cluster: Cluster,
+        task: HostTask,
+        parts: Sequence[Part],
+        watcher: Watcher,
+        stop: StopRequest,
+        *,
+        changed: Callable[[], None],
+        began_ns: int,
     ) -> None:
-        self._cluster, self._task, self.parts = cluster, task, list(parts)
-        self._watcher, self._stop = watcher, stop
+        """`changed` is called whenever a part is finished, given up, or gets other groups. The budget of `task` begins
+        at `began_ns`."""
+        self._cluster, self._task, self._parts = cluster, task, parts
+        self._watcher, self._stop, self._changed, self._began_ns = watcher, stop, changed, began_ns
 
     def finish(self) -> None:
-        """Measure everything. After Ctrl-C or SIGTERM the hosts' parts are stopped and fetched. Raises
-        KeyboardInterrupt."""
+        """Measure everything. After Ctrl-C or SIGTERM, the parts are stopped and fetched. Raises KeyboardInterrupt, and
+        RunError if the scheduler does not come back."""
         try:
-            while any(not self._has_ended(part) for part in self.parts):
-                for part in self.parts:
-                    self._stop.check()
-                    self._look(part)
-                self._reassign()
-                pause(LOOK_S if all(part.running or self._has_ended(part) for part in self.parts) else 0.2)
+            while not all(part.is_done for part in self._parts):
+                self._stop.check()
+                try:
+                    self._cluster.keep_up()
+                    for part in self._parts:
+                        self._advance(part)
+                except SchedulerLost:
+                    self._find_scheduler()
+                self._replace_lost()
+                self._watcher.step(self._status(), None)
+                pause(LOOK_S)
         except BaseException:
-            self._stop_all()
+            self._stop_parts()
             raise
-        for part in self.parts:
-            if part.ended is not None and part.ended != NOT_MEASURED:
-                self._quietly(part, agent.forget, self._task.run_id)
+        for part in self._parts:
+            if part.finished:
+                self._try(part, agent.forget, self._task.run_id)
 
-    def _has_ended(self, part: Part) -> bool:
-        return part.ended is not None or bool(part.why) or not part.groups
+    def _status(self) -> str:
+        return ", ".join(f"{part.host.label}: {part.samples:,} samples" for part in self._parts if part.groups)
 
-    def _look(self, part: Part) -> None:
-        """Start the part if it is not running, and fetch what is new."""
-        if self._has_ended(part):
+    def _advance(self, part: Part) -> None:
+        """Start the part if it does not run, and fetch what is new. Raises SchedulerLost."""
+        if part.is_done:
             return
         try:
-            if not part.running:
-                self._cluster.refresh([part.host])
-                task = msgspec.structs.replace(self._task, groups=tuple(part.groups), machine=part.host.label)
-                self._cluster.call(part.host, agent.start, msgspec.msgpack.encode(task, enc_hook=str))
-                part.running, part.lost_ns = True, None
+            if not part.host.addresses:
+                self._cluster.look_for(part.host)
+            if not part.started:
+                self._start(part)
             self._fetch(part)
+            part.lost_ns = None
         except HostLost:
-            part.running = False
+            part.started = False
             part.lost_ns = part.lost_ns or now_ns()
-        except TimeoutError:
-            # The host is slow to answer, but its worker is connected.
+        except SlowHost:
+            # Ask again next time.
             return
+        except (RunError, OSError) as error:
+            self._give_up(part, " ".join(str(error).split()))
 
-    def _fetch(self, part: Part) -> None:
-        answer = self._cluster.call(part.host, agent.progress, self._task.run_id, dict(part.known))
-        found = msgspec.msgpack.decode(answer, type=Progress)
+    def _start(self, part: Part) -> None:
+        """Give the host what the client has and the host has not, and start the part there."""
+        run_id = self._task.run_id
+        there = self._cluster.call(part.host, agent.sizes, run_id)
+        for name, size in part.sizes().items():
+            if there.get(name, 0) < size:
+                self._cluster.call(part.host, agent.put, run_id, name, 0, (part.folder / name).read_bytes())
+        info = part.folder / agent.INFO
+        if agent.INFO not in there and info.exists():
+            self._cluster.call(part.host, agent.put, run_id, agent.INFO, 0, info.read_bytes())
+        budget_s = self._task.budget_s
+        task = msgspec.structs.replace(
+            self._task,
+            groups=part.groups,
+            machine=part.host.label,
+            budget_s=None if budget_s is None else max(budget_s - (now_ns() - self._began_ns) / 1e9, 1.0),
+        )
+        self._cluster.call(part.host, agent.start, msgspec.msgpack.encode(task, enc_hook=str))
+        part.started = True
+
+    def _fetch(self, part: Part) -> Progress:
+        found = msgspec.msgpack.decode(
+            self._cluster.call(part.host, agent.progress, self._task.run_id, part.sizes()), type=Progress
+        )
         for piece in found.pieces:
             with (part.folder / piece.name).open("ab") as file:
                 file.write(piece.content)
-            part.known[piece.name] = piece.start + len(piece.content)
             if piece.name == "samples.jsonl":
-                lines = piece.content.splitlines()
-                self._watcher.measured([msgspec.json.decode(line, type=Sample) for line in lines])
+                samples = [msgspec.json.decode(line, type=Sample) for line in piece.content.splitlines()]
+                part.samples += len(samples)
+                part.killed = 0
+                self._watcher.measured(samples)
         if found.info:
-            (part.folder / "run.json.making").write_bytes(found.info)
-            (part.folder / "run.json.making").replace(part.folder / "run.json")
-        if found.ended == NOT_MEASURED:
-            part.why = found.last_words or "its part ended without a message"
-        elif found.ended is not None and found.ended not in (0, 1):
-            # The process was killed, so continue its folder.
-            part.running = False
-        else:
-            part.ended = found.ended
+            making = part.folder / f"{agent.INFO}.making"
+            making.write_bytes(found.info)
+            making.replace(part.folder / agent.INFO)
+        if found.state == "refused":
+            self._give_up(part, found.message or "its part ended without a message")
+        elif found.state == "killed":
+            part.started = False
+            part.killed += 1
+            if part.killed == MOST_KILLED:
+                self._give_up(part, f"its process was killed {MOST_KILLED} times in a row {found.message}".strip())
+        elif found.state == "finished":
+            part.finished = True
+            self._changed()
+        return found
 
-    def _reassign(self) -> None:
-        """Give the groups of a lost host to another one of its kind that has ended its part."""
-        for part in self.parts:
-            if part.lost_ns is None or self._has_ended(part) or now_ns() - part.lost_ns < WAIT_S * 1e9:
+    def _give_up(self, part: Part, reason: str) -> None:
+        part.reason = reason
+        self._watcher.note(f"{part.host.label} is given up: {reason}")
+        self._changed()
+
+    def _replace_lost(self) -> None:
+        """Give the groups of a host that is lost to another one of its kind that has finished its part."""
+        for part in self._parts:
+            if part.is_done or part.lost_ns is None or now_ns() - part.lost_ns < LOST_S * 1e9:
                 continue
-            others = [each for each in self.parts if each is not part and each.host.facts.kind == part.host.facts.kind]
-            free = next((each for each in others if each.ended is not None), None)
+            others = [other for other in self._parts if other is not part]
+            others = [other for other in others if other.host.facts.kind == part.host.facts.kind and not other.reason]
+            free = next((other for other in others if other.is_done), None)
             if free is not None:
-                free.groups += [group for group in part.groups if group not in free.groups]
-                free.ended, free.running = None, False
-                part.why = f"the host was lost; its part was given to {free.host.label}"
-            elif all(each.why for each in others):
-                part.why = "the host was lost, and no other of its kind is left"
+                missing = tuple(group for group in part.groups if group not in free.groups)
+                free.groups, free.finished, free.started = (*free.groups, *missing), False, False
+                self._give_up(part, f"the host was lost, so {free.host.label} measures its part")
+            elif not others:
+                self._give_up(part, "the host was lost, and no other of its kind is left")
 
-    def _stop_all(self) -> None:
-        for part in self.parts:
-            if part.running and not self._has_ended(part):
-                self._quietly(part, agent.stop, self._task.run_id)
-                self._quietly_fetched(part)
+    def _find_scheduler(self) -> None:
+        """Connect to the scheduler again, after it was lost. Raises RunError."""
+        self._watcher.note("the scheduler does not answer; waiting for it")
+        until = now_ns() + SCHEDULER_S * 1e9
+        while True:
+            self._stop.check()
+            try:
+                self._cluster.reconnect()
+                return
+            except SchedulerLost as error:
+                if now_ns() > until:
+                    raise RunError(
+                        f"The scheduler has not come back within {SCHEDULER_S:.0f} s ({error}).",
+                        "All that was fetched is kept. Start it and its workers again, and continue with `resume`.",
+                        parameter="cluster",
+                    ) from None
+            pause(1.0)
 
-    def _quietly(self, part: Part, function: object, *given: object) -> None:
+    def _stop_parts(self) -> None:
+        """Stop all parts, and fetch what they have measured."""
+        running = [part for part in self._parts if part.started and not part.is_done]
+        for part in running:
+            self._try(part, agent.stop, self._task.run_id)
+        until = now_ns() + END_S * 1e9
+        while running and now_ns() < until:
+            running = [part for part in running if self._still_runs(part)]
+            pause(0.2)
+        for part in running:
+            self._watcher.note(f"{part.host.label} has not ended; its last results are fetched by `resume`")
+
+    def _still_runs(self, part: Part) -> bool:
         try:
-            self._cluster.call(part.host, function, *given, limit_s=agent.END_S + 5)  # type: ignore[arg-type]
-        except (HostLost, TimeoutError, OSError) as error:
-            self._watcher.note(f"{part.host.label}: {type(error).__name__}: {error}")
+            return self._fetch(part).state == "running"
+        except (HostLost, SlowHost, SchedulerLost, OSError) as error:
+            self._watcher.note(f"{part.host.label}: its last results are not fetched ({type(error).__name__})")
+            return False
 
-    def _quietly_fetched(self, part: Part) -> None:
+    def _try(self, part: Part, function: Callable[..., object], *given: object) -> None:
         try:
-            self._fetch(part)
-        except (HostLost, TimeoutError, OSError) as error:
-            self._watcher.note(f"{part.host.label}: its last results could not be fetched ({error})")
+            self._cluster.call(part.host, function, *given)
+        except (HostLost, SlowHost, SchedulerLost, OSError) as error:
+            self._watcher.note(f"{part.host.label}: {function.__name__} failed ({type(error).__name__})")

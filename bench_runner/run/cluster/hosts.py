@@ -1,4 +1,4 @@
-"""Connecting to a dask.distributed cluster, and its hosts: which workers share a machine, what each has installed."""
+"""Connecting to a dask.distributed cluster, and its hosts: which workers share a machine, what is installed there."""
 
 from __future__ import annotations
 
@@ -12,18 +12,36 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from bench_runner.clock import now_ns, pause
 from bench_runner.errors import RunError
 from bench_runner.run.cluster import agent
 from bench_runner.run.cluster.messages import HostFacts
+from bench_runner.run.cluster.workers import Worker, kept_up, local_worker, ssh_hosts, ssh_worker
 
 CONNECT_S = 15.0
-"""Longest wait for a scheduler, for the first worker, and for an answer of a worker that does nothing else."""
-FORMS = "local:N, tcp://HOST:PORT, tls://HOST:PORT or ssh:FILE"
+"""Longest wait, in seconds, for a scheduler, and for the first worker of a scheduler that others have started."""
+START_S = 60.0
+"""Longest wait, in seconds, for the workers that the run starts."""
+ANSWER_S = 15.0
+"""Longest wait, in seconds, for an answer of a worker."""
+FORMS = "local:N, ssh:FILE, tcp://HOST:PORT or tls://HOST:PORT"
 MOST_DIFFERENCES = 4
 
 
 class HostLost(Exception):
     """All workers of a host are gone."""
+
+
+class SlowHost(Exception):
+    """A host has not answered in time, but its worker is connected."""
+
+
+class SchedulerLost(Exception):
+    """The scheduler does not answer."""
+
+
+class _WorkerLost(Exception):
+    """One worker is gone."""
 
 
 @dataclass
@@ -39,61 +57,101 @@ class Host:
 class Cluster:
     """A connection to a scheduler."""
 
-    def __init__(self, client: Any) -> None:
-        self._client = client
+    def __init__(self, connect: Callable[[], Any], keep_up: Callable[[], None]) -> None:
+        """`connect` returns a dask Client, or raises OSError, TimeoutError or ValueError. `keep_up` starts the workers
+        again that the run has started and that have ended."""
+        self._connect, self.keep_up = connect, keep_up
+        self._client = connect()
 
-    def call(self, host: Host, function: Callable[..., Any], *given: Any, limit_s: float = CONNECT_S) -> Any:
-        """Call a function of the agent on a host, by any of its workers. Raises HostLost, and the function's error."""
-        for address in list(host.addresses):
-            future = self._client.submit(function, *given, workers=[address], pure=False, retries=0)
+    def close(self) -> None:
+        """Close the connection."""
+        self._client.close()
+
+    def reconnect(self) -> None:
+        """Connect again, after SchedulerLost. Raises SchedulerLost."""
+        self._client.close()
+        try:
+            self._client = self._connect()
+        except (OSError, TimeoutError, ValueError) as error:
+            raise SchedulerLost(str(error)) from None
+
+    def call(self, host: Host, function: Callable[..., Any], *given: Any) -> Any:
+        """Call a function of the agent by any of the host's workers. Raises HostLost, SlowHost, SchedulerLost, and the
+        errors of the function."""
+        for address in tuple(host.addresses):
             try:
-                return future.result(timeout=limit_s)
-            except TimeoutError:
-                future.cancel()
-                if address in self._addresses():
-                    raise
-            except Exception as error:
-                if address in self._addresses():
-                    raise
-                if type(error).__name__ not in ("KilledWorker", "CancelledError", "FutureCancelledError"):
-                    raise
-            host.addresses.remove(address)
+                return self._answer(address, function, *given)
+            except _WorkerLost:
+                host.addresses.remove(address)
         raise HostLost(host.label)
 
-    def _addresses(self) -> set[str]:
-        return set(self._client.scheduler_info(n_workers=-1)["workers"])
+    def _answer(self, address: str, function: Callable[..., Any], *given: Any) -> Any:
+        from concurrent.futures import CancelledError
+
+        from distributed import KilledWorker
+        from distributed.comm import CommClosedError
+
+        if address not in self.addresses():
+            raise _WorkerLost(address)
+        try:
+            future = self._client.submit(function, *given, workers=[address], pure=False, retries=0)
+            return future.result(timeout=ANSWER_S)
+        except TimeoutError:
+            future.cancel()
+        except (CancelledError, KilledWorker, CommClosedError):
+            # Either the worker or the scheduler is gone.
+            pass
+        if address in self.addresses():
+            raise SlowHost(address)
+        raise _WorkerLost(address)
+
+    def addresses(self) -> set[str]:
+        """Return the addresses of all workers. Raises SchedulerLost."""
+        try:
+            return set(self._client.scheduler_info(n_workers=-1)["workers"])
+        except (OSError, TimeoutError, ValueError, RuntimeError) as error:
+            raise SchedulerLost(str(error)) from None
 
     def hosts(self) -> list[Host]:
-        """Return the machines of the cluster, with all their workers. Raises RunError if a worker cannot be used."""
+        """Return the machines of the cluster with all their workers. Raises RunError if a worker cannot be used, and
+        SchedulerLost."""
         found: dict[str, Host] = {}
-        for address in sorted(self._addresses()):
-            alone = Host(HostFacts("", "", "", 0, 0, {}), address, [address])
-            try:
-                facts = msgspec.msgpack.decode(self.call(alone, agent.facts), type=HostFacts)
-            except (ImportError, AttributeError) as error:
-                raise RunError(
-                    f"The worker {address} cannot load Format Bench ({error}).",
-                    "Install the same version there, and start the worker with that environment's Python.",
-                    parameter="cluster",
-                ) from None
-            host = found.setdefault(facts.boot_id, Host(facts, facts.name))
-            host.addresses.append(address)
+        for address in sorted(self.addresses()):
+            facts = self._facts(address)
+            if facts is not None:
+                found.setdefault(facts.identity, Host(facts, facts.name)).addresses.append(address)
         names = [host.label for host in found.values()]
         for number, host in enumerate(found.values(), 1):
             if names.count(host.label) > 1:
                 host.label = f"{host.label}-{number}"
         return list(found.values())
 
-    def refresh(self, hosts: Sequence[Host]) -> None:
-        """Add workers that have joined or come back to their hosts."""
-        known = {address for host in hosts for address in host.addresses}
-        fresh = self._addresses() - known
-        if not fresh:
-            return
-        by_boot = {host.facts.boot_id: host for host in hosts}
-        for host in self.hosts():
-            if (there := by_boot.get(host.facts.boot_id)) is not None:
-                there.addresses = host.addresses
+    def _facts(self, address: str) -> HostFacts | None:
+        """Return the facts of a worker's host, or None if the worker has gone."""
+        try:
+            return msgspec.msgpack.decode(self._answer(address, agent.facts), type=HostFacts)
+        except _WorkerLost:
+            return None
+        except SlowHost:
+            raise RunError(
+                f"The worker {address} has not answered within {ANSWER_S:.0f} s.",
+                "Find out what it does, or end it.",
+                parameter="cluster",
+            ) from None
+        except (ImportError, AttributeError, RuntimeError) as error:
+            told = str(error.__cause__ or error).splitlines()[0][:200]
+            raise RunError(
+                f"The worker {address} or its scheduler cannot load Format Bench ({told}).",
+                "Start both with the Python of an environment in which the same version is installed.",
+                parameter="cluster",
+            ) from None
+
+    def look_for(self, host: Host) -> None:
+        """Find the workers of a host that has lost its workers. A worker with other versions than before is not
+        used."""
+        for other in self.hosts():
+            if other.facts.identity == host.facts.identity and other.facts.versions == host.facts.versions:
+                host.addresses = other.addresses
 
 
 @contextmanager
@@ -103,73 +161,94 @@ def connected(where: str, *, insecure: bool) -> Iterator[Cluster]:
         import distributed
     except ImportError:
         raise RunError(
-            "`cluster` needs dask.distributed.",
-            "Install it: pip install 'format-bench[cluster]'",
+            "`cluster` needs dask.distributed, which is not installed.",
+            "Run: pip install -e '.[cluster]'",
             parameter="cluster",
             given=where,
         ) from None
-    with _started(where, distributed, insecure=insecure) as address:
-        try:
-            client = distributed.Client(address, timeout=CONNECT_S, set_as_default=False)
-        except (OSError, TimeoutError, ValueError) as error:
-            raise RunError(
-                f"No scheduler answers at {where} ({str(error).splitlines()[0][:200]}).",
-                "Start one with `dask scheduler`, or use local:1.",
-                parameter="cluster",
-                given=where,
-                allowed=FORMS,
-            ) from None
-        try:
-            try:
-                client.wait_for_workers(1, timeout=CONNECT_S)
-            except TimeoutError:
-                raise RunError(
-                    f"The scheduler at {where} has no workers.",
-                    "Start one on each host with `dask worker ADDRESS`.",
-                    parameter="cluster",
-                    given=where,
-                ) from None
-            yield Cluster(client)
-        finally:
-            client.close()
-
-
-@contextmanager
-def _started(where: str, distributed: Any, *, insecure: bool) -> Iterator[Any]:
-    """Yield what dask's client connects to."""
     kind, _, rest = where.partition(":")
     if kind == "local" and rest.isdecimal() and int(rest):
-        with distributed.LocalCluster(
-            n_workers=int(rest), threads_per_worker=2, host="127.0.0.1", dashboard_address=None, memory_limit=0
-        ) as cluster:
+        names = [f"local-{number}" for number in range(1, int(rest) + 1)]
+        with _started(distributed, lambda scheduler: [local_worker(name, scheduler) for name in names]) as cluster:
             yield cluster
     elif kind == "ssh" and rest:
-        with distributed.SSHCluster(
-            ["localhost", *_hosts_of(Path(rest))], worker_options={"nthreads": 2, "memory_limit": 0}
-        ) as cluster:
+        hosts = ssh_hosts(Path(rest))
+        with _started(distributed, lambda scheduler: [ssh_worker(host, scheduler) for host in hosts]) as cluster:
             yield cluster
-    elif kind in ("tcp", "tls") and urlsplit(where).port:
+    elif kind in ("tcp", "tls") and _has_port(where):
         if kind == "tcp" and not insecure and not _is_loopback(urlsplit(where).hostname or ""):
             raise RunError(
-                f"{where} is not encrypted, and whoever reaches a dask scheduler can run code on its hosts.",
-                "Use tls:// with dask's own TLS options, or accept it with `insecure`.",
+                f"{where} is not encrypted, and whoever reaches a dask scheduler can run code on all of its workers.",
+                "Use tls:// with dask's own TLS options, or accept this with `insecure`.",
                 parameter="cluster",
                 given=where,
             )
-        yield where
+        with _existing(distributed, where) as cluster:
+            yield cluster
     else:
-        raise RunError(f"`cluster` must be {FORMS}.", parameter="cluster", given=where, allowed=FORMS)
+        raise RunError(parameter="cluster", given=where, allowed=FORMS)
 
 
-def _hosts_of(file: Path) -> list[str]:
+@contextmanager
+def _started(distributed: Any, workers_of: Callable[[str], Sequence[Worker]]) -> Iterator[Cluster]:
+    """Yield a connection to a new scheduler on loopback with its workers, all of which must be there."""
+    with distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None, silence_logs=50) as scheduler:
+        workers = workers_of(scheduler.scheduler_address)
+        with kept_up(workers) as keep_up:
+            cluster = Cluster(lambda: distributed.Client(scheduler, set_as_default=False), keep_up)
+            try:
+                until = now_ns() + START_S * 1e9
+                while len(cluster.addresses()) < len(workers):
+                    ended = next((worker for worker in workers if worker.has_ended()), None)
+                    late = now_ns() > until
+                    if ended or late:
+                        named = ended.name if ended else "Some"
+                        raise RunError(
+                            f"{named}: the worker has {'ended' if ended else 'not started within 60 s'}"
+                            f" ({ended.last_line() if ended else workers[-1].last_line()}).",
+                            "Try the host with `ssh HOST PYTHON -m distributed.cli.dask_worker --version`.",
+                            parameter="cluster",
+                        )
+                    pause(0.1)
+                yield cluster
+            finally:
+                cluster.close()
+
+
+@contextmanager
+def _existing(distributed: Any, where: str) -> Iterator[Cluster]:
+    """Yield a connection to a scheduler that others have started."""
     try:
-        lines = [line.strip() for line in file.read_text().splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise RunError(f"The file of hosts cannot be read: {error}", parameter="cluster", given=str(file)) from None
-    found = [line for line in lines if line and not line.startswith("#")]
-    if not found:
-        raise RunError(f"{file} names no host.", "Write one host a line.", parameter="cluster", given=str(file))
-    return found
+        cluster = Cluster(lambda: distributed.Client(where, timeout=CONNECT_S, set_as_default=False), lambda: None)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise RunError(
+            f"No dask scheduler answers at {where} ({str(error).splitlines()[0][:200]}).",
+            "Start one with `dask scheduler`, or use local:1.",
+            parameter="cluster",
+            given=where,
+            allowed=FORMS,
+        ) from None
+    try:
+        until = now_ns() + CONNECT_S * 1e9
+        while not cluster.addresses():
+            if now_ns() > until:
+                raise RunError(
+                    f"The scheduler at {where} has no workers.",
+                    f"Start one on each host: dask worker {where}",
+                    parameter="cluster",
+                    given=where,
+                )
+            pause(0.2)
+        yield cluster
+    finally:
+        cluster.close()
+
+
+def _has_port(address: str) -> bool:
+    try:
+        return bool(urlsplit(address).port)
+    except ValueError:
+        return False
 
 
 def _is_loopback(name: str) -> bool:

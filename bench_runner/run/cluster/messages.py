@@ -1,6 +1,8 @@
-"""What the client and a host's agent exchange: structs as bytes, so that dask carries no object of ours."""
+"""What the client and the agent on a host exchange. Structs travel as bytes, so dask serialises only built-in types."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import msgspec
 
@@ -8,9 +10,12 @@ from bench_runner.conditions import Conditions
 from bench_runner.request import Request
 
 
+State = Literal["running", "finished", "refused", "killed"]
+
+
 class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Chains that are compared with each other: those of one suite, data set and set of conditions. A group is never
-    divided between hosts, because ranks come from the samples of one machine."""
+    """All chains of one suite, data set and set of conditions. Ranks compare them with each other, and ranks come from
+    the samples of one machine, so a group is never divided between hosts."""
 
     suite: str
     dataset: str
@@ -18,10 +23,10 @@ class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HostFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What identifies a host, and what must be equal on all hosts of a run."""
+    """What identifies a host, and the versions that must be equal on all hosts of a run."""
 
-    boot_id: str
-    """Identifies the running system. Two workers with the same boot id share a machine."""
+    identity: str
+    """The boot id, or the name that the worker gives its host. Workers with the same identity share a host."""
     name: str
     cpu: str
     cores: int
@@ -30,9 +35,9 @@ class HostFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Versions of Python, of all libraries, and of Format Bench with its adapters' sources."""
 
     @property
-    def kind(self) -> tuple[str, int, int]:
+    def kind(self) -> str:
         """Hosts of one kind may replace each other: equal processor, cores, and memory in whole gigabytes."""
-        return self.cpu, self.cores, round(self.memory_bytes / 1e9)
+        return f"{self.cpu}, {self.cores} cores, {self.memory_bytes / 1e9:.0f} GB"
 
 
 class HostTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -46,7 +51,7 @@ class HostTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The host's name in records."""
     command: tuple[str, ...]
     digests: dict[str, str]
-    """Digest of each data set on the client. Data that a host makes must have the same."""
+    """Digest of each data set on the client. Data that a host makes must have the same digest."""
     seed: int
     rounds: int | None
     quick: bool
@@ -58,7 +63,7 @@ class HostTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Piece(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A part of a file of the host's run, from the byte `start` on."""
+    """Whole lines of a file of the host's part, from the byte `start` on."""
 
     name: str
     start: int
@@ -71,7 +76,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     pieces: tuple[Piece, ...]
     info: bytes
     """run.json as it is now; empty before it exists."""
-    ended: int | None
-    """Exit code of the host's run; None while it runs."""
-    last_words: str
-    """What the run printed last, if it failed."""
+    state: State
+    """'refused': the part ended with a message and measured nothing more. 'killed': its process ended in another way
+    or was stopped, or the agent does not know the part because its worker was restarted."""
+    message: str
+    """The last line that the part printed, if it was refused or killed."""

@@ -1,30 +1,35 @@
-"""The process that measures a host's part of a run: `python -m bench_runner.run.cluster.part PARENT`, task on stdin."""
+"""The process that measures a host's part of a run: `python -m bench_runner.run.cluster.part PARENT`, where PARENT is
+the process number of the dask worker. The HostTask comes on standard input."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import msgspec
 
-from bench_runner.errors import BenchError, RunError
+from adapters.errors import UserError
+from bench_runner.clock import now_ns, pause
+from bench_runner.errors import RunError
 from bench_runner.machine import linux
-from bench_runner.plan.chain import Chain, Plan
+from bench_runner.plan.chain import Plan
 from bench_runner.plan.planning import make_plan
 from bench_runner.results.records import Cell, RunInfo
-from bench_runner.run.cluster.agent import folder_of
+from bench_runner.run.cluster.agent import FINISHED, INFO, REFUSED, SOME_FAILED, STOPPED, folder_of
+from bench_runner.run.cluster.division import group_of
 from bench_runner.run.cluster.messages import Group, HostTask
 from bench_runner.run.measuring import measure
 from bench_runner.run.options import Options
 from bench_runner.run.watcher import Watcher
+from bench_runner.run.work_folder import open_locked
 from bench_runner.suites import SUITES
 
-SOME_FAILED, NOT_MEASURED = 1, 2
-"""Exit codes: some cells failed and all others were measured; the part was not measured."""
+ALONE_S = 20.0
+"""Longest wait, in seconds, for the end of the part's earlier process, which ends with its worker."""
 
 
-def only(plan: Plan, groups: tuple[Group, ...]) -> Plan:
+def part_of(plan: Plan, groups: Collection[Group]) -> Plan:
     """Return the part of a plan that consists of these groups."""
     chains = tuple(chain for chain in plan.chains if group_of(chain) in groups)
     excluded = tuple(each for each in plan.excluded if group_of(each.chain) in groups)
@@ -33,22 +38,20 @@ def only(plan: Plan, groups: tuple[Group, ...]) -> Plan:
     return replace(plan, chains=chains, excluded=excluded, datasets=datasets)
 
 
-def group_of(chain: Chain) -> Group:
-    """Return the group of a chain."""
-    return Group(chain.suite, chain.dataset, chain.conditions)
+class _SameData(Watcher):
+    """Stops the part before its first chain if its data differ from the client's."""
 
-
-class _Checked(Watcher):
-    """Stops the run before its first chain if the data differ from the client's."""
-
-    def __init__(self, digests: dict[str, str]) -> None:
+    def __init__(self, digests: Mapping[str, str]) -> None:
         self._digests = digests
 
     def planned(self, cells: Mapping[str, Sequence[Cell]], info: RunInfo) -> None:
-        """Compare the digests, which are known now."""
-        for name, about in info.datasets.items():
-            if name in self._digests and about.digest != self._digests[name]:
-                raise RunError(f"The data set {name} has another digest on this host than on the client.")
+        """Compare the digests, which are known when this is called."""
+        for name, dataset in info.datasets.items():
+            if dataset.digest != self._digests.get(name):
+                raise RunError(
+                    f"The data set {name} has the digest {dataset.digest[:12]} here, and on the client "
+                    f"{self._digests.get(name, 'none')[:12]}."
+                )
 
 
 def main() -> int:
@@ -63,20 +66,31 @@ def main() -> int:
         timeout_s=task.timeout_s,
         seed=task.seed,
         isolate=task.isolate,
-        resume=(folder / "run.json").exists(),
+        resume=(folder / INFO).exists(),
         machine=task.machine,
         fidelity=task.fidelity,
         fresh=task.fresh,
     )
     try:
-        plan = only(make_plan([SUITES[name] for name in task.suites], task.request), task.groups)
-        _, failed = measure(plan, task.request, options, folder, task.command, _Checked(task.digests))
+        _wait_for_earlier_process(task.run_id)
+        plan = part_of(make_plan([SUITES[name] for name in task.suites], task.request), task.groups)
+        _, failed = measure(plan, task.request, options, folder, task.command, _SameData(task.digests))
     except KeyboardInterrupt:
-        return NOT_MEASURED
-    except BenchError as error:
-        print(error.text)
-        return NOT_MEASURED
-    return SOME_FAILED if failed else 0
+        return STOPPED
+    except (UserError, OSError) as error:
+        # The client shows one line.
+        print(" ".join(str(error).split()), flush=True)
+        return REFUSED
+    return SOME_FAILED if failed else FINISHED
+
+
+def _wait_for_earlier_process(run_id: str) -> None:
+    until = now_ns() + ALONE_S * 1e9
+    while now_ns() < until:
+        with open_locked(folder_of(run_id)) as alone:
+            if alone:
+                return
+        pause(0.2)
 
 
 if __name__ == "__main__":

@@ -3,54 +3,46 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 import data_generator.cache as data_cache
+from bench_runner.clock import now_ns
 from bench_runner.errors import RunError
 from bench_runner.plan.chain import Plan
 from bench_runner.request import Request
 from bench_runner.results.records import Run, read_run
 from bench_runner.run.cluster import agent
-from bench_runner.run.cluster.dispatch import Dispatch, Part, divided, groups_of
-from bench_runner.run.cluster.hosts import Host, connected, refuse_differences
+from bench_runner.run.cluster.dispatch import Dispatch, Part
+from bench_runner.run.cluster.division import (
+    Division,
+    StoredPart,
+    divided,
+    groups_of,
+    host_folders,
+    is_division,
+    store,
+    stored,
+    take_labels,
+)
+from bench_runner.run.cluster.hosts import Host, SchedulerLost, connected, refuse_differences
 from bench_runner.run.cluster.messages import HostFacts, HostTask
 from bench_runner.run.interruption import stopped_by_signals
 from bench_runner.run.options import Options
 from bench_runner.run.watcher import Watcher
 
-SUMMARY = "cluster.json"
-"""The file of the run's folder that names its hosts."""
-
-
-class Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The state of a run that `--resume` needs."""
-
-    run_id: str
-    seed: int
-    hosts: dict[str, HostState]
-
-
-class HostState(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A host's part of a stored run."""
-
-    complete: bool
-    why: str = ""
-    """The reason why it is not complete."""
-
 
 @dataclass(frozen=True)
 class Measured:
-    """The result of a run over a cluster: the run of each host, and the hosts whose part is incomplete with the
-    reason."""
+    """The result of a run over a cluster."""
 
-    folder: Path
     runs: Sequence[Run]
+    """The run of each host that has measured something."""
     incomplete: dict[str, str]
+    """Hosts whose part is incomplete, with the reason."""
 
     @property
     def failed(self) -> bool:
@@ -75,34 +67,39 @@ def measure_over(
     Raises RunError if the cluster cannot be reached or its hosts differ, DataError if a data set cannot be made, and
     KeyboardInterrupt after Ctrl-C. All samples that the hosts have sent are kept.
     """
-    known = _known(folder) if options.resume else None
-    run_id = known.run_id if known else f"{folder.name}-{random.SystemRandom().randrange(2**32):08x}"
-    seed = known.seed if known else options.seed
-    seed = random.SystemRandom().randrange(2**32) if seed is None else seed
+    began_ns = now_ns() if options.began_ns is None else options.began_ns
+    earlier = stored(folder) if options.resume else _new(folder, options)
     with stopped_by_signals() as stop, connected(where, insecure=insecure) as cluster:
         watcher.stage("hosts")
-        hosts = cluster.hosts()
-        ours = msgspec.msgpack.decode(agent.facts(), type=HostFacts)
-        refuse_differences(ours.versions, hosts)
-        watcher.note(f"{len(hosts)} host{'s' * (len(hosts) != 1)}: {', '.join(_described(host) for host in hosts)}")
-        digests = dict(_digests(plan, watcher))
+        try:
+            hosts = cluster.hosts()
+        except SchedulerLost as error:
+            raise RunError(f"The scheduler at {where} has ended ({error}).", parameter="cluster") from None
+        take_labels(hosts, earlier.parts)
+        refuse_differences(msgspec.msgpack.decode(agent.facts(), type=HostFacts).versions, hosts)
         costs = groups_of(plan)
-        parts = []
-        for host, groups in zip(hosts, divided(list(costs), costs, hosts), strict=True):
-            place = folder / host.label
-            place.mkdir(exist_ok=True)
-            sizes = {name: (place / name).stat().st_size for name in agent.APPENDED if (place / name).exists()}
-            complete = bool(known and known.hosts.get(host.label, HostState(False)).complete)
-            parts.append(Part(host, groups, place, known=sizes, ended=0 if complete else None))
+        parts = [
+            Part(host, groups, folder / host.label, _is_finished(earlier.parts.get(host.label), groups))
+            for host, groups in zip(hosts, divided(costs, hosts, earlier.parts), strict=True)
+        ]
+        for note in _notes(parts, len(costs)):
+            watcher.note(note)
+        for part in parts:
+            part.folder.mkdir(exist_ok=True)
+        watcher.stage("data")
+        digests = {}
+        for name, dataset in plan.datasets.items():
+            watcher.step(name, None)
+            digests[name] = data_cache.prepare(dataset, data_cache.default_folder()).digest
         task = HostTask(
-            run_id=run_id,
+            run_id=earlier.run_id,
             suites=tuple(suite.name for suite in plan.suites),
             request=request,
             groups=(),
             machine="",
             command=tuple(command),
             digests=digests,
-            seed=seed,
+            seed=earlier.seed,
             rounds=options.rounds,
             quick=options.quick,
             budget_s=options.budget_s,
@@ -111,57 +108,66 @@ def measure_over(
             fidelity=options.fidelity,
             fresh=options.fresh,
         )
-        with _kept(folder, run_id, seed, parts):
-            Dispatch(cluster, task, parts, watcher, stop).finish()
-    incomplete = {part.host.label: part.why or "not finished" for part in parts if part.groups and part.ended is None}
-    runs = [read_run(part.folder) for part in parts if (part.folder / "run.json").exists()]
-    return Measured(folder, runs, incomplete)
+
+        def keep() -> None:
+            now = {
+                part.host.label: StoredPart(
+                    identity=part.host.facts.identity,
+                    kind=part.host.facts.kind,
+                    groups=part.groups,
+                    finished=part.finished,
+                    reason=part.reason,
+                )
+                for part in parts
+            }
+            store(folder, msgspec.structs.replace(earlier, parts={**earlier.parts, **now}))
+
+        keep()
+        watcher.stage("measuring")
+        Dispatch(cluster, task, parts, watcher, stop, changed=keep, began_ns=began_ns).finish()
+    return Measured([read_run(each) for each in host_folders(folder)], _incomplete(stored(folder)))
 
 
-@contextmanager
-def _kept(folder: Path, run_id: str, seed: int, parts: Sequence[Part]) -> Iterator[None]:
-    """Write the state of the run before it and after it, however it ends."""
-
-    def write() -> None:
-        hosts = {part.host.label: HostState(part.ended is not None, part.why) for part in parts}
-        making = folder / f"{SUMMARY}.making"
-        making.write_bytes(msgspec.json.format(msgspec.json.encode(Known(run_id, seed, hosts)), indent=1))
-        making.replace(folder / SUMMARY)
-
-    write()
-    try:
-        yield
-    finally:
-        write()
+def _new(folder: Path, options: Options) -> Division:
+    if is_division(folder):
+        raise RunError(f"{folder} holds a run over a cluster.", "To continue it, add `resume=True`.", parameter="out")
+    drawn = random.SystemRandom().randrange(2**32)
+    seed = drawn if options.seed is None else options.seed
+    return Division(run_id=f"{folder.resolve().name}-{drawn:08x}", seed=seed, parts={})
 
 
-def _known(folder: Path) -> Known:
-    try:
-        return msgspec.json.decode((folder / SUMMARY).read_bytes(), type=Known)
-    except (OSError, msgspec.DecodeError):
-        raise RunError(
-            f"{folder} is not a run over a cluster, so it cannot be continued on one.",
-            "Omit `resume`, or omit `cluster`.",
-            parameter="resume",
-            given=str(folder),
-        ) from None
+def _is_finished(part: StoredPart | None, groups: Sequence[object]) -> bool:
+    return part is not None and part.finished and set(part.groups) == set(groups)
 
 
-def _digests(plan: Plan, watcher: Watcher) -> Iterator[tuple[str, str]]:
-    for name, dataset in plan.datasets.items():
-        watcher.step(name, None)
-        yield name, data_cache.prepare(dataset, data_cache.default_folder()).digest
+def _incomplete(division: Division) -> dict[str, str]:
+    """Return the hosts whose groups no host of their kind has finished, with the reason."""
+    found = {}
+    for label, part in division.parts.items():
+        same_kind = [other for other in division.parts.values() if other.kind == part.kind and other.finished]
+        finished = {group for other in same_kind for group in other.groups}
+        if not finished.issuperset(part.groups):
+            found[label] = part.reason or "not finished"
+    return found
+
+
+def _notes(parts: Sequence[Part], groups: int) -> list[str]:
+    hosts = [part.host for part in parts]
+    kinds = {host.facts.kind for host in hosts}
+    found = [f"{_counted(len(hosts), 'host')}: {', '.join(_described(host) for host in hosts)}"]
+    if len(hosts) == 1 and len(hosts[0].addresses) > 1:
+        found.append("all workers are on one machine, so one chain is measured at a time")
+    if len(kinds) > 1:
+        found.append(f"{len(kinds)} kinds of machine: each kind measures everything")
+    if idle := [part.host.label for part in parts if not part.groups]:
+        what = _counted(groups, "data set with its conditions", "data sets with their conditions")
+        found.append(f"nothing to do for {', '.join(idle)}: {what} cannot be divided further")
+    return found
+
+
+def _counted(number: int, one: str, several: str = "") -> str:
+    return f"{number} {one if number == 1 else several or one + 's'}"
 
 
 def _described(host: Host) -> str:
-    facts = host.facts
-    return f"{host.label} ({facts.cores} cores, {facts.memory_bytes / 1e9:.0f} GB, {len(host.addresses)} workers)"
-
-
-def hosts_in(folder: Path) -> list[Path]:
-    """Return the result folders of the hosts of a run over a cluster; empty if `folder` holds no such run."""
-    try:
-        known = msgspec.json.decode((folder / SUMMARY).read_bytes(), type=Known)
-    except (OSError, msgspec.DecodeError):
-        return []
-    return [folder / label for label in known.hosts if (folder / label / "run.json").exists()]
+    return f"{host.label} ({host.facts.kind}, {_counted(len(host.addresses), 'worker')})"

@@ -1,0 +1,171 @@
+"""Starting dask workers: processes on this machine, or on the hosts of a file by SSH.
+
+The scheduler and all workers listen on loopback. To another host, SSH forwards the port of the scheduler there and the
+port of the worker back, so that nothing is open on the network and SSH encrypts and authenticates.
+"""
+
+from __future__ import annotations
+
+import random
+import shlex
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
+
+from bench_runner.clock import now_ns
+from bench_runner.errors import RunError
+
+RESTART_S = 5.0
+"""Shortest time, in seconds, between two starts of a worker."""
+END_S = 5.0
+"""Longest wait, in seconds, for a worker to end."""
+_PORTS = (20_000, 32_000)
+"""Ports that SSH and the worker open on another host: above the well-known ones, below those that Linux assigns."""
+_WORKER = (
+    "-m distributed.cli.dask_worker {scheduler} --host 127.0.0.1 --worker-port {port} --contact-address {contact} "
+    "--nthreads 2 --memory-limit 0 --no-nanny --no-dashboard --death-timeout 60 --name {name}"
+)
+_SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ExitOnForwardFailure=yes", "-o", "ServerAliveInterval=15")
+
+
+@dataclass(frozen=True)
+class SshHost:
+    """A line of the file of hosts: a destination as `ssh` takes it, and the Python of Format Bench's environment
+    there."""
+
+    destination: str
+    python: str
+
+
+def ssh_hosts(file: Path) -> list[SshHost]:
+    """Read a file with one host a line: its destination, and optionally its Python, which is by default at the same
+    path as here. Raises RunError."""
+    given = str(file)
+    try:
+        lines = [shlex.split(line, comments=True) for line in file.read_text().splitlines()]
+    except (OSError, ValueError) as error:
+        raise RunError(f"The file of hosts {file} cannot be read: {error}.", parameter="cluster", given=given) from None
+    found = [line for line in lines if line]
+    if not found or any(len(line) > 2 or line[0].startswith("-") for line in found):
+        raise RunError(
+            f"{file} must have lines with a host and optionally the path of its Python.",
+            "For example: me@host1 /home/me/format-bench/.venv/bin/python",
+            parameter="cluster",
+            given=given,
+        )
+    return [SshHost(line[0], line[1] if len(line) > 1 else sys.executable) for line in found]
+
+
+class Worker:
+    """A worker of this run's scheduler, which is started again when it has ended."""
+
+    def __init__(self, name: str, command: Callable[[], Sequence[str]]) -> None:
+        """`command` returns the command of the next start, whose ports may differ from those of the last."""
+        self.name, self._command = name, command
+        self._began_ns = 0
+        self._printed: IO[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def has_ended(self) -> bool:
+        """Return whether the worker was started and has ended."""
+        return self._process is not None and self._process.poll() is not None
+
+    def last_line(self) -> str:
+        """Return what the worker, or SSH, printed last."""
+        if self._printed is None:
+            return ""
+        self._printed.seek(0)
+        lines = self._printed.read().decode(errors="replace").strip().splitlines()
+        return lines[-1][:200] if lines else ""
+
+    def keep_up(self) -> None:
+        """Start the worker if it does not run."""
+        if self._process is not None and (not self.has_ended() or now_ns() - self._began_ns < RESTART_S * 1e9):
+            return
+        self.close()
+        self._began_ns = now_ns()
+        self._printed = TemporaryFile()  # noqa: SIM115
+        # A separate session, so that Ctrl-C reaches this process alone, which then ends all parts in an orderly way.
+        self._process = subprocess.Popen(
+            self._command(),
+            stdin=subprocess.DEVNULL,
+            stdout=self._printed,
+            stderr=self._printed,
+            start_new_session=True,
+        )
+
+    def close(self) -> None:
+        """End the worker."""
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(END_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        if self._printed is not None:
+            self._printed.close()
+        self._process = self._printed = None
+
+
+def local_worker(name: str, scheduler: str) -> Worker:
+    """Return a worker on this machine."""
+
+    def command() -> list[str]:
+        port = _free_port()
+        contact = f"tcp://127.0.0.1:{port}"
+        return [sys.executable, *_WORKER.format(scheduler=scheduler, port=port, contact=contact, name=name).split()]
+
+    return Worker(name, command)
+
+
+def ssh_worker(host: SshHost, scheduler: str) -> Worker:
+    """Return a worker on another host."""
+    scheduler_port = scheduler.rpartition(":")[2]
+
+    def command() -> list[str]:
+        theirs, port = random.SystemRandom().sample(range(*_PORTS), 2)
+        here = _free_port()
+        worker = _WORKER.format(
+            scheduler=f"tcp://127.0.0.1:{theirs}",
+            port=port,
+            contact=f"tcp://127.0.0.1:{here}",
+            name=shlex.quote(host.destination),
+        )
+        return [
+            *_SSH,
+            *("-R", f"127.0.0.1:{theirs}:127.0.0.1:{scheduler_port}", "-L", f"127.0.0.1:{here}:127.0.0.1:{port}"),
+            host.destination,
+            f"exec {shlex.quote(host.python)} {worker}",
+        ]
+
+    return Worker(host.destination, command)
+
+
+@contextmanager
+def kept_up(workers: Sequence[Worker]) -> Iterator[Callable[[], None]]:
+    """Start the workers, and end them at the end. Yield a function that starts those that have ended again."""
+
+    def keep_up() -> None:
+        for worker in workers:
+            worker.keep_up()
+
+    try:
+        keep_up()
+        yield keep_up
+    finally:
+        for worker in workers:
+            with suppress(OSError):
+                worker.close()
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
