@@ -51,6 +51,14 @@ KILL_LIMIT_S = 5.0
 in a system call."""
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
+
+def finding_project(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment for a Python process that imports this checkout, from whatever folder it is started."""
+    # An empty entry in PYTHONPATH would mean the current folder. Python without -P would add that folder too.
+    parts = [str(PROJECT_ROOT), *environment.get("PYTHONPATH", "").split(os.pathsep)]
+    return {**environment, "PYTHONPATH": os.pathsep.join(part for part in parts if part)}
+
+
 _Answer = TypeVar("_Answer", bound=msgspec.Struct)
 
 
@@ -220,10 +228,7 @@ class Launcher:
         return _Spawned(process)
 
     def _popen(self, module: str, descriptors: list[int], stdin: int) -> subprocess.Popen[bytes]:
-        environment = dict(os.environ) | (ONE_THREAD if self._threads == 1 else {})
-        # An empty entry in PYTHONPATH would mean the current folder. Omitting -P below would add that folder too.
-        parts = [str(PROJECT_ROOT), *environment.get("PYTHONPATH", "").split(os.pathsep)]
-        environment["PYTHONPATH"] = os.pathsep.join(part for part in parts if part)
+        environment = finding_project(dict(os.environ) | (ONE_THREAD if self._threads == 1 else {}))
         # With -P, the current folder does not precede the project in the module search path.
         command = [sys.executable, "-P", "-m", module, str(os.getpid()), *map(str, descriptors)]
         if self._threads == 1:

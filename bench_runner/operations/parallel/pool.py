@@ -98,7 +98,7 @@ class Pool:
         """Whether the processes have done the operation on few rows."""
         _silence()
         self._cluster = distributed.LocalCluster(
-            n_workers=0, processes=False, protocol="tcp://", host="127.0.0.1", dashboard_address=None
+            n_workers=0, processes=False, protocol="tcp://", host="127.0.0.1", dashboard_address="127.0.0.1:0"
         )
         # Results come from the processes directly, not through the scheduler.
         self._client = distributed.Client(self._cluster, direct_to_workers=True)

@@ -19,6 +19,7 @@ import msgspec
 import data_generator.cache as data_cache
 from bench_runner.machine import environment
 from bench_runner.run.cluster.messages import HostFacts, HostTask, Piece, Progress, State
+from bench_runner.run.launcher import PROJECT_ROOT, finding_project
 
 INFO = "run.json"
 APPENDED = ("samples.jsonl", "fidelity.jsonl")
@@ -27,8 +28,9 @@ MOST_BYTES = 4_000_000
 """Maximum number of bytes of each file in one answer."""
 HOST_VARIABLE = "FORMAT_BENCH_HOST"
 """Environment variable of a worker that names its host. Without it, workers with the same boot id share a host."""
-FINISHED, SOME_FAILED, REFUSED, STOPPED = 0, 1, 2, 130
-"""Exit codes of a part: all measured, some cells failed, ended with a message, ended by SIGTERM."""
+FINISHED, SOME_FAILED, REFUSED, STOPPED = 0, 3, 4, 130
+"""Exit codes of a part: all measured, some cells failed, ended with a message, ended by SIGTERM. An exception that is
+not handled gives 1."""
 _STATES: dict[int | None, State] = {
     None: "running",
     FINISHED: "finished",
@@ -41,7 +43,7 @@ _parts: dict[str, subprocess.Popen[bytes]] = {}
 def facts() -> bytes:
     """Return the HostFacts of this host."""
     known = environment.machine_facts(None)
-    state = environment.repository_state(Path(__file__).resolve().parents[3])
+    state = environment.repository_state(PROJECT_ROOT)
     versions = {**environment.library_versions(), **{name: str(value) for name, value in state.items()}}
     named = os.environ.get(HOST_VARIABLE, "")
     found = HostFacts(
@@ -104,12 +106,12 @@ def start(task: bytes) -> None:
 
 
 def _own_environment() -> dict[str, str]:
-    """Return the environment without the variables that dask's nanny sets for its workers. They restrict numerical
-    libraries to one thread and change the memory allocator, so they would change the figures."""
+    """Return the environment of the part, without the variables that dask's nanny sets for its workers. They restrict
+    numerical libraries to one thread and change the memory allocator, so they would change the figures."""
     import dask
 
     names = dask.config.get("distributed.nanny.pre-spawn-environ", {})
-    return {name: value for name, value in os.environ.items() if name not in names}
+    return finding_project({name: value for name, value in os.environ.items() if name not in names})
 
 
 def progress(run_id: str, known: dict[str, int]) -> bytes:

@@ -149,6 +149,8 @@ class Dispatch:
             self._cluster.call(part.host, agent.progress, self._task.run_id, part.sizes()), type=Progress
         )
         for piece in found.pieces:
+            if piece.name not in agent.APPENDED or piece.start != part.sizes().get(piece.name, 0):
+                raise RunError(f"{part.host.label} has answered with a piece of {piece.name!r} that does not fit.")
             with (part.folder / piece.name).open("ab") as file:
                 file.write(piece.content)
             if piece.name == "samples.jsonl":

@@ -45,7 +45,7 @@ class Division(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 def group_of(chain: Chain) -> Group:
     """Return the group of a chain."""
-    return Group(chain.suite, chain.dataset, chain.conditions)
+    return Group(chain.suite, chain.dataset)
 
 
 def groups_of(plan: Plan) -> dict[Group, float]:

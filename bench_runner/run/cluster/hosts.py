@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -120,6 +121,9 @@ class Cluster:
             facts = self._facts(address)
             if facts is not None:
                 found.setdefault(facts.identity, Host(facts, facts.name)).addresses.append(address)
+        for host in found.values():
+            # The label becomes the name of a folder.
+            host.label = re.sub(r"[^A-Za-z0-9_-]", "-", host.label)[:60] or "host"
         names = [host.label for host in found.values()]
         for number, host in enumerate(found.values(), 1):
             if names.count(host.label) > 1:
@@ -192,7 +196,9 @@ def connected(where: str, *, insecure: bool) -> Iterator[Cluster]:
 @contextmanager
 def _started(distributed: Any, workers_of: Callable[[str], Sequence[Worker]]) -> Iterator[Cluster]:
     """Yield a connection to a new scheduler on loopback with its workers, all of which must be there."""
-    with distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address=None, silence_logs=50) as scheduler:
+    with distributed.LocalCluster(
+        n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50
+    ) as scheduler:
         workers = workers_of(scheduler.scheduler_address)
         with kept_up(workers) as keep_up:
             cluster = Cluster(lambda: distributed.Client(scheduler, set_as_default=False), keep_up)

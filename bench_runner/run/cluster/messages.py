@@ -6,20 +6,17 @@ from typing import Literal
 
 import msgspec
 
-from bench_runner.conditions import Conditions
 from bench_runner.request import Request
-
 
 State = Literal["running", "finished", "refused", "killed"]
 
 
 class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All chains of one suite, data set and set of conditions. Ranks compare them with each other, and ranks come from
-    the samples of one machine, so a group is never divided between hosts."""
+    """All chains of one suite and data set. Reports compare them with each other, and figures are only compared if they
+    come from one machine, so a group is never divided between hosts."""
 
     suite: str
     dataset: str
-    conditions: Conditions
 
 
 class HostFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

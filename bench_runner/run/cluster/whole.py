@@ -160,8 +160,8 @@ def _notes(parts: Sequence[Part], groups: int) -> list[str]:
     if len(kinds) > 1:
         found.append(f"{len(kinds)} kinds of machine: each kind measures everything")
     if idle := [part.host.label for part in parts if not part.groups]:
-        what = _counted(groups, "data set with its conditions", "data sets with their conditions")
-        found.append(f"nothing to do for {', '.join(idle)}: {what} cannot be divided further")
+        what = _counted(groups, "data set")
+        found.append(f"nothing to do for {', '.join(idle)}: {what} cannot be divided between more hosts")
     return found
 
 

@@ -6,6 +6,7 @@ port of the worker back, so that nothing is open on the network and SSH encrypts
 
 from __future__ import annotations
 
+import os
 import random
 import shlex
 import socket
@@ -20,6 +21,7 @@ from typing import IO
 
 from bench_runner.clock import now_ns
 from bench_runner.errors import RunError
+from bench_runner.run.launcher import finding_project
 
 RESTART_S = 5.0
 """Shortest time, in seconds, between two starts of a worker."""
@@ -28,7 +30,7 @@ END_S = 5.0
 _PORTS = (20_000, 32_000)
 """Ports that SSH and the worker open on another host: above the well-known ones, below those that Linux assigns."""
 _WORKER = (
-    "-m distributed.cli.dask_worker {scheduler} --host 127.0.0.1 --worker-port {port} --contact-address {contact} "
+    "-m distributed.cli.dask_worker {scheduler} --listen-address tcp://127.0.0.1:{port} --contact-address {contact} "
     "--nthreads 2 --memory-limit 0 --no-nanny --no-dashboard --death-timeout 60 --name {name}"
 )
 _SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ExitOnForwardFailure=yes", "-o", "ServerAliveInterval=15")
@@ -94,6 +96,7 @@ class Worker:
         # A separate session, so that Ctrl-C reaches this process alone, which then ends all parts in an orderly way.
         self._process = subprocess.Popen(
             self._command(),
+            env=finding_project(os.environ),
             stdin=subprocess.DEVNULL,
             stdout=self._printed,
             stderr=self._printed,
@@ -120,7 +123,11 @@ def local_worker(name: str, scheduler: str) -> Worker:
     def command() -> list[str]:
         port = _free_port()
         contact = f"tcp://127.0.0.1:{port}"
-        return [sys.executable, *_WORKER.format(scheduler=scheduler, port=port, contact=contact, name=name).split()]
+        return [
+            sys.executable,
+            "-P",
+            *_WORKER.format(scheduler=scheduler, port=port, contact=contact, name=name).split(),
+        ]
 
     return Worker(name, command)
 

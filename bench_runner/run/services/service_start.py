@@ -23,7 +23,7 @@ from adapters.services import TOKEN, Served, Service
 from bench_runner.clock import now_ns
 from bench_runner.errors import BenchError
 from bench_runner.networks import rate_mbit
-from bench_runner.run.launcher import PROJECT_ROOT
+from bench_runner.run.launcher import finding_project
 from bench_runner.run.services.proxy import HOST, counters_file
 
 START_LIMIT_S = 30.0
@@ -120,9 +120,7 @@ def _started(
 def _popen(
     words: Sequence[str], variables: Mapping[str, str], log: Path, stdin: int = subprocess.DEVNULL
 ) -> subprocess.Popen[bytes]:
-    environment = {**os.environ, **variables}
-    parts = [str(PROJECT_ROOT), *environment.get("PYTHONPATH", "").split(os.pathsep)]
-    environment["PYTHONPATH"] = os.pathsep.join(part for part in parts if part)
+    environment = finding_project({**os.environ, **variables})
     child = [sys.executable, "-P", "-m", "bench_runner.run.services.service_process", str(os.getpid())]
     with log.open("wb") as errors:
         return subprocess.Popen(

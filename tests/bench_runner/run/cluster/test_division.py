@@ -1,0 +1,74 @@
+"""The division of a run between hosts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench_runner.errors import RunError
+from bench_runner.run.cluster.division import Division, StoredPart, divided, host_folders, store, stored, take_labels
+from bench_runner.run.cluster.messages import Group
+from tests.bench_runner.run.cluster.simulated import group, host
+
+COSTS = {group(1): 5.0, group(2): 4.0, group(3): 3.0, group(4): 1.0}
+
+
+def stored_part(label: str, *groups: Group, finished: bool, cpu: str = "cpu") -> StoredPart:
+    facts = host(label, cpu).facts
+    return StoredPart(identity=facts.identity, kind=facts.kind, groups=groups, finished=finished)
+
+
+def test_hosts_of_one_kind_share_the_groups_by_their_cost() -> None:
+    assert divided(COSTS, [host("a"), host("b")], {}) == [(group(1), group(4)), (group(2), group(3))]
+
+
+def test_each_kind_of_host_measures_everything() -> None:
+    first, second = divided(COSTS, [host("a"), host("b", cpu="other")], {})
+    assert set(first) == set(second) == set(COSTS)
+
+
+def test_more_hosts_than_groups_leave_some_without_work() -> None:
+    assert divided({group(1): 1.0}, [host("a"), host("b")], {}) == [(group(1),), ()]
+
+
+def test_a_resumed_run_leaves_its_groups_where_they_are() -> None:
+    earlier = {
+        "a": stored_part("a", group(4), finished=True),
+        "b": stored_part("b", group(1), group(2), group(3), finished=False),
+    }
+    found = divided(COSTS, [host("a"), host("b")], earlier)
+    assert found == [(group(4),), (group(1), group(2), group(3))]
+
+
+def test_groups_of_a_host_that_is_gone_are_measured_by_its_kind_unless_it_has_finished() -> None:
+    earlier = {
+        "a": stored_part("a", group(1), finished=True),
+        "b": stored_part("b", group(2), group(3), finished=False),
+        "c": stored_part("c", group(4), finished=False),
+    }
+    assert divided(COSTS, [host("c")], earlier) == [(group(4), group(2), group(3))]
+
+
+def test_a_host_keeps_its_label_in_a_resumed_run() -> None:
+    there = host("renamed")
+    take_labels([there], {"lab-2": StoredPart(identity="boot renamed", kind="", groups=(), finished=False)})
+    assert there.label == "lab-2"
+
+
+def test_the_stored_division_is_read_back(tmp_path: Path) -> None:
+    division = Division(run_id="r", seed=3, parts={"a": stored_part("a", group(1), finished=True)})
+    store(tmp_path, division)
+    assert stored(tmp_path) == division
+    assert host_folders(tmp_path) == []
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "run.json").write_text("{}")
+    assert host_folders(tmp_path) == [tmp_path / "a"]
+
+
+@pytest.mark.parametrize("content", [None, b"{", b"[]", b'{"run_id": 3}'])
+def test_a_folder_without_a_division_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / "cluster.json").write_bytes(content)
+    with pytest.raises(RunError, match="holds no run over a cluster"):
+        stored(tmp_path)
