@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bench_runner.results.records import Run, read_run
+from bench_runner.run.cluster.division import host_folders, is_division
 from format_bench.errors import RequestError
 from reports.analysis import compare as comparing
 from reports.analysis.compare import LEAST_CHANGE, CompareError, RunComparison
@@ -37,6 +38,29 @@ def compare(
         return comparing.compare(
             _stored(before), _stored(after), least_change=least_change, anyway=anyway, most_rounds=most_rounds
         )
+
+
+def compare_hosts(
+    before: Path, after: Path, *, least_change: float = LEAST_CHANGE, anyway: bool = False
+) -> dict[str, RunComparison]:
+    """Compare two runs over one cluster, host by host. Return a comparison for each host that both runs have.
+
+    Raises the same errors as `compare`, and RequestError if one of the folders is no run over a cluster or no host is
+    in both.
+    """
+    for folder, other in ((before, after), (after, before)):
+        if not is_division(folder):
+            raise RequestError(
+                f"{other} holds a run over a cluster, and {folder} does not.",
+                f"Name the folder of one host, such as {next(iter(host_folders(other)), other)}.",
+            )
+    there = {folder.name for folder in host_folders(after)}
+    hosts = [folder for folder in host_folders(before) if folder.name in there]
+    if not hosts:
+        raise RequestError(f"{before} and {after} have no host in common.", "Compare runs over the same cluster.")
+    return {
+        folder.name: compare(folder, after / folder.name, least_change=least_change, anyway=anyway) for folder in hosts
+    }
 
 
 def check_comparable(before: Run | Path | str, after: Run | Path | str, *, anyway: bool = False) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,14 +28,33 @@ def compare(before: Path, after: Path, least_change: float, anyway: bool, form: 
     RUN is a result folder: first the old run, then the new one. Times, sizes and peak memory of each operation are
     compared. A change is the ratio of the new figure to the old one. It is reported if its 95 % interval excludes 1 and
     it is larger than the noise, which is estimated from the differences of all figures between the two runs. To compare
-    two versions of a library, `side-by-side` measures both in turn and detects smaller changes.
+    two versions of a library, `side-by-side` measures both in turn and detects smaller changes. Two runs over the same
+    cluster are compared host by host.
 
     Exit code: 0 if nothing is worse, 3 if something is worse, 2 if there was nothing to compare.
     """
     with errors_told():
+        from bench_runner.run.cluster.division import is_division
         from format_bench.api.compare import compare as compared
+        from format_bench.api.compare import compare_hosts
 
+        if is_division(before) or is_division(after):
+            return _show_hosts(compare_hosts(before, after, least_change=least_change, anyway=anyway), form)
         return show(compared(before, after, least_change=least_change, anyway=anyway), form)
+
+
+def _show_hosts(found: Mapping[str, RunComparison], form: str | None) -> int:
+    """Print a comparison for each host of a cluster. Return the highest exit code."""
+    if form == "json":
+        from reports.text.comparison import as_json
+
+        click.echo(json.dumps({host: json.loads(as_json(each)) for host, each in found.items()}, indent=1))
+        return max(REGRESSION if each.failed else 0 for each in found.values())
+    codes = []
+    for host, each in found.items():
+        click.echo(f"## {host}\n" if form else f"--- {host} ---")
+        codes.append(show(each, form))
+    return max(codes)
 
 
 def show(found: RunComparison, form: str | None) -> int:

@@ -66,6 +66,8 @@ def report(
                 _show_against_thesis(stored, markdown)
             if not (pdf or csv_files or fidelity or against or html):
                 terminal.show(stored, console())
+        if not (pdf or csv_files or fidelity or against or html):
+            terminal.show_machines(found, console())
         if against and against != "thesis":
             _show_claims(found, against, markdown)
 

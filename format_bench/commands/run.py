@@ -108,8 +108,7 @@ def _measure(suites: tuple[str, ...], **keywords: Any) -> int:
         click.echo("stopped", err=True)
         raise click.exceptions.Exit(INTERRUPTED) from None
     click.echo(f"results: {measured.folder}", err=True)
-    for each in measured.runs:
-        _show(each)
+    _show(*measured.runs)
     for host, reason in measured.incomplete.items():
         click.echo(
             f"not complete on {host}: {reason}\n  To measure the rest, add --out {measured.folder} --resume.", err=True
@@ -123,9 +122,7 @@ def _show_partial(folder: Path) -> None:
 
     if not sys.stdout.isatty():
         return
-    for run in stored_runs(folder):
-        if any(sample.counted for sample in run.samples):
-            _show(run)
+    _show(*(run for run in stored_runs(folder) if any(sample.counted for sample in run.samples)))
 
 
 def _show_part(folder: Path, *, report: bool) -> None:
@@ -143,15 +140,17 @@ def _show_part(folder: Path, *, report: bool) -> None:
         _show(so_far)
 
 
-def _show(measured: Run) -> None:
-    """Print the tables of a run.
+def _show(*measured: Run) -> None:
+    """Print the tables of runs, then what several machines have measured of the same.
 
     It is not an error if the reader closes the pipe, as `| head` does, because the result files exist already.
     """
     from reports.text import terminal as tables
 
     try:
-        tables.show(measured, console())
+        for run in measured:
+            tables.show(run, console())
+        tables.show_machines(measured, console())
         sys.stdout.flush()
     except BrokenPipeError:
         forget_output()

@@ -12,6 +12,8 @@ from reports.analysis import engines, fidelity, words
 from reports.analysis.access.uses import USES_MEANING, uses_of
 from reports.analysis.codecs import added_text, break_even_text, codec_effects, codec_notes
 from reports.analysis.columns import READ_TIME, SAVE_TIME
+from reports.analysis.machines import TITLE as TITLE_OF_MACHINES
+from reports.analysis.machines import machines_of
 from reports.analysis.repeat_command import repeating_command
 from reports.analysis.sections import Elsewhere, RunSection, TableSection, sections_of, sections_of_run
 from reports.analysis.tables import unit_for
@@ -85,13 +87,18 @@ def suite(suite: str, shown: Sequence[Place]) -> dict[str, Any]:
     found = facets([view.facets for view in views], shown)
     data = _choices(found, [(view.id, view.facets) for view in views])
     of_runs = [each for place in shown if suite in place.suites for each in _run_sections(place, suite)]
+    if side_by_side := list(machines_of(view.table for view in views)):
+        # The section belongs to several runs, so it is always shown.
+        told = {"id": "machines", "title": TITLE_OF_MACHINES, "template": "run-figures.html", "leads": True}
+        of_runs.append({**told, "place": None, "figures": side_by_side})
     lines = [group for told in of_runs for group in told.get("groups", ())]
     for section, view in zip(data["sections"], views, strict=True):
         section["formats"] = view.formats
         section["charts"] = site_charts.chart_data(view)
     by_run = any(facet.key == "run" for facet in found)
     data["sections"] += [
-        {"id": told["id"], "facets": {"run": told["place"].slug} if by_run else {}} for told in of_runs
+        {"id": told["id"], "facets": {"run": told["place"].slug} if by_run and told["place"] else {}}
+        for told in of_runs
     ]
     chosen = _choices(found, [(each.id, each.facets) for each in lines])["sections"]
     for section, group in zip(chosen, lines, strict=True):

@@ -6,7 +6,7 @@ If the output is not a terminal, it is plain text. No mark depends on colour alo
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -26,6 +26,8 @@ from reports.analysis.codecs import (
 )
 from reports.analysis.columns import READ_TIME, SAVE_TIME
 from reports.analysis.labels import short_labels
+from reports.analysis.machines import TITLE as TITLE_OF_MACHINES
+from reports.analysis.machines import machines_of
 from reports.analysis.means import Means
 from reports.analysis.sections import TITLES, Contents, Elsewhere, sections_of, sections_of_run
 from reports.analysis.tables import Table, unit_for
@@ -63,6 +65,13 @@ def show(run: Run, console: Console) -> None:
             show_figures(page, of_whole.title, of_whole.figures(contents))
         elif not isinstance(of_run := OF_RUN[of_whole.name], Elsewhere):
             of_run(page, contents)
+
+
+def show_machines(runs: Sequence[Run], console: Console) -> None:
+    """Print next to each other what several machines have measured of the same, if anything."""
+    found = list(machines_of(table for run in runs for table in Contents(run).tables))
+    if found:
+        show_figures(page_for(console), TITLE_OF_MACHINES, found)
 
 
 def _head(run: Run) -> Iterator[str]:

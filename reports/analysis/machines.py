@@ -1,0 +1,71 @@
+"""Show the same measurements on several machines side by side.
+
+Figures of different machines are never averaged, and no verdict compares machines: each ratio is to the best variant of
+the same machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from bench_runner.conditions import conditions_text
+from bench_runner.variants import Variant
+from reports.analysis.columns import Column, Role
+from reports.analysis.figures import Figures
+from reports.analysis.labels import short_labels
+from reports.analysis.tables import Table, unit_for, value_text
+from reports.analysis.units import number_text
+from reports.analysis.words import NOTHING
+
+TITLE = "machines side by side"
+MEANING = (
+    "each time is from the samples of one machine; x best: ratio to the best variant on the same machine, = if tied "
+    "with it. No figure combines machines"
+)
+
+
+def machines_of(tables: Iterable[Table]) -> Iterator[Figures]:
+    """Yield `Figures` for each time of each data set that was measured under the same conditions on more than one
+    machine. `tables` are those of all runs."""
+    groups: dict[tuple[object, ...], dict[str, Table]] = {}
+    for table in tables:
+        same = (table.suite, table.dataset, table.data_rows, table.conditions)
+        # Of several runs on one machine, the last is shown.
+        groups.setdefault(same, {})[table.machine] = table
+    for found in groups.values():
+        if len(found) > 1:
+            yield from _of_group(list(found.values()))
+
+
+def _of_group(tables: Sequence[Table]) -> Iterator[Figures]:
+    columns = dict.fromkeys(column for table in tables for column in table.columns if column.role is Role.TIME)
+    variants = list(dict.fromkeys(row.variant for table in tables for row in table.rows if row.measured))
+    labels = short_labels(variants)
+    first = tables[0]
+    where = f"{first.dataset}, {first.data_rows:,} rows, {conditions_text(first.conditions)}"
+    for column in columns:
+        lines = [(labels[variant], _texts(tables, column, variant)) for variant in variants]
+        lines = [line for line in lines if any(text not in ("", NOTHING) for text in line[1])]
+        if lines:
+            headers = [
+                (f"{table.machine}\n{unit_for(table, column.figure).name}", f"{table.machine}\nx best")
+                for table in tables
+            ]
+            yield Figures(
+                title=f"{column.title}: {where}",
+                corner="format",
+                headers=tuple(header for pair in headers for header in pair),
+                lines=tuple(lines),
+                notes=(MEANING,) if column == next(iter(columns)) else (),
+                suite=first.suite,
+            )
+
+
+def _texts(tables: Sequence[Table], column: Column, variant: Variant) -> tuple[str, ...]:
+    texts = []
+    for table in tables:
+        row = next((row for row in table.rows if row.variant == variant), None)
+        value = value_text(table, row, column, unit_for(table, column.figure)) if row is not None else None
+        ratio = table.ranks(column).get(variant)
+        texts += [value or NOTHING, NOTHING if ratio is None else number_text(ratio.ratio) + "=" * bool(ratio.tied)]
+    return tuple(texts)
