@@ -99,7 +99,12 @@ class Dispatch:
             raise
         for part in self._parts:
             if part.finished:
-                self._try(part, agent.forget, self._task.run_id)
+                self._try(part, agent.forget, self._id(part))
+
+    def _id(self, part: Part) -> str:
+        """Return the id of the host's run, which is the name of its folder there. It differs between hosts, because
+        their home folders may be on one network drive."""
+        return f"{self._task.run_id}-{part.host.label}"
 
     def _status(self) -> str:
         return ", ".join(f"{part.host.label}: {part.samples:,} samples" for part in self._parts if part.groups)
@@ -126,7 +131,7 @@ class Dispatch:
 
     def _start(self, part: Part) -> None:
         """Give the host what the client has and the host has not, and start the part there."""
-        run_id = self._task.run_id
+        run_id = self._id(part)
         there = self._cluster.call(part.host, agent.sizes, run_id)
         for name, size in part.sizes().items():
             if there.get(name, 0) < size:
@@ -137,6 +142,7 @@ class Dispatch:
         budget_s = self._task.budget_s
         task = msgspec.structs.replace(
             self._task,
+            run_id=run_id,
             groups=part.groups,
             machine=part.host.label,
             budget_s=None if budget_s is None else max(budget_s - (now_ns() - self._began_ns) / 1e9, 1.0),
@@ -146,7 +152,7 @@ class Dispatch:
 
     def _fetch(self, part: Part) -> Progress:
         found = msgspec.msgpack.decode(
-            self._cluster.call(part.host, agent.progress, self._task.run_id, part.sizes()), type=Progress
+            self._cluster.call(part.host, agent.progress, self._id(part), part.sizes()), type=Progress
         )
         for piece in found.pieces:
             if piece.name not in agent.APPENDED or piece.start != part.sizes().get(piece.name, 0):
@@ -216,7 +222,7 @@ class Dispatch:
         """Stop all parts, and fetch what they have measured."""
         running = [part for part in self._parts if part.started and not part.is_done]
         for part in running:
-            self._try(part, agent.stop, self._task.run_id)
+            self._try(part, agent.stop, self._id(part))
         until = now_ns() + END_S * 1e9
         while running and now_ns() < until:
             running = [part for part in running if self._still_runs(part)]

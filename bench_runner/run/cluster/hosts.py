@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ ANSWER_S = 15.0
 """Longest wait, in seconds, for an answer of a worker."""
 FORMS = "local:N, ssh:FILE, tcp://HOST:PORT or tls://HOST:PORT"
 MOST_DIFFERENCES = 4
+"""Maximum number of differing versions that an error lists."""
 
 
 class HostLost(Exception):
@@ -114,13 +115,12 @@ class Cluster:
             raise SchedulerLost(str(error)) from None
 
     def hosts(self) -> list[Host]:
-        """Return the machines of the cluster with all their workers. Raises RunError if a worker cannot be used, and
+        """Return the machines of the cluster with all their workers, sorted by label. Raises RunError if a worker cannot be used, and
         SchedulerLost."""
         found: dict[str, Host] = {}
         for address in sorted(self.addresses()):
             facts = self._facts(address)
-            if facts is not None:
-                found.setdefault(facts.identity, Host(facts, facts.name)).addresses.append(address)
+            found.setdefault(facts.identity, Host(facts, facts.name)).addresses.append(address)
         for host in found.values():
             # The label becomes the name of a folder.
             host.label = re.sub(r"[^A-Za-z0-9_-]", "-", host.label)[:60] or "host"
@@ -128,34 +128,35 @@ class Cluster:
         for number, host in enumerate(found.values(), 1):
             if names.count(host.label) > 1:
                 host.label = f"{host.label}-{number}"
-        return list(found.values())
+        return sorted(found.values(), key=lambda host: host.label)
 
-    def _facts(self, address: str) -> HostFacts | None:
-        """Return the facts of a worker's host, or None if the worker has gone."""
+    def _facts(self, address: str) -> HostFacts:
+        """Return the facts of a worker's host. Raises RunError and SchedulerLost."""
         try:
             return msgspec.msgpack.decode(self._answer(address, agent.facts), type=HostFacts)
-        except _WorkerLost:
-            return None
         except SlowHost:
             raise RunError(
                 f"The worker {address} has not answered within {ANSWER_S:.0f} s.",
                 "Find out what it does, or end it.",
                 parameter="cluster",
             ) from None
-        except (ImportError, AttributeError, RuntimeError) as error:
-            told = str(error.__cause__ or error).splitlines()[0][:200]
+        except (_WorkerLost, ImportError, AttributeError, RuntimeError) as error:
+            # dask ends a worker that cannot load the function.
+            told = "it has ended" if isinstance(error, _WorkerLost) else str(error.__cause__ or error).splitlines()[0]
             raise RunError(
-                f"The worker {address} or its scheduler cannot load Format Bench ({told}).",
+                f"The worker {address} or its scheduler cannot load Format Bench ({told[:200]}).",
                 "Start both with the Python of an environment in which the same version is installed.",
                 parameter="cluster",
             ) from None
 
     def look_for(self, host: Host) -> None:
         """Find the workers of a host that has lost its workers. A worker with other versions than before is not
-        used."""
-        for other in self.hosts():
-            if other.facts.identity == host.facts.identity and other.facts.versions == host.facts.versions:
-                host.addresses = other.addresses
+        used. Raises SchedulerLost."""
+        for address in self.addresses():
+            with suppress(RunError):
+                facts = self._facts(address)
+                if (facts.identity, facts.versions) == (host.facts.identity, host.facts.versions):
+                    host.addresses.append(address)
 
 
 @contextmanager

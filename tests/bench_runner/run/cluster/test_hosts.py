@@ -1,0 +1,163 @@
+"""Connecting to a cluster: what cannot be used is refused before anything is measured."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bench_runner.clock import now_ns, pause
+from bench_runner.errors import RunError
+from bench_runner.run.cluster import hosts
+from bench_runner.run.cluster.hosts import FORMS, connected, refuse_differences
+from bench_runner.run.cluster.workers import SshHost, Worker, local_worker, ssh_hosts, ssh_worker
+from tests.bench_runner.run.cluster.simulated import host
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture
+def scheduler() -> Iterator[str]:
+    """Return the address of a scheduler without workers."""
+    with distributed.LocalCluster(n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.mark.parametrize(
+    "where", ["", "local", "local:0", "local:-1", "local:x", "ssh:", "tcp://h", "http://h:1", "h:1"]
+)
+def test_an_unknown_form_is_refused_with_the_known_ones(where: str) -> None:
+    with pytest.raises(RunError) as error, connected(where, insecure=False):
+        pass
+    assert (error.value.parameter, error.value.given, error.value.allowed) == ("cluster", where, FORMS)
+
+
+@pytest.mark.parametrize("where", ["tcp://10.1.2.3:8786", "tcp://host:8786"])
+def test_a_network_without_tls_is_refused(where: str) -> None:
+    with pytest.raises(RunError, match="not encrypted") as error, connected(where, insecure=False):
+        pass
+    assert "`insecure`" in error.value.next_step
+
+
+def test_no_scheduler_is_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "CONNECT_S", 1.0)
+    with (
+        pytest.raises(RunError, match="No dask scheduler answers") as error,
+        connected("tcp://[::1]:1", insecure=False),
+    ):
+        pass
+    assert len(str(error.value).splitlines()) == 2
+
+
+def test_a_scheduler_without_workers_is_two_lines(scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "CONNECT_S", 1.0)
+    with pytest.raises(RunError, match="has no workers") as error, connected(scheduler, insecure=False):
+        pass
+    assert f"dask worker {scheduler}" in error.value.next_step
+
+
+def test_a_worker_without_format_bench_is_two_lines(
+    scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker runs in the same environment, but cannot import the package."""
+    monkeypatch.setattr(hosts, "ANSWER_S", 3.0)
+    blocked = tmp_path / "bench_runner"
+    blocked.mkdir()
+    (blocked / "__init__.py").write_text("raise ImportError('no bench_runner here')")
+    command = [sys.executable, "-m", "distributed.cli.dask_worker", scheduler, "--no-nanny", "--no-dashboard"]
+    command += ["--local-directory", str(tmp_path)]
+    environment = {"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL) as process:
+        try:
+            with connected(scheduler, insecure=False) as cluster, pytest.raises(RunError) as error:
+                cluster.hosts()
+        finally:
+            process.terminate()
+    assert "cannot load Format Bench (it has ended)" in str(error.value)
+    assert len(str(error.value).splitlines()) == 2
+
+
+def test_a_worker_that_ends_at_once_is_reported_with_its_last_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def command_of(host: SshHost, scheduler: str) -> Worker:
+        return Worker(host.destination, lambda: ["/bin/sh", "-c", "echo first; echo no such host >&2; exit 255"])
+
+    monkeypatch.setattr(hosts, "ssh_worker", command_of)
+    (tmp_path / "hosts").write_text("lab-1\n")
+    with pytest.raises(RunError) as error, connected(f"ssh:{tmp_path / 'hosts'}", insecure=False):
+        pass
+    assert "lab-1: the worker has ended (no such host)" in str(error.value)
+
+
+def test_the_file_of_hosts_may_have_comments_and_pythons(tmp_path: Path) -> None:
+    (tmp_path / "hosts").write_text("# lab\nme@one\n\ntwo '/opt/my env/bin/python'  # new\n")
+    assert ssh_hosts(tmp_path / "hosts") == [
+        SshHost("me@one", sys.executable),
+        SshHost("two", "/opt/my env/bin/python"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "# none\n", "a b c\n", "-oProxyCommand=evil\n", "one 'unclosed\n"])
+def test_a_wrong_file_of_hosts_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "hosts").write_text(text)
+    with pytest.raises(RunError) as error:
+        ssh_hosts(tmp_path / "hosts")
+    assert error.value.parameter == "cluster"
+
+
+def test_ssh_opens_ports_on_loopback_only() -> None:
+    worker = ssh_worker(SshHost("me@one", "/opt/my env/bin/python"), "tcp://127.0.0.1:4000")
+    words = worker._command()
+    forwarded = {words[place + 1] for place, word in enumerate(words) if word in ("-R", "-L")}
+    assert len(forwarded) == 2
+    assert all(each.startswith("127.0.0.1:") and each.count("127.0.0.1") == 2 for each in forwarded)
+    assert "'/opt/my env/bin/python' -m distributed.cli.dask_worker tcp://127.0.0.1:" in words[-1]
+    assert "--listen-address tcp://127.0.0.1:" in words[-1]
+
+
+def test_a_worker_that_ends_is_started_again(scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench_runner.run.cluster.workers.RESTART_S", 0.0)
+    worker = local_worker("one", scheduler)
+    try:
+        worker.keep_up()
+        first = worker._process
+        assert first is not None
+        worker.keep_up()
+        assert worker._process is first
+        first.kill()
+        until = now_ns() + 10**10
+        while not worker.has_ended() and now_ns() < until:
+            pause(0.01)
+        worker.keep_up()
+        assert worker._process is not first
+    finally:
+        worker.close()
+
+
+@pytest.mark.parametrize(
+    ("theirs", "words"),
+    [
+        ({"python": "3.12.1"}, "python 3.12.1 (here 3)"),
+        ({}, "python absent (here 3)"),
+        ({"python": "3", "new": "1"}, "new 1 (here absent)"),
+    ],
+)
+def test_other_versions_are_refused_with_the_list(theirs: dict[str, str], words: str) -> None:
+    other = host("lab-2")
+    other.facts = msgspec.structs.replace(other.facts, versions=theirs)
+    with pytest.raises(RunError) as error:
+        refuse_differences({"python": "3"}, [host("lab-1"), other])
+    assert str(error.value).startswith(f"lab-2 differs from this machine: {words}")
+
+
+def test_a_label_is_a_plain_folder_name(scheduler: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORMAT_BENCH_HOST", "../../etc/a b")
+    with connected("local:2", insecure=False) as cluster:
+        (found,) = cluster.hosts()
+    assert found.label == "------etc-a-b"
+    assert len(found.addresses) == 2
