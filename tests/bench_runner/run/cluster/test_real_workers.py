@@ -92,9 +92,7 @@ def test_a_host_that_dies_is_replaced_and_nothing_is_lost(
     check_complete(outcome)
 
 
-def test_hosts_share_the_data_sets_and_a_stopped_run_is_resumed(
-    cluster: tuple[str, dict[str, Any]], tmp_path: Path
-) -> None:
+def test_hosts_share_the_data_and_a_stopped_run_is_resumed(cluster: tuple[str, dict[str, Any]], tmp_path: Path) -> None:
     address, _ = cluster
     folder = tmp_path / "run"
 
