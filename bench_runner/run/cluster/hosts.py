@@ -115,8 +115,8 @@ class Cluster:
             raise SchedulerLost(str(error)) from None
 
     def hosts(self) -> list[Host]:
-        """Return the machines of the cluster with all their workers, sorted by label. Raises RunError if a worker cannot
-        be used, and SchedulerLost."""
+        """Return the machines of the cluster with all their workers, sorted by label. Raises RunError if a worker
+        cannot be used, and SchedulerLost."""
         found: dict[str, Host] = {}
         for address in sorted(self.addresses()):
             facts = self._facts(address)
