@@ -9,7 +9,7 @@ F3_FILES ?= 10000
 F3_PAYLOADS ?= 20000
 PACKAGES := adapters bench_runner data_generator document_stores format_bench formats image_storages libraries reports
 
-.PHONY: setup tabular test test-quick test-times test-browser planted lint selfbench selfbench-device selfbench-asv selfbench-compare selfbench-recommend selfbench-f3 selfbench-near-storage selfbench-documents fuzz-import fuzz-f3 fuzz-near-storage fuzz-documents clean
+.PHONY: setup tabular test test-quick test-times test-browser planted lint selfbench selfbench-device selfbench-asv selfbench-cluster selfbench-compare selfbench-recommend selfbench-f3 selfbench-near-storage selfbench-documents fuzz-import fuzz-f3 fuzz-near-storage fuzz-documents clean
 
 setup: $(VENV)/.ready  ## the libraries alone, into .venv; all other commands do it by themselves
 
@@ -46,6 +46,9 @@ selfbench-device: $(VENV)/.ready  ## whether the probe of the device finds what 
 
 selfbench-asv: $(VENV)/.ready  ## whether asv and our own runner agree; prints ratios
 	$(RUN) -m tests.selfbench.asv
+
+selfbench-cluster: $(VENV)/.ready  ## what a run over a cluster costs, and what passes its client; prints ratios
+	$(RUN) -m tests.selfbench.cluster
 
 selfbench-compare: $(VENV)/.ready  ## how often 'compare' names a change where none is, and finds one that is
 	$(RUN) -m tests.selfbench.compare
