@@ -90,9 +90,7 @@ def test_a_replica_that_repair_copies_back_leaves_nothing(served: Cluster, ask: 
     assert "1 copied" in done.out
 
 
-def test_a_lost_node_with_an_only_copy_is_kept_with_advice(
-    served: Cluster, ask: Ask, events: Path
-) -> None:
+def test_a_lost_node_with_an_only_copy_is_kept_with_advice(served: Cluster, ask: Ask, events: Path) -> None:
     ask("put", "events", events)
     served.nodes[0].close()
     assert ask("repair", "--forget", "node0").code == 1

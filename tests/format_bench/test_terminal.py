@@ -33,9 +33,7 @@ def told(number: int, verb: str, capsys: pytest.CaptureFixture[str]) -> str:
         (errno.ENOTDIR, "Name a file or folder that exists"),
     ],
 )
-def test_errors_of_the_system_come_with_a_next_step(
-    number: int, step: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_errors_of_the_system_come_with_a_next_step(number: int, step: str, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = told(number, "report", capsys).splitlines()
     assert first == f"error: some/place: {os.strerror(number)}"
     assert second.startswith(f"  {step}")

@@ -276,5 +276,5 @@ def test_a_whole_examination_leaves_nothing_behind(tmp_path):
 
 def test_verdicts():
     findings = [Finding("good", "swap", "not in use"), Finding("hint", "libraries", "not installed: xml", "install it")]
-    assert doctor.verdict(findings) .startswith("Fit for measuring; see the 1 hint above")
-    assert doctor.verdict(findings[:1]) .startswith("Fit for measuring: ")
+    assert doctor.verdict(findings).startswith("Fit for measuring; see the 1 hint above")
+    assert doctor.verdict(findings[:1]).startswith("Fit for measuring: ")
