@@ -1,7 +1,8 @@
 """Measure what a cluster costs: `make selfbench-cluster`.
 
-A run over `local:1` is compared with the same run without a cluster, in turns. Then the workers of a cluster sum a column
-of a table near the storage that is four times as large as their memory, and the bytes that pass the client are counted.
+A run over `local:1` is compared with the same run without a cluster, in turns. Then the workers of a cluster sum a
+column of a table near the storage that is four times as large as their memory, and the bytes that pass the client are
+counted.
 """
 
 from __future__ import annotations
@@ -43,26 +44,16 @@ def costs_of_local_cluster(folder: Path) -> Iterator[Check]:
     for number in range(PAIRS):
         for where in [None, "local:1"][:: 1 if number % 2 else -1]:
             began_ns = now_ns()
-            found = run(
-                "tabular", datasets=("eq",), rows=100_000, rounds=5, out=folder / f"{where}-{number}", cluster=where
-            )
+            out = folder / f"{where}-{number}"
+            found = run("tabular", datasets=("eq",), rows=100_000, rounds=5, out=out, cluster=where)
             spent_s[where].append((now_ns() - began_ns) / 1e9)
             executions = {(each.variant, each.conditions, each.round, each.rows) for each in found.run.samples}
             chains = len(executions)
     alone, over = (statistics.median(spent_s[where]) for where in (None, "local:1"))
-    yield Check(
-        "run tabular: time with local:1 / without",
-        f"{over / alone:.3f}",
-        f"at most {MOST_RATIO}",
-        over / alone <= MOST_RATIO,
-    )
-    each_ms = 1000 * (over - alone) / chains
-    yield Check(
-        f"the same for each of {chains} chains",
-        f"{each_ms:.1f} ms",
-        f"at most {MOST_PER_CHAIN_MS:g}",
-        each_ms <= MOST_PER_CHAIN_MS,
-    )
+    ratio, each_ms = over / alone, 1000 * (over - alone) / chains
+    yield Check("run tabular: with local:1 / without", f"{ratio:.3f}", f"at most {MOST_RATIO}", ratio <= MOST_RATIO)
+    target = f"at most {MOST_PER_CHAIN_MS:g} ms"
+    yield Check(f"the same for each of {chains} chains", f"{each_ms:.1f} ms", target, each_ms <= MOST_PER_CHAIN_MS)
 
 
 def bytes_through_the_client(folder: Path) -> Iterator[Check]:
@@ -109,10 +100,8 @@ def bytes_through_the_client(folder: Path) -> Iterator[Check]:
 
 def main() -> None:
     """Print both parts."""
-    for title, part in (
-        ("a cluster of one machine", costs_of_local_cluster),
-        ("near storage", bytes_through_the_client),
-    ):
+    parts = {"a cluster of one machine": costs_of_local_cluster, "near storage": bytes_through_the_client}
+    for title, part in parts.items():
         with tempfile.TemporaryDirectory(dir=Path.cwd(), prefix="selfbench-") as name:
             print_checks(title, part(Path(name)))
 

@@ -13,7 +13,7 @@ from bench_runner.errors import RunError
 from bench_runner.results.records import Sample
 from bench_runner.run.cluster import dispatch
 from bench_runner.run.cluster.dispatch import MOST_KILLED, Dispatch, Part
-from bench_runner.run.cluster.messages import Group
+from bench_runner.run.cluster.messages import Group, Piece, Progress
 from bench_runner.run.interruption import Stopped, StopRequest
 from tests.bench_runner.run.cluster.simulated import (
     CHAINS_OF_A_GROUP,
@@ -177,3 +177,17 @@ def test_a_restarted_part_has_only_the_rest_of_the_budget(tmp_path: Path, clock:
     assert only.finished
     assert cluster.hosts["a"].task is not None
     assert cluster.hosts["a"].task.budget_s == 60.0
+
+
+@pytest.mark.parametrize(("name", "start"), [("samples.jsonl", 5), ("../run.json", 0)])
+def test_an_answer_that_does_not_fit_is_not_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, start: int
+) -> None:
+    cluster = simulated(tmp_path, "a")
+    answer = Progress(pieces=(Piece(name, start, b"{}\n"),), info=b"", state="running", message="")
+    monkeypatch.setattr(cluster, "_progress", lambda *given: msgspec.msgpack.encode(answer))
+    (only,) = parts = [part(tmp_path, host("a"), group(1))]
+    dispatched(cluster, parts)
+    assert "does not fit" in only.reason
+    assert not any(only.folder.iterdir())
+    assert not (tmp_path / "run" / "run.json").exists()
