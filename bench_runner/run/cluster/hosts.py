@@ -22,7 +22,10 @@ from bench_runner.run.cluster.workers import Worker, kept_up, local_worker, ssh_
 CONNECT_S = 15.0
 """Longest wait, in seconds, for a scheduler, and for the first worker of a scheduler that others have started."""
 START_S = 60.0
-"""Longest wait, in seconds, for the workers that the run starts."""
+"""Longest wait, in seconds, for the workers that the run starts, and for the first answer of a worker, for which it
+imports all formats."""
+LOOK_S = 1.0
+"""Interval in seconds at which the existence of a worker is checked during a call."""
 ANSWER_S = 15.0
 """Longest wait, in seconds, for an answer of a worker."""
 FORMS = "local:N, ssh:FILE, tcp://HOST:PORT or tls://HOST:PORT"
@@ -87,7 +90,7 @@ class Cluster:
                 host.addresses.remove(address)
         raise HostLost(host.label)
 
-    def _answer(self, address: str, function: Callable[..., Any], *given: Any) -> Any:
+    def _answer(self, address: str, function: Callable[..., Any], *given: Any, limit_s: float = ANSWER_S) -> Any:
         from concurrent.futures import CancelledError
 
         from distributed import KilledWorker
@@ -95,14 +98,17 @@ class Cluster:
 
         if address not in self.addresses():
             raise _WorkerLost(address)
-        try:
-            future = self._client.submit(function, *given, workers=[address], pure=False, retries=0)
-            return future.result(timeout=ANSWER_S)
-        except TimeoutError:
-            future.cancel()
-        except (CancelledError, KilledWorker, CommClosedError):
-            # Either the worker or the scheduler is gone.
-            pass
+        future = self._client.submit(function, *given, workers=[address], pure=False, retries=0)
+        until = now_ns() + limit_s * 1e9
+        while now_ns() < until and address in self.addresses():
+            try:
+                return future.result(timeout=LOOK_S)
+            except TimeoutError:
+                continue
+            except (CancelledError, KilledWorker, CommClosedError):
+                # Either the worker or the scheduler is gone.
+                break
+        future.cancel()
         if address in self.addresses():
             raise SlowHost(address)
         raise _WorkerLost(address)
@@ -133,10 +139,10 @@ class Cluster:
     def _facts(self, address: str) -> HostFacts:
         """Return the facts of a worker's host. Raises RunError and SchedulerLost."""
         try:
-            return msgspec.msgpack.decode(self._answer(address, agent.facts), type=HostFacts)
+            return msgspec.msgpack.decode(self._answer(address, agent.facts, limit_s=START_S), type=HostFacts)
         except SlowHost:
             raise RunError(
-                f"The worker {address} has not answered within {ANSWER_S:.0f} s.",
+                f"The worker {address} has not answered within {START_S:.0f} s.",
                 "Find out what it does, or end it.",
                 parameter="cluster",
             ) from None

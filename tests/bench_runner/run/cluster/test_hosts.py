@@ -60,11 +60,8 @@ def test_a_scheduler_without_workers_is_two_lines(scheduler: str, monkeypatch: p
     assert f"dask worker {scheduler}" in error.value.next_step
 
 
-def test_a_worker_without_format_bench_is_two_lines(
-    scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_without_format_bench_is_two_lines(scheduler: str, tmp_path: Path) -> None:
     """The worker runs in the same environment, but cannot import the package."""
-    monkeypatch.setattr(hosts, "ANSWER_S", 3.0)
     blocked = tmp_path / "bench_runner"
     blocked.mkdir()
     (blocked / "__init__.py").write_text("raise ImportError('no bench_runner here')")
