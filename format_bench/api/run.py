@@ -200,11 +200,11 @@ def run(
         raise Interrupted(folder) from None
     # Write the CSV files first, in case making the PDF fails.
     for measured in runs:
-        files_of(measured, measured.folder, csv=True, pdf=False)
+        files_of(measured, folder if cluster is None else measured.folder, csv=True, pdf=False)
     if report:
         watcher.stage("report")
         for measured in runs:
-            files_of(measured, measured.folder, csv=False, pdf=True)
+            files_of(measured, folder if cluster is None else measured.folder, csv=False, pdf=True)
     return RunOutcome(runs, folder, failed, incomplete)
 
 
