@@ -6,7 +6,9 @@ the same machine.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from bench_runner.conditions import conditions_text
 from bench_runner.variants import Variant
@@ -14,7 +16,7 @@ from reports.analysis.columns import Column, Role
 from reports.analysis.figures import Figures
 from reports.analysis.labels import short_labels
 from reports.analysis.tables import Table, unit_for, value_text
-from reports.analysis.units import number_text
+from reports.analysis.units import Unit, number_text
 from reports.analysis.words import NOTHING
 
 TITLE = "machines side by side"
@@ -32,9 +34,9 @@ def machines_of(tables: Iterable[Table]) -> Iterator[Figures]:
         same = (table.suite, table.dataset, table.data_rows, table.conditions)
         # Of several runs on one machine, the last is shown.
         groups.setdefault(same, {})[table.machine] = table
-    for found in groups.values():
-        if len(found) > 1:
-            yield from _of_group(list(found.values()))
+    several = [list(found.values()) for found in groups.values() if len(found) > 1]
+    for number, figures in enumerate(itertools.chain.from_iterable(map(_of_group, several))):
+        yield figures if number else replace(figures, notes=(MEANING,))
 
 
 def _of_group(tables: Sequence[Table]) -> Iterator[Figures]:
@@ -44,28 +46,26 @@ def _of_group(tables: Sequence[Table]) -> Iterator[Figures]:
     first = tables[0]
     where = f"{first.dataset}, {first.data_rows:,} rows, {conditions_text(first.conditions)}"
     for column in columns:
-        lines = [(labels[variant], _texts(tables, column, variant)) for variant in variants]
-        lines = [line for line in lines if any(text not in ("", NOTHING) for text in line[1])]
-        if lines:
-            headers = [
-                (f"{table.machine}\n{unit_for(table, column.figure).name}", f"{table.machine}\nx best")
-                for table in tables
-            ]
+        having = [table for table in tables if any(row.interval(column) for row in table.rows)]
+        if len(having) > 1:
+            # The unit with the most digits is readable for all machines.
+            unit = min((unit_for(table, column.figure) for table in having), key=lambda each: each.scale)
+            lines = [(labels[variant], _texts(having, column, variant, unit)) for variant in variants]
+            headers = [(f"{table.machine}\n{unit.name}", f"{table.machine}\nx best") for table in having]
             yield Figures(
                 title=f"{column.title}: {where}",
                 corner="format",
                 headers=tuple(header for pair in headers for header in pair),
-                lines=tuple(lines),
-                notes=(MEANING,) if column == next(iter(columns)) else (),
+                lines=tuple(line for line in lines if any(text != NOTHING for text in line[1])),
                 suite=first.suite,
             )
 
 
-def _texts(tables: Sequence[Table], column: Column, variant: Variant) -> tuple[str, ...]:
+def _texts(tables: Sequence[Table], column: Column, variant: Variant, unit: Unit) -> tuple[str, ...]:
     texts = []
     for table in tables:
         row = next((row for row in table.rows if row.variant == variant), None)
-        value = value_text(table, row, column, unit_for(table, column.figure)) if row is not None else None
+        value = value_text(table, row, column, unit) if row is not None else None
         ratio = table.ranks(column).get(variant)
         texts += [value or NOTHING, NOTHING if ratio is None else number_text(ratio.ratio) + "=" * bool(ratio.tied)]
     return tuple(texts)

@@ -99,7 +99,7 @@ class Dispatch:
             raise
         for part in self._parts:
             if part.finished:
-                self._try(part, agent.forget, self._id(part))
+                self._try(part, agent.forget, "its copy of the results was not removed")
 
     def _id(self, part: Part) -> str:
         """Return the id of the host's run, which is the name of its folder there. It differs between hosts, because
@@ -222,7 +222,7 @@ class Dispatch:
         """Stop all parts, and fetch what they have measured."""
         running = [part for part in self._parts if part.started and not part.is_done]
         for part in running:
-            self._try(part, agent.stop, self._id(part))
+            self._try(part, agent.stop, "it was not stopped")
         until = now_ns() + END_S * 1e9
         while running and now_ns() < until:
             running = [part for part in running if self._still_runs(part)]
@@ -233,12 +233,15 @@ class Dispatch:
     def _still_runs(self, part: Part) -> bool:
         try:
             return self._fetch(part).state == "running"
-        except (HostLost, SlowHost, SchedulerLost, OSError) as error:
-            self._watcher.note(f"{part.host.label}: its last results are not fetched ({type(error).__name__})")
+        except (HostLost, SlowHost, SchedulerLost, OSError):
+            self._watcher.note(f"{part.host.label} does not answer: its last results were not fetched")
             return False
 
-    def _try(self, part: Part, function: Callable[..., object], *given: object) -> None:
+    def _try(self, part: Part, function: Callable[[str], None], otherwise: str) -> None:
+        """Call a function of the agent. If the host is gone, tell the user what has not been done."""
         try:
-            self._cluster.call(part.host, function, *given)
-        except (HostLost, SlowHost, SchedulerLost, OSError) as error:
-            self._watcher.note(f"{part.host.label}: {function.__name__} failed ({type(error).__name__})")
+            if not part.host.addresses:
+                self._cluster.look_for(part.host)
+            self._cluster.call(part.host, function, self._id(part))
+        except (HostLost, SlowHost, SchedulerLost, OSError):
+            self._watcher.note(f"{part.host.label} does not answer: {otherwise}")
