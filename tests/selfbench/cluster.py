@@ -28,6 +28,8 @@ from libraries.near_storage.tests.serving.cluster import cluster
 from tests.selfbench.costs import Check, print_checks
 
 PAIRS = 3
+FORMATS = ("parquet", "feather", "pickle", "orc")
+"""Formats of the run, which are fast, so that the cost of the cluster would be seen."""
 MOST_RATIO, MOST_PER_CHAIN_MS = 1.1, 20.0
 WORKERS, MEMORY_BYTES = 2, 512_000_000
 """Number of dask workers, and the memory limit of each."""
@@ -45,7 +47,7 @@ def costs_of_local_cluster(folder: Path) -> Iterator[Check]:
         for where in [None, "local:1"][:: 1 if number % 2 else -1]:
             began_ns = now_ns()
             out = folder / f"{where}-{number}"
-            found = run("tabular", datasets=("eq",), rows=100_000, rounds=5, out=out, cluster=where)
+            found = run("tabular", formats=FORMATS, datasets=("eq",), rounds=5, out=out, cluster=where)
             spent_s[where].append((now_ns() - began_ns) / 1e9)
             executions = {(each.variant, each.conditions, each.round, each.rows) for each in found.run.samples}
             chains = len(executions)
