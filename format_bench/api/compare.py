@@ -42,11 +42,11 @@ def compare(
 
 def compare_hosts(
     before: Path, after: Path, *, least_change: float = LEAST_CHANGE, anyway: bool = False
-) -> dict[str, RunComparison]:
-    """Compare two runs over one cluster, host by host. Return a comparison for each host that both runs have.
+) -> tuple[dict[str, RunComparison], list[str]]:
+    """Compare two runs over one cluster, host by host. Return a comparison for each host that both runs have, and for
+    each host that cannot be compared, such as one that was lost, its name and the reason.
 
-    Raises the same errors as `compare`, and RequestError if one of the folders is no run over a cluster or no host is
-    in both.
+    Raises RecordError, and RequestError if one of the folders is no run over a cluster or no host can be compared.
     """
     for folder, other in ((before, after), (after, before)):
         if not is_division(folder):
@@ -58,9 +58,15 @@ def compare_hosts(
     hosts = [folder for folder in host_folders(before) if folder.name in there]
     if not hosts:
         raise RequestError(f"{before} and {after} have no host in common.", "Compare runs over the same cluster.")
-    return {
-        folder.name: compare(folder, after / folder.name, least_change=least_change, anyway=anyway) for folder in hosts
-    }
+    found, refused = {}, []
+    for folder in hosts:
+        try:
+            found[folder.name] = compare(folder, after / folder.name, least_change=least_change, anyway=anyway)
+        except RequestError as error:
+            refused.append(f"{folder.name}: {error}")
+    if not found:
+        raise RequestError("\n".join(refused))
+    return found, refused
 
 
 def check_comparable(before: Run | Path | str, after: Run | Path | str, *, anyway: bool = False) -> None:

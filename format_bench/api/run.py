@@ -180,6 +180,10 @@ def run(
         check_pdf()
     _check_cluster(cluster, insecure, machine)
     plan = planned(suites, request, watcher)
+    if resume and cluster is None and out is not None and is_division(Path(out)):
+        raise RequestError(
+            f"{out} holds a run over a cluster.", "To continue it, add `cluster`.", parameter="out", given=str(out)
+        )
     folder = result_folder(out, resume, lambda: new_folder(RESULTS, machine_name(how)))
     # It is unknown how much of a resumed run remains to be measured, and how fast the hosts of a cluster are.
     if not resume and cluster is None and (told := length_text(run_length(plan, how), budget_s)):

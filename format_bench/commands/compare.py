@@ -39,7 +39,10 @@ def compare(before: Path, after: Path, least_change: float, anyway: bool, form: 
         from format_bench.api.compare import compare_hosts
 
         if is_division(before) or is_division(after):
-            return _show_hosts(compare_hosts(before, after, least_change=least_change, anyway=anyway), form)
+            found, refused = compare_hosts(before, after, least_change=least_change, anyway=anyway)
+            for reason in refused:
+                click.echo(f"not compared: {reason}", err=True)
+            return _show_hosts(found, form)
         return show(compared(before, after, least_change=least_change, anyway=anyway), form)
 
 

@@ -50,11 +50,16 @@ def report(
     if markdown and not (against or fidelity):
         raise click.UsageError("--markdown needs --against or --fidelity.")
     with errors_told():
+        from bench_runner.run.cluster.division import incomplete, is_division
+        from bench_runner.run.cluster.division import stored as stored_division
         from format_bench.api.report import report as written
         from format_bench.api.report import stored_runs
         from reports.text import terminal
 
         found = stored_runs(*runs)
+        for folder in filter(is_division, map(Path, runs)):
+            for host, reason in incomplete(stored_division(folder)).items():
+                click.echo(f"{folder}: not complete on {host}: {reason}", err=True)
         if html is not None:
             click.echo(_site(found, html))
         for stored in found:

@@ -119,10 +119,14 @@ class Dispatch:
             if not part.started:
                 self._start(part)
             self._fetch(part)
-            part.lost_ns = None
+            if part.lost_ns is not None:
+                self._watcher.note(f"{part.host.label} has a worker again and continues")
+                part.lost_ns = None
         except HostLost:
             part.started = False
-            part.lost_ns = part.lost_ns or now_ns()
+            if part.lost_ns is None:
+                self._watcher.note(f"{part.host.label} has no worker any more; waiting for it")
+                part.lost_ns = now_ns()
         except SlowHost:
             # Ask again next time.
             return

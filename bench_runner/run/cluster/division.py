@@ -63,26 +63,30 @@ def divided(
     """Return the groups of each host.
 
     Each kind of host gets all groups. Hosts keep the groups that they have in `earlier`, the parts of a resumed run.
-    Within a kind, the most expensive remaining group goes next to the host that has the least to do. Groups that a
-    host which is not there now has finished are not measured again.
+    Within a kind, the most expensive remaining group goes next to the host that has the least to do. Groups that one
+    host has finished are not measured again by another host of its kind.
     """
-    found: dict[str, list[Group]] = {
-        host.label: [group for group in earlier[host.label].groups if group in costs] if host.label in earlier else []
-        for host in hosts
-    }
+    finished = {(part.kind, group) for part in earlier.values() if part.finished for group in part.groups}
+    found: dict[str, list[Group]] = {}
+    for host in hosts:
+        part = earlier.get(host.label)
+        found[host.label] = [
+            group
+            for group in (part.groups if part is not None else ())
+            if group in costs and ((host.facts.kind, group) not in finished or _has_finished(part))
+        ]
     for kind in dict.fromkeys(host.facts.kind for host in hosts):
         members = [host.label for host in hosts if host.facts.kind == kind]
         taken = {group for label in members for group in found[label]}
-        taken |= {
-            group
-            for label, part in earlier.items()
-            if label not in found and part.kind == kind and part.finished
-            for group in part.groups
-        }
+        taken |= {group for of_kind, group in finished if of_kind == kind}
         for group in sorted((group for group in costs if group not in taken), key=lambda each: -costs[each]):
             least = min(members, key=lambda label: sum(costs[each] for each in found[label]))
             found[least].append(group)
     return [tuple(found[host.label]) for host in hosts]
+
+
+def _has_finished(part: StoredPart | None) -> bool:
+    return part is not None and part.finished
 
 
 def take_labels(hosts: Sequence[Host], earlier: Mapping[str, StoredPart]) -> None:
@@ -120,3 +124,13 @@ def is_division(folder: Path) -> bool:
 def host_folders(folder: Path) -> list[Path]:
     """Return the result folders of the hosts that have measured something. Raises RunError as `stored`."""
     return [folder / label for label in stored(folder).parts if (folder / label / "run.json").exists()]
+
+
+def incomplete(division: Division) -> dict[str, str]:
+    """Return the hosts whose groups no host of their kind has finished, with the reason."""
+    finished = {(part.kind, group) for part in division.parts.values() if part.finished for group in part.groups}
+    return {
+        label: part.reason or "not finished"
+        for label, part in division.parts.items()
+        if any((part.kind, group) not in finished for group in part.groups)
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -116,9 +117,13 @@ class Cluster:
     def addresses(self) -> set[str]:
         """Return the addresses of all workers. Raises SchedulerLost."""
         try:
-            return set(self._client.scheduler_info(n_workers=-1)["workers"])
+            known = self._client.scheduler_info(n_workers=-1)
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:
             raise SchedulerLost(str(error)) from None
+        # A client that has given up its scheduler answers with an empty dict.
+        if "workers" not in known:
+            raise SchedulerLost("the connection is closed")
+        return set(known["workers"])
 
     def hosts(self) -> list[Host]:
         """Return the machines of the cluster with all their workers, sorted by label. Raises RunError if a worker
@@ -177,6 +182,8 @@ def connected(where: str, *, insecure: bool) -> Iterator[Cluster]:
             parameter="cluster",
             given=where,
         ) from None
+    # dask logs lost connections, about which the run informs its user itself.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     kind, _, rest = where.partition(":")
     if kind == "local" and rest.isdecimal() and int(rest):
         names = [f"local-{number}" for number in range(1, int(rest) + 1)]
@@ -219,7 +226,7 @@ def _started(distributed: Any, workers_of: Callable[[str], Sequence[Worker]]) ->
                         raise RunError(
                             f"{named}: the worker has {'ended' if ended else 'not started within 60 s'}"
                             f" ({ended.last_line() if ended else workers[-1].last_line()}).",
-                            "Try the host with `ssh HOST PYTHON -m distributed.cli.dask_worker --version`.",
+                            f"To find out why, run: {(ended or workers[-1]).trial}",
                             parameter="cluster",
                         )
                     pause(0.1)
@@ -231,6 +238,13 @@ def _started(distributed: Any, workers_of: Callable[[str], Sequence[Worker]]) ->
 @contextmanager
 def _existing(distributed: Any, where: str) -> Iterator[Cluster]:
     """Yield a connection to a scheduler that others have started."""
+    if where.startswith("tls") and not distributed.Security().tls_client_cert:
+        raise RunError(
+            f"{where} needs certificates, and dask's settings name none.",
+            "Set distributed.comm.tls.ca-file and distributed.comm.tls.client.cert in dask's configuration.",
+            parameter="cluster",
+            given=where,
+        )
     try:
         cluster = Cluster(lambda: distributed.Client(where, timeout=CONNECT_S, set_as_default=False), lambda: None)
     except (OSError, TimeoutError, ValueError) as error:

@@ -23,6 +23,7 @@ from bench_runner.run.cluster.division import (
     divided,
     groups_of,
     host_folders,
+    incomplete,
     is_division,
     store,
     stored,
@@ -125,7 +126,7 @@ def measure_over(
         keep()
         watcher.stage("measuring")
         Dispatch(cluster, task, parts, watcher, stop, changed=keep, began_ns=began_ns).finish()
-    return Measured([read_run(each) for each in host_folders(folder)], _incomplete(stored(folder)))
+    return Measured([read_run(each) for each in host_folders(folder)], incomplete(stored(folder)))
 
 
 def _new(folder: Path, options: Options) -> Division:
@@ -138,17 +139,6 @@ def _new(folder: Path, options: Options) -> Division:
 
 def _is_finished(part: StoredPart | None, groups: Sequence[object]) -> bool:
     return part is not None and part.finished and set(part.groups) == set(groups)
-
-
-def _incomplete(division: Division) -> dict[str, str]:
-    """Return the hosts whose groups no host of their kind has finished, with the reason."""
-    found = {}
-    for label, part in division.parts.items():
-        same_kind = [other for other in division.parts.values() if other.kind == part.kind and other.finished]
-        finished = {group for other in same_kind for group in other.groups}
-        if not finished.issuperset(part.groups):
-            found[label] = part.reason or "not finished"
-    return found
 
 
 def _notes(parts: Sequence[Part], groups: int) -> list[str]:

@@ -31,7 +31,7 @@ _PORTS = (20_000, 32_000)
 """Ports that SSH and the worker open on another host: above the well-known ones, below those that Linux assigns."""
 _WORKER = (
     "-m distributed.cli.dask_worker {scheduler} --listen-address tcp://127.0.0.1:{port} --contact-address {contact} "
-    "--nthreads 2 --memory-limit 0 --no-nanny --no-dashboard --death-timeout 60 --name {name}"
+    "--nthreads 2 --memory-limit 0 --no-nanny --no-dashboard --death-timeout 15 --name {name}"
 )
 _SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ExitOnForwardFailure=yes", "-o", "ServerAliveInterval=15")
 
@@ -67,9 +67,10 @@ def ssh_hosts(file: Path) -> list[SshHost]:
 class Worker:
     """A worker of this run's scheduler, which is started again when it has ended."""
 
-    def __init__(self, name: str, command: Callable[[], Sequence[str]]) -> None:
-        """`command` returns the command of the next start, whose ports may differ from those of the last."""
-        self.name, self._command = name, command
+    def __init__(self, name: str, command: Callable[[], Sequence[str]], trial: str) -> None:
+        """`command` returns the command of the next start, whose ports may differ from those of the last. `trial` is a
+        command by which a user finds out why the worker does not start."""
+        self.name, self._command, self.trial = name, command, trial
         self._began_ns = 0
         self._printed: IO[bytes] | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -129,7 +130,7 @@ def local_worker(name: str, scheduler: str) -> Worker:
             *_WORKER.format(scheduler=scheduler, port=port, contact=contact, name=name).split(),
         ]
 
-    return Worker(name, command)
+    return Worker(name, command, f"{sys.executable} -m distributed.cli.dask_worker --version")
 
 
 def ssh_worker(host: SshHost, scheduler: str) -> Worker:
@@ -152,7 +153,8 @@ def ssh_worker(host: SshHost, scheduler: str) -> Worker:
             f"exec {shlex.quote(host.python)} {worker}",
         ]
 
-    return Worker(host.destination, command)
+    trial = f"ssh {host.destination} {shlex.quote(host.python)} -m distributed.cli.dask_worker --version"
+    return Worker(host.destination, command, trial)
 
 
 @contextmanager

@@ -69,11 +69,10 @@ def test_of_200_chains_on_three_hosts_none_is_lost_and_none_is_twice(tmp_path: P
         there = fetched(each)
         assert max(Counter(sample.variant for sample in there).values(), default=1) == 1
         assert {sample.machine for sample in there} <= {each.host.label}
-    finished = {each for one in parts if one.finished for each in one.groups}
-    for each in (each for one in parts if one.finished for each in one.groups):
-        owner = next(one for one in parts if one.finished and each in one.groups)
-        assert sum(sample.dataset == each.dataset for sample in fetched(owner)) == CHAINS_OF_A_GROUP
-    unfinished = set(groups) - finished
+    finished = {measured: one for one in parts if one.finished for measured in one.groups}
+    for measured, owner in finished.items():
+        assert sum(sample.dataset == measured.dataset for sample in fetched(owner)) == CHAINS_OF_A_GROUP
+    unfinished = set(groups) - finished.keys()
     assert not unfinished or all(one.finished or one.reason for one in parts)
     assert not unfinished or not any(one.finished for one in parts)
 
@@ -89,7 +88,10 @@ def test_a_lost_host_is_replaced_by_one_of_its_kind_only(tmp_path: Path) -> None
     watcher = dispatched(cluster, parts)
     assert [one.groups for one in parts[1:]] == [(group(2), group(1)), (group(1), group(2))]
     assert [one.finished for one in parts] == [False, True, True]
-    assert watcher.notes == ["a is given up: the host was lost, so b measures its part"]
+    assert watcher.notes == [
+        "a has no worker any more; waiting for it",
+        "a is given up: the host was lost, so b measures its part",
+    ]
 
 
 def test_a_lost_host_without_replacement_is_reported(tmp_path: Path, clock: list[int]) -> None:

@@ -50,6 +50,14 @@ def test_groups_of_a_host_that_is_gone_are_measured_by_its_kind_unless_it_has_fi
     assert divided(COSTS, [host("c")], earlier) == [(group(4), group(2), group(3))]
 
 
+def test_groups_that_another_host_has_taken_over_and_finished_are_not_measured_again() -> None:
+    earlier = {
+        "a": stored_part("a", group(1), group(2), finished=True),
+        "b": stored_part("b", group(2), group(3), finished=False),
+    }
+    assert divided(COSTS, [host("a"), host("b")], earlier)[1] == (group(3), group(4))
+
+
 def test_a_host_keeps_its_label_in_a_resumed_run() -> None:
     there = host("renamed")
     take_labels([there], {"lab-2": StoredPart(identity="boot renamed", kind="", groups=(), finished=False)})

@@ -13,7 +13,7 @@ import pytest
 from bench_runner.clock import now_ns, pause
 from bench_runner.errors import RunError
 from bench_runner.run.cluster import hosts
-from bench_runner.run.cluster.hosts import FORMS, connected, refuse_differences
+from bench_runner.run.cluster.hosts import FORMS, Cluster, SchedulerLost, connected, refuse_differences
 from bench_runner.run.cluster.workers import SshHost, Worker, local_worker, ssh_hosts, ssh_worker
 from tests.bench_runner.run.cluster.simulated import host
 
@@ -82,7 +82,8 @@ def test_a_worker_that_ends_at_once_is_reported_with_its_last_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def command_of(host: SshHost, scheduler: str) -> Worker:
-        return Worker(host.destination, lambda: ["/bin/sh", "-c", "echo first; echo no such host >&2; exit 255"])
+        command = ["/bin/sh", "-c", "echo first; echo no such host >&2; exit 255"]
+        return Worker(host.destination, lambda: command, "ssh lab-1")
 
     monkeypatch.setattr(hosts, "ssh_worker", command_of)
     (tmp_path / "hosts").write_text("lab-1\n")
@@ -158,3 +159,33 @@ def test_a_label_is_a_plain_folder_name(scheduler: str, monkeypatch: pytest.Monk
         (found,) = cluster.hosts()
     assert found.label == "------etc-a-b"
     assert len(found.addresses) == 2
+
+
+class ClosedClient:
+    """What dask's client becomes when it has given up its scheduler."""
+
+    def scheduler_info(self, n_workers: int) -> dict[str, object]:
+        return {}
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_a_client_that_has_given_up_its_scheduler_is_noticed_and_connects_again() -> None:
+    def connect() -> ClosedClient:
+        if not attempts:
+            raise OSError("refused")
+        return attempts.pop()
+
+    attempts = [ClosedClient()]
+    cluster = Cluster(connect, lambda: None)
+    with pytest.raises(SchedulerLost, match="closed"):
+        cluster.call(host("a"), len)
+    with pytest.raises(SchedulerLost, match="refused"):
+        cluster.reconnect()
+
+
+def test_tls_without_certificates_is_two_lines() -> None:
+    with pytest.raises(RunError, match="needs certificates") as error, connected("tls://127.0.0.1:1", insecure=False):
+        pass
+    assert "distributed.comm.tls.ca-file" in error.value.next_step

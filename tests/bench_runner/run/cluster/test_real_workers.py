@@ -7,7 +7,7 @@ import itertools
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -57,7 +57,7 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, dict[str, subprocess.Popen[by
         yield address, workers
 
 
-def executions(samples: list[Sample]) -> list[tuple[object, ...]]:
+def executions(samples: Iterable[Sample]) -> list[tuple[object, ...]]:
     return [(each.dataset, each.variant, each.operation, each.rows, each.round, each.conditions) for each in samples]
 
 
