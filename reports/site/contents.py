@@ -89,7 +89,7 @@ def suite(suite: str, shown: Sequence[Place]) -> dict[str, Any]:
     of_runs = [each for place in shown if suite in place.suites for each in _run_sections(place, suite)]
     if side_by_side := list(machines_of(view.table for view in views)):
         # The section belongs to several runs, so it is always shown.
-        told = {"id": "machines", "title": TITLE_OF_MACHINES, "template": "run-figures.html", "leads": True}
+        told = {"id": "machines", "title": TITLE_OF_MACHINES, "template": "run-figures.html", "leads": False}
         of_runs.append({**told, "place": None, "figures": side_by_side})
     lines = [group for told in of_runs for group in told.get("groups", ())]
     for section, view in zip(data["sections"], views, strict=True):

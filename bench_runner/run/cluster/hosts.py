@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ import msgspec
 
 from bench_runner.clock import now_ns, pause
 from bench_runner.errors import RunError
+from bench_runner.operations.parallel.pool import silence
 from bench_runner.run.cluster import agent
 from bench_runner.run.cluster.messages import HostFacts
 from bench_runner.run.cluster.workers import Worker, kept_up, local_worker, ssh_hosts, ssh_worker
@@ -183,7 +183,7 @@ def connected(where: str, *, insecure: bool) -> Iterator[Cluster]:
             given=where,
         ) from None
     # dask logs lost connections, about which the run informs its user itself.
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    silence()
     kind, _, rest = where.partition(":")
     if kind == "local" and rest.isdecimal() and int(rest):
         names = [f"local-{number}" for number in range(1, int(rest) + 1)]
