@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bench_runner.conditions import CONDITIONS, Conditions
 from bench_runner.data_kinds import kind_of_target
@@ -20,6 +20,12 @@ from reports.analysis.tables import Row, Table
 
 PROGRAM = "python main.py run"
 _CODECS = "codecs"
+
+
+def command_text(command: Sequence[str]) -> str:
+    """Return the recorded command of a run, quoted for a shell. A call from Python is recorded as one text, which is
+    returned unchanged."""
+    return shlex.join(command) if len(command) > 1 else "".join(command)
 
 
 def repeating_command(run: Run, table: Table, row: Row) -> str:

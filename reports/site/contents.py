@@ -14,7 +14,7 @@ from reports.analysis.codecs import added_text, break_even_text, codec_effects, 
 from reports.analysis.columns import READ_TIME, SAVE_TIME
 from reports.analysis.machines import TITLE as TITLE_OF_MACHINES
 from reports.analysis.machines import machines_of
-from reports.analysis.repeat_command import repeating_command
+from reports.analysis.repeat_command import command_text, repeating_command
 from reports.analysis.sections import Elsewhere, RunSection, TableSection, sections_of, sections_of_run
 from reports.analysis.tables import unit_for
 from reports.site import charts as site_charts
@@ -305,7 +305,7 @@ def method(shown: Sequence[Place]) -> dict[str, Any]:
                 "place": place,
                 "facts": list(_facts(place)),
                 "libraries": sorted(place.run.info.libraries.items()),
-                "command": " ".join(place.run.info.command),
+                "command": command_text(place.run.info.command),
                 "remarks": place.contents.remarks,
                 "missing": list(_missing(place)),
                 "files": [(path.name, f"{place.files}/{path.name}", path.stat().st_size) for path in raw_files(place)],

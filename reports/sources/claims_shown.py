@@ -9,6 +9,7 @@ from rich.console import Console
 
 from bench_runner.conditions import conditions_text
 from bench_runner.results.records import Run
+from reports.analysis.repeat_command import command_text
 from reports.sources import documents_tables, near_storage_tables
 from reports.sources.claims import SOURCES, Judged, judged
 from reports.sources.judgement import count_text
@@ -72,7 +73,7 @@ def markdown(runs: Sequence[Run], name: str) -> str:
     """Return each claim with its verdict, figures and reason as Markdown."""
     source = SOURCES[name]
     found = judged(runs, source)
-    commands = ", ".join(f"`{' '.join(run.info.command)}`" for run in runs if run.info.command)
+    commands = ", ".join(f"`{command_text(run.info.command)}`" for run in runs if run.info.command)
     words = f" from {commands}" if commands else ""
     told = (
         f"Made by `report RUN --against {name} --markdown`{words}. Our figures are medians of verified rounds. The "

@@ -19,6 +19,7 @@ from reports.analysis.codecs import has_codecs
 from reports.analysis.columns import THESIS_METRICS, Column, Role
 from reports.analysis.engines import is_about_calls
 from reports.analysis.near_storage.workloads import published_rows
+from reports.analysis.repeat_command import command_text
 from reports.analysis.tables import Table, tables
 from reports.analysis.units import MEGABYTES, SECONDS
 from reports.sources import reproduction_codecs, reproduction_images
@@ -248,7 +249,7 @@ def reproduction_markdown(run: Run) -> str:
 def _source(run: Run) -> str:
     """Return a paragraph that names the run, its command and its machine."""
     info, machine = run.info, run.info.machine
-    words = f"`{' '.join(info.command)}`, " if info.command else ""
+    words = f"`{command_text(info.command)}`, " if info.command else ""
     told = [machine.cpu or "", f"{machine.cores} cores" if machine.cores else ""]
     if machine.is_virtual:
         told.append(f"on {machine.virtualisation}")

@@ -29,6 +29,7 @@ from reports.analysis.labels import short_labels
 from reports.analysis.machines import TITLE as TITLE_OF_MACHINES
 from reports.analysis.machines import machines_of
 from reports.analysis.means import Means
+from reports.analysis.repeat_command import command_text
 from reports.analysis.sections import TITLES, Contents, Elsewhere, sections_of, sections_of_run
 from reports.analysis.tables import Table, unit_for
 from reports.analysis.units import Unit
@@ -77,7 +78,7 @@ def show_machines(runs: Sequence[Run], console: Console) -> None:
 def _head(run: Run) -> Iterator[str]:
     info, machine = run.info, run.info.machine
     if info.command:
-        yield " ".join(info.command)
+        yield command_text(info.command)
     facts = [
         machine.cpu or "",
         f"{machine.cores} cores" if machine.cores else "",

@@ -18,7 +18,7 @@ from bench_runner.suites import SUITES
 from format_bench import cli
 from format_bench.api.request import requested
 from format_bench.commands.run import selected
-from reports.analysis.repeat_command import PROGRAM, repeating_command
+from reports.analysis.repeat_command import PROGRAM, command_text, repeating_command
 from reports.analysis.tables import Table, tables
 from tests.reports.factory import make_run, make_sample
 
@@ -150,3 +150,15 @@ def test_a_row_with_a_projection_names_its_operations() -> None:
     words = shlex.split(repeating_command(run, table, row))
     chosen = [words[place + 1] for place, word in enumerate(words) if word == "--operations"]
     assert chosen == ["read", "project[columns=10]"]
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        (("format-bench", "run", "tabular", "-d", "eq|core"), "format-bench run tabular -d 'eq|core'"),
+        (("format_bench.run('tabular', rows=5)",), "format_bench.run('tabular', rows=5)"),
+        ((), ""),
+    ],
+)
+def test_a_recorded_command_can_be_pasted(command: tuple[str, ...], text: str) -> None:
+    assert command_text(command) == text
