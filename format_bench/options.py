@@ -292,7 +292,7 @@ WHERE = grouped(
         "--cluster",
         metavar="ADDRESS",
         help="Measure on the hosts of a dask.distributed cluster: local:1, ssh:FILE with a host a line, or the address "
-        "of a scheduler. Each host gets a result folder of its own below --out.",
+        "of a scheduler. Each host gets a separate result folder below --out.",
     ),
     click.option("--insecure", is_flag=True, help="Accept a cluster that is reached by a network without TLS."),
     click.option("--machine", metavar="NAME", help="Name of this machine in all records. [default: the host name]"),

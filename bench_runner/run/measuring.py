@@ -106,8 +106,13 @@ def measure(
                 info.settling = _settling(session)
                 session.save_info()
         run = read_run(folder)
-        failed = any(sample.failure is not None and sample.failure.is_failure for sample in run.samples)
-        return run, failed or any(record.outcome == "error" and not record.cause for record in run.fidelity)
+        return run, has_failures(run)
+
+
+def has_failures(run: Run) -> bool:
+    """Return whether a measurement failed, or the fidelity probe found an error without a known cause."""
+    failed = any(sample.failure is not None and sample.failure.is_failure for sample in run.samples)
+    return failed or any(record.outcome == "error" and not record.cause for record in run.fidelity)
 
 
 @contextmanager

@@ -46,7 +46,8 @@ def compare_hosts(
     """Compare two runs over one cluster, host by host. Return a comparison for each host that both runs have, and for
     each host that cannot be compared, such as one that was lost, its name and the reason.
 
-    Raises RecordError, and RequestError if one of the folders is no run over a cluster or no host can be compared.
+    Raises RecordError, and RequestError if one of the folders holds no run over a cluster or no host can be
+    compared.
     """
     for folder, other in ((before, after), (after, before)):
         if not is_division(folder):

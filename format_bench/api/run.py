@@ -52,7 +52,7 @@ class RunOutcome:
 
     @property
     def run(self) -> Run:
-        """The only run, or on a cluster that of the first host."""
+        """The only run, or on a cluster that of the first host. Raises IndexError if no host has measured anything."""
         return self.runs[0]
 
     def frame(self) -> pd.DataFrame:
@@ -64,7 +64,7 @@ class RunOutcome:
         """
         import pandas as pd
 
-        figures = pd.concat([frame(run) for run in self.runs], ignore_index=True)
+        figures = pd.concat([frame(run) for run in self.runs], ignore_index=True) if self.runs else pd.DataFrame()
         figures.attrs["folder"] = str(self.folder)
         return figures
 
@@ -178,12 +178,8 @@ def run(
     )
     if report:
         check_pdf()
-    _check_cluster(cluster, insecure, machine)
+    _check_cluster(cluster, insecure, machine, (resume and out) or None)
     plan = planned(suites, request, watcher)
-    if resume and cluster is None and out is not None and is_division(Path(out)):
-        raise RequestError(
-            f"{out} holds a run over a cluster.", "To continue it, add `cluster`.", parameter="out", given=str(out)
-        )
     folder = result_folder(out, resume, lambda: new_folder(RESULTS, machine_name(how)))
     # It is unknown how much of a resumed run remains to be measured, and how fast the hosts of a cluster are.
     if not resume and cluster is None and (told := length_text(run_length(plan, how), budget_s)):
@@ -203,16 +199,24 @@ def run(
             raise
         raise Interrupted(folder) from None
     # Write the CSV files first, in case making the PDF fails.
-    for measured in runs:
-        files_of(measured, folder if cluster is None else measured.folder, csv=True, pdf=False)
+    places = [(each, folder if cluster is None else each.folder) for each in runs]
+    for each, place in places:
+        files_of(each, place, csv=True, pdf=False)
     if report:
         watcher.stage("report")
-        for measured in runs:
-            files_of(measured, folder if cluster is None else measured.folder, csv=False, pdf=True)
+        for each, place in places:
+            files_of(each, place, csv=False, pdf=True)
     return RunOutcome(runs, folder, failed, incomplete)
 
 
-def _check_cluster(cluster: str | None, insecure: bool, machine: str | None) -> None:
+def _check_cluster(cluster: str | None, insecure: bool, machine: str | None, resumed: Path | str | None) -> None:
+    if cluster is None and resumed is not None and is_division(Path(resumed)):
+        raise RequestError(
+            f"{resumed} holds a run over a cluster.",
+            "To continue it, add `cluster`.",
+            parameter="out",
+            given=str(resumed),
+        )
     if cluster is None and insecure:
         raise RequestError("`insecure` needs `cluster`.", "Omit it.", parameter="insecure", given=insecure)
     if cluster is not None and machine is not None:

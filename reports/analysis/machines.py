@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from bench_runner.conditions import conditions_text
+from bench_runner.results.records import Run
 from bench_runner.variants import Variant
 from reports.analysis.columns import Column, Role
 from reports.analysis.figures import Figures
@@ -26,12 +27,13 @@ MEANING = (
 )
 
 
-def machines_of(tables: Iterable[Table]) -> Iterator[Figures]:
+def machines_of(tables: Iterable[tuple[Run, Table]]) -> Iterator[Figures]:
     """Yield `Figures` for each time of each data set that was measured under the same conditions on more than one
-    machine. `tables` are those of all runs."""
+    machine. `tables` are those of all runs. Data sets are the same if they have the same digest."""
     groups: dict[tuple[object, ...], dict[str, Table]] = {}
-    for table in tables:
-        same = (table.suite, table.dataset, table.data_rows, table.conditions)
+    for run, table in tables:
+        about = run.info.datasets.get(table.dataset)
+        same = (table.suite, table.dataset, about and about.digest, table.data_rows, table.conditions)
         # Of several runs on one machine, the last is shown.
         groups.setdefault(same, {})[table.machine] = table
     several = [list(found.values()) for found in groups.values() if len(found) > 1]

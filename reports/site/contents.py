@@ -87,7 +87,7 @@ def suite(suite: str, shown: Sequence[Place]) -> dict[str, Any]:
     found = facets([view.facets for view in views], shown)
     data = _choices(found, [(view.id, view.facets) for view in views])
     of_runs = [each for place in shown if suite in place.suites for each in _run_sections(place, suite)]
-    if side_by_side := list(machines_of(view.table for view in views)):
+    if side_by_side := list(machines_of((view.place.run, view.table) for view in views)):
         # The section belongs to several runs, so it is always shown.
         told = {"id": "machines", "title": TITLE_OF_MACHINES, "template": "run-figures.html", "leads": False}
         of_runs.append({**told, "place": None, "figures": side_by_side})

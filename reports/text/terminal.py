@@ -70,7 +70,7 @@ def show(run: Run, console: Console) -> None:
 
 def show_machines(runs: Sequence[Run], console: Console) -> None:
     """Print next to each other what several machines have measured of the same, if anything."""
-    found = list(machines_of(table for run in runs for table in Contents(run).tables))
+    found = list(machines_of((run, table) for run in runs for table in Contents(run).tables))
     if found:
         show_figures(page_for(console), TITLE_OF_MACHINES, found)
 

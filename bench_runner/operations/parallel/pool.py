@@ -96,7 +96,7 @@ class Pool:
         """The condition of a scan, or None for other operations."""
         self.has_worked = False
         """Whether the processes have done the operation on few rows."""
-        silence()
+        silence_dask()
         self._cluster = distributed.LocalCluster(
             n_workers=0, processes=False, protocol="tcp://", host="127.0.0.1", dashboard_address="127.0.0.1:0"
         )
@@ -224,7 +224,7 @@ def _become_worker(address_pipe: int) -> None:
     if not address:
         os._exit(0)
     os.environ.update(ONE_THREAD)
-    silence()
+    silence_dask()
     # The garbage collector would write to objects whose memory this process shares with its parent, and each write
     # would copy a page.
     gc.freeze()
@@ -244,7 +244,7 @@ async def _worked(address: str) -> None:
         await worker.finished()
 
 
-def silence() -> None:
+def silence_dask() -> None:
     """Stop dask from printing log messages. They only report at which address a process listens and that it ends;
     errors are raised to the caller."""
     for name in [name for name in logging.Logger.manager.loggerDict if name.startswith("distributed")]:

@@ -14,15 +14,15 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-
 import data_generator.cache as data_cache
 from bench_runner.machine import environment
 from bench_runner.run.cluster.messages import HostFacts, HostTask, Piece, Progress, State
 from bench_runner.run.launcher import PROJECT_ROOT, finding_project
+from bench_runner.worker.messages import decode, encode
 
 INFO = "run.json"
-APPENDED = ("samples.jsonl", "fidelity.jsonl")
+SAMPLES = "samples.jsonl"
+APPENDED = (SAMPLES, "fidelity.jsonl")
 """Files of a run to which lines are only appended."""
 MOST_BYTES = 4_000_000
 """Maximum number of bytes of each file in one answer."""
@@ -54,7 +54,7 @@ def facts() -> bytes:
         memory_bytes=int(known.get("memory_bytes", 0)),
         versions={name: version for name, version in versions.items() if version},
     )
-    return msgspec.msgpack.encode(found)
+    return encode(found)
 
 
 def folder_of(run_id: str) -> Path:
@@ -68,21 +68,18 @@ def sizes(run_id: str) -> dict[str, int]:
     return {name: (folder / name).stat().st_size for name in (*APPENDED, INFO) if (folder / name).exists()}
 
 
-def put(run_id: str, name: str, start: int, content: bytes) -> None:
-    """Restore a file of the part from the client's copy, from the byte `start` on. Raises OSError, and ValueError if
-    `name` is no file of a part."""
+def put(run_id: str, name: str, content: bytes) -> None:
+    """Restore a file of the part from the client's copy. Raises OSError, and ValueError if a part has no such file."""
     if name not in (*APPENDED, INFO):
         raise ValueError(name)
     folder = folder_of(run_id)
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / name).open("ab") as file:
-        file.truncate(start)
-        file.write(content)
+    (folder / name).write_bytes(content)
 
 
 def start(task: bytes) -> None:
     """Start or continue the host's part, unless this worker is executing it already. Raises OSError."""
-    asked = msgspec.msgpack.decode(task, type=HostTask, strict=False)
+    asked: HostTask = decode(task, HostTask)
     before = _parts.get(asked.run_id)
     if before is not None and before.poll() is None:
         return
@@ -132,7 +129,7 @@ def progress(run_id: str, known: dict[str, int]) -> bytes:
     state: State = "running" if is_more else _STATES.get(code, "killed")
     message = _last_line(run_id) if state in ("refused", "killed") else ""
     info = (folder / INFO).read_bytes() if (folder / INFO).exists() else b""
-    return msgspec.msgpack.encode(Progress(pieces=tuple(pieces), info=info, state=state, message=message))
+    return encode(Progress(pieces=tuple(pieces), info=info, state=state, message=message))
 
 
 def stop(run_id: str) -> None:

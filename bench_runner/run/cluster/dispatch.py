@@ -19,6 +19,7 @@ from bench_runner.run.cluster.hosts import Cluster, Host, HostLost, SchedulerLos
 from bench_runner.run.cluster.messages import Group, HostTask, Progress
 from bench_runner.run.interruption import StopRequest
 from bench_runner.run.watcher import Watcher
+from bench_runner.worker.messages import decode, encode
 
 LOOK_S = 2.0
 """Interval in seconds at which hosts are asked for new results. An answer takes some milliseconds of a processor."""
@@ -139,10 +140,10 @@ class Dispatch:
         there = self._cluster.call(part.host, agent.sizes, run_id)
         for name, size in part.sizes().items():
             if there.get(name, 0) < size:
-                self._cluster.call(part.host, agent.put, run_id, name, 0, (part.folder / name).read_bytes())
+                self._cluster.call(part.host, agent.put, run_id, name, (part.folder / name).read_bytes())
         info = part.folder / agent.INFO
         if agent.INFO not in there and info.exists():
-            self._cluster.call(part.host, agent.put, run_id, agent.INFO, 0, info.read_bytes())
+            self._cluster.call(part.host, agent.put, run_id, agent.INFO, info.read_bytes())
         budget_s = self._task.budget_s
         task = msgspec.structs.replace(
             self._task,
@@ -151,23 +152,26 @@ class Dispatch:
             machine=part.host.label,
             budget_s=None if budget_s is None else max(budget_s - (now_ns() - self._began_ns) / 1e9, 1.0),
         )
-        self._cluster.call(part.host, agent.start, msgspec.msgpack.encode(task, enc_hook=str))
+        self._cluster.call(part.host, agent.start, encode(task))
         part.started = True
 
     def _fetch(self, part: Part) -> Progress:
-        found = msgspec.msgpack.decode(
-            self._cluster.call(part.host, agent.progress, self._id(part), part.sizes()), type=Progress
-        )
+        answer = self._cluster.call(part.host, agent.progress, self._id(part), part.sizes())
+        try:
+            found: Progress = decode(answer, Progress)
+            lines = [line for each in found.pieces if each.name == agent.SAMPLES for line in each.content.splitlines()]
+            samples = [msgspec.json.decode(line, type=Sample) for line in lines]
+        except msgspec.MsgspecError as error:
+            raise RunError(f"{part.host.label} has given an invalid answer: {error}.") from None
         for piece in found.pieces:
             if piece.name not in agent.APPENDED or piece.start != part.sizes().get(piece.name, 0):
                 raise RunError(f"{part.host.label} has answered with a piece of {piece.name!r} that does not fit.")
             with (part.folder / piece.name).open("ab") as file:
                 file.write(piece.content)
-            if piece.name == "samples.jsonl":
-                samples = [msgspec.json.decode(line, type=Sample) for line in piece.content.splitlines()]
-                part.samples += len(samples)
-                part.killed = 0
-                self._watcher.measured(samples)
+        if samples:
+            part.samples += len(samples)
+            part.killed = 0
+            self._watcher.measured(samples)
         if found.info:
             making = part.folder / f"{agent.INFO}.making"
             making.write_bytes(found.info)
@@ -237,7 +241,7 @@ class Dispatch:
     def _still_runs(self, part: Part) -> bool:
         try:
             return self._fetch(part).state == "running"
-        except (HostLost, SlowHost, SchedulerLost, OSError):
+        except (HostLost, SlowHost, SchedulerLost, RunError, OSError):
             self._watcher.note(f"{part.host.label} does not answer: its last results were not fetched")
             return False
 

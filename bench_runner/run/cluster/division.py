@@ -6,6 +6,7 @@ of chains.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,34 +67,40 @@ def divided(
     Within a kind, the most expensive remaining group goes next to the host that has the least to do. Groups that one
     host has finished are not measured again by another host of its kind.
     """
-    finished = {(part.kind, group) for part in earlier.values() if part.finished for group in part.groups}
+    taken = finished_groups(earlier)
     found: dict[str, list[Group]] = {}
     for host in hosts:
         part = earlier.get(host.label)
-        found[host.label] = [
-            group
-            for group in (part.groups if part is not None else ())
-            if group in costs and ((host.facts.kind, group) not in finished or _has_finished(part))
-        ]
+        own = [group for group in part.groups if group in costs] if part is not None else []
+        if part is None or not part.finished:
+            own = [group for group in own if (host.facts.kind, group) not in taken]
+        found[host.label] = own
+        taken |= {(host.facts.kind, group) for group in own}
     for kind in dict.fromkeys(host.facts.kind for host in hosts):
         members = [host.label for host in hosts if host.facts.kind == kind]
-        taken = {group for label in members for group in found[label]}
-        taken |= {group for of_kind, group in finished if of_kind == kind}
-        for group in sorted((group for group in costs if group not in taken), key=lambda each: -costs[each]):
+        for group in sorted((each for each in costs if (kind, each) not in taken), key=lambda each: -costs[each]):
             least = min(members, key=lambda label: sum(costs[each] for each in found[label]))
             found[least].append(group)
     return [tuple(found[host.label]) for host in hosts]
 
 
-def _has_finished(part: StoredPart | None) -> bool:
-    return part is not None and part.finished
+def finished_groups(parts: Mapping[str, StoredPart]) -> set[tuple[str, Group]]:
+    """Return what has been measured completely, as pairs of a kind of host and a group."""
+    return {(part.kind, group) for part in parts.values() if part.finished for group in part.groups}
 
 
-def take_labels(hosts: Sequence[Host], earlier: Mapping[str, StoredPart]) -> None:
-    """Give each host the label that it has in the earlier part of a resumed run."""
+def label_hosts(hosts: Sequence[Host], earlier: Mapping[str, StoredPart]) -> None:
+    """Give each host a label that no other has: that of the earlier part of a resumed run, if its identity is known,
+    or else its name, with a number if the name is taken."""
     by_identity = {part.identity: label for label, part in earlier.items()}
+    taken = {by_identity[host.facts.identity] for host in hosts if host.facts.identity in by_identity}
     for host in hosts:
-        host.label = by_identity.get(host.facts.identity, host.label)
+        if host.facts.identity in by_identity:
+            host.label = by_identity[host.facts.identity]
+            continue
+        numbered = (f"{host.label}-{number}" for number in itertools.count(2))
+        host.label = next(label for label in itertools.chain([host.label], numbered) if label not in taken)
+        taken.add(host.label)
 
 
 def store(folder: Path, division: Division) -> None:
@@ -128,7 +135,7 @@ def host_folders(folder: Path) -> list[Path]:
 
 def incomplete(division: Division) -> dict[str, str]:
     """Return the hosts whose groups no host of their kind has finished, with the reason."""
-    finished = {(part.kind, group) for part in division.parts.values() if part.finished for group in part.groups}
+    finished = finished_groups(division.parts)
     return {
         label: part.reason or "not finished"
         for label, part in division.parts.items()

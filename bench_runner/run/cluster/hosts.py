@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import msgspec
-
 from bench_runner.clock import now_ns, pause
 from bench_runner.errors import RunError
-from bench_runner.operations.parallel.pool import silence
+from bench_runner.operations.parallel.pool import silence_dask
 from bench_runner.run.cluster import agent
 from bench_runner.run.cluster.messages import HostFacts
 from bench_runner.run.cluster.workers import Worker, kept_up, local_worker, ssh_hosts, ssh_worker
+from bench_runner.worker.messages import decode
 
 CONNECT_S = 15.0
 """Longest wait, in seconds, for a scheduler, and for the first worker of a scheduler that others have started."""
@@ -56,7 +55,7 @@ class Host:
 
     facts: HostFacts
     label: str
-    """Its name in records and in the result folder; unique within the run."""
+    """Its name in records and in the result folder. `division.label_hosts` makes it unique within the run."""
     addresses: list[str] = field(default_factory=list)
 
 
@@ -68,6 +67,8 @@ class Cluster:
         again that the run has started and that have ended."""
         self._connect, self.keep_up = connect, keep_up
         self._client = connect()
+        self._known: dict[str, HostFacts] = {}
+        """Facts by the address of the worker, so that a host that measures is not asked again while others are lost."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -123,10 +124,13 @@ class Cluster:
         # A client that has given up its scheduler answers with an empty dict.
         if "workers" not in known:
             raise SchedulerLost("the connection is closed")
-        return set(known["workers"])
+        there = set(known["workers"])
+        # A new worker may get the address of one that has gone.
+        self._known = {address: facts for address, facts in self._known.items() if address in there}
+        return there
 
     def hosts(self) -> list[Host]:
-        """Return the machines of the cluster with all their workers, sorted by label. Raises RunError if a worker
+        """Return the machines of the cluster with all their workers, sorted by name. Raises RunError if a worker
         cannot be used, and SchedulerLost."""
         found: dict[str, Host] = {}
         for address in sorted(self.addresses()):
@@ -135,16 +139,14 @@ class Cluster:
         for host in found.values():
             # The label becomes the name of a folder.
             host.label = re.sub(r"[^A-Za-z0-9_-]", "-", host.label)[:60] or "host"
-        names = [host.label for host in found.values()]
-        for number, host in enumerate(found.values(), 1):
-            if names.count(host.label) > 1:
-                host.label = f"{host.label}-{number}"
         return sorted(found.values(), key=lambda host: host.label)
 
     def _facts(self, address: str) -> HostFacts:
         """Return the facts of a worker's host. Raises RunError and SchedulerLost."""
+        if address in self._known:
+            return self._known[address]
         try:
-            return msgspec.msgpack.decode(self._answer(address, agent.facts, limit_s=START_S), type=HostFacts)
+            facts: HostFacts = decode(self._answer(address, agent.facts, limit_s=START_S), HostFacts)
         except SlowHost:
             raise RunError(
                 f"The worker {address} has not answered within {START_S:.0f} s.",
@@ -159,6 +161,8 @@ class Cluster:
                 "Start both with the Python of an environment in which the same version is installed.",
                 parameter="cluster",
             ) from None
+        self._known[address] = facts
+        return facts
 
     def look_for(self, host: Host) -> None:
         """Find the workers of a host that has lost its workers. A worker with other versions than before is not
@@ -183,7 +187,7 @@ def connected(where: str, *, insecure: bool) -> Iterator[Cluster]:
             given=where,
         ) from None
     # dask logs lost connections, about which the run informs its user itself.
-    silence()
+    silence_dask()
     kind, _, rest = where.partition(":")
     if kind == "local" and rest.isdecimal() and int(rest):
         names = [f"local-{number}" for number in range(1, int(rest) + 1)]
@@ -196,7 +200,7 @@ def connected(where: str, *, insecure: bool) -> Iterator[Cluster]:
     elif kind in ("tcp", "tls") and _has_port(where):
         if kind == "tcp" and not insecure and not _is_loopback(urlsplit(where).hostname or ""):
             raise RunError(
-                f"{where} is not encrypted, and whoever reaches a dask scheduler can run code on all of its workers.",
+                f"{where} is not encrypted. Anyone who can connect to a dask scheduler can run code on its workers.",
                 "Use tls:// with dask's own TLS options, or accept this with `insecure`.",
                 parameter="cluster",
                 given=where,
@@ -220,13 +224,12 @@ def _started(distributed: Any, workers_of: Callable[[str], Sequence[Worker]]) ->
                 until = now_ns() + START_S * 1e9
                 while len(cluster.addresses()) < len(workers):
                     ended = next((worker for worker in workers if worker.has_ended()), None)
-                    late = now_ns() > until
-                    if ended or late:
-                        named = ended.name if ended else "Some"
+                    if ended or now_ns() > until:
+                        failed = ended or workers[-1]
+                        missing = f"workers are missing after {START_S:.0f} s, such as this one"
                         raise RunError(
-                            f"{named}: the worker has {'ended' if ended else 'not started within 60 s'}"
-                            f" ({ended.last_line() if ended else workers[-1].last_line()}).",
-                            f"To find out why, run: {(ended or workers[-1]).trial}",
+                            f"{failed.name}: {'the worker has ended' if ended else missing} ({failed.last_line()}).",
+                            f"To find out why, run: {failed.trial}",
                             parameter="cluster",
                         )
                     pause(0.1)

@@ -1,4 +1,5 @@
-"""What the client and the agent on a host exchange. Structs travel as bytes, so dask serialises only built-in types."""
+"""What the client and the agent on a host exchange. Structs travel as bytes (`bench_runner.worker.messages`), so dask
+serialises only built-in types."""
 
 from __future__ import annotations
 

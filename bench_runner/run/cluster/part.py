@@ -7,8 +7,6 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-import msgspec
-
 from adapters.errors import UserError
 from bench_runner.clock import now_ns, pause
 from bench_runner.errors import RunError
@@ -24,6 +22,7 @@ from bench_runner.run.options import Options
 from bench_runner.run.watcher import Watcher
 from bench_runner.run.work_folder import open_locked
 from bench_runner.suites import SUITES
+from bench_runner.worker.messages import decode
 
 ALONE_S = 20.0
 """Longest wait, in seconds, for the end of the part's earlier process, which ends with its worker."""
@@ -57,7 +56,7 @@ class _SameData(Watcher):
 def main() -> int:
     """Measure the part. Return the exit code."""
     linux.die_with_parent(int(sys.argv[1]))
-    task = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=HostTask, strict=False)
+    task: HostTask = decode(sys.stdin.buffer.read(), HostTask)
     folder = folder_of(task.run_id)
     options = Options(
         rounds=task.rounds,

@@ -24,16 +24,17 @@ from bench_runner.run.cluster.division import (
     groups_of,
     host_folders,
     incomplete,
-    is_division,
+    label_hosts,
     store,
     stored,
-    take_labels,
 )
 from bench_runner.run.cluster.hosts import Host, SchedulerLost, connected, refuse_differences
 from bench_runner.run.cluster.messages import HostFacts, HostTask
 from bench_runner.run.interruption import stopped_by_signals
+from bench_runner.run.measuring import has_failures
 from bench_runner.run.options import Options
 from bench_runner.run.watcher import Watcher
+from bench_runner.worker.messages import decode
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,7 @@ class Measured:
     @property
     def failed(self) -> bool:
         """Whether some cells failed or a part is incomplete."""
-        failed = any(each.failure is not None and each.failure.is_failure for run in self.runs for each in run.samples)
-        return failed or bool(self.incomplete)
+        return bool(self.incomplete) or any(map(has_failures, self.runs))
 
 
 def measure_over(
@@ -70,14 +70,15 @@ def measure_over(
     """
     began_ns = now_ns() if options.began_ns is None else options.began_ns
     earlier = stored(folder) if options.resume else _new(folder, options)
+    request = _with_absolute_paths(request)
     with stopped_by_signals() as stop, connected(where, insecure=insecure) as cluster:
         watcher.stage("hosts")
         try:
             hosts = cluster.hosts()
         except SchedulerLost as error:
             raise RunError(f"The scheduler at {where} has ended ({error}).", parameter="cluster") from None
-        take_labels(hosts, earlier.parts)
-        refuse_differences(msgspec.msgpack.decode(agent.facts(), type=HostFacts).versions, hosts)
+        label_hosts(hosts, earlier.parts)
+        refuse_differences(decode(agent.facts(), HostFacts).versions, hosts)
         costs = groups_of(plan)
         parts = [
             Part(host, groups, folder / host.label, _is_finished(earlier.parts.get(host.label), groups))
@@ -130,11 +131,19 @@ def measure_over(
 
 
 def _new(folder: Path, options: Options) -> Division:
-    if is_division(folder):
-        raise RunError(f"{folder} holds a run over a cluster.", "To continue it, add `resume=True`.", parameter="out")
     drawn = random.SystemRandom().randrange(2**32)
     seed = drawn if options.seed is None else options.seed
     return Division(run_id=f"{folder.resolve().name}-{drawn:08x}", seed=seed, parts={})
+
+
+def _with_absolute_paths(request: Request) -> Request:
+    """Return the request with paths that do not depend on the current folder, which differs on other hosts."""
+    return msgspec.structs.replace(
+        request,
+        data=request.data and request.data.absolute(),
+        webface=request.webface and request.webface.absolute(),
+        work_dirs=tuple(each if each == "default" else str(Path(each).absolute()) for each in request.work_dirs),
+    )
 
 
 def _is_finished(part: StoredPart | None, groups: Sequence[object]) -> bool:
@@ -155,8 +164,8 @@ def _notes(parts: Sequence[Part], groups: int) -> list[str]:
     return found
 
 
-def _counted(number: int, one: str, several: str = "") -> str:
-    return f"{number} {one if number == 1 else several or one + 's'}"
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _described(host: Host) -> str:

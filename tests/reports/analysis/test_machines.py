@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from bench_runner.results.information import DataSetInfo
 from bench_runner.results.records import RunInfo, Sample
 from reports.analysis.figures import Figures
 from reports.analysis.machines import MEANING, machines_of
@@ -23,9 +24,15 @@ def samples_on(machine: str, times_ms: dict[str, int], operation: str = "read") 
             )
 
 
-def side_by_side(*machines: Sequence[Sample]) -> list[Figures]:
-    runs = [replace(make_run(datasets=()), samples=tuple(each), fidelity=(), info=RunInfo()) for each in machines]
-    return list(machines_of(table for run in runs for table in Contents(run).tables))
+def side_by_side(*machines: Sequence[Sample], digests: Sequence[str] = ()) -> list[Figures]:
+    infos = [RunInfo(datasets={"eq": DataSetInfo(digest=digest)}) for digest in digests] or [
+        RunInfo() for _ in machines
+    ]
+    runs = [
+        replace(make_run(datasets=()), samples=tuple(each), fidelity=(), info=info)
+        for each, info in zip(machines, infos, strict=True)
+    ]
+    return list(machines_of((run, table) for run in runs for table in Contents(run).tables))
 
 
 def test_each_machine_has_its_times_and_its_ratios_to_its_own_best() -> None:
@@ -47,6 +54,12 @@ def test_what_only_one_machine_has_measured_is_left_out() -> None:
     found = side_by_side(one, list(samples_on("two", both)))
     assert [figures.title.split(":")[0] for figures in found] == ["read time"]
     assert side_by_side(one) == []
+
+
+def test_other_data_of_the_same_name_are_not_shown_next_to_each_other() -> None:
+    one, two = (list(samples_on(name, {"csv[engine=pandas]": 20})) for name in ("one", "two"))
+    assert side_by_side(one, two, digests=("a", "b")) == []
+    assert len(side_by_side(one, two, digests=("a", "a"))) == 1
 
 
 def test_the_site_shows_machines_side_by_side(tmp_path: Path) -> None:

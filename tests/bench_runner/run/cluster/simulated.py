@@ -17,6 +17,7 @@ from bench_runner.run.cluster.dispatch import Part
 from bench_runner.run.cluster.hosts import Host, HostLost, SchedulerLost, SlowHost
 from bench_runner.run.cluster.messages import Group, HostFacts, HostTask, Piece, Progress, State
 from bench_runner.run.watcher import Watcher
+from bench_runner.worker.messages import decode, encode
 from tests.bench_runner.results.invented import make_sample
 
 CHAINS_OF_A_GROUP = 10
@@ -151,14 +152,12 @@ class SimulatedCluster:
     def _sizes(self, there: SimulatedHost, run_id: str) -> dict[str, int]:
         return {file.name: file.stat().st_size for file in there.folder.iterdir()}
 
-    def _put(self, there: SimulatedHost, run_id: str, name: str, start: int, content: bytes) -> None:
-        with (there.folder / name).open("ab") as file:
-            file.truncate(start)
-            file.write(content)
+    def _put(self, there: SimulatedHost, run_id: str, name: str, content: bytes) -> None:
+        (there.folder / name).write_bytes(content)
 
     def _start(self, there: SimulatedHost, task: bytes) -> None:
         if not there.running:
-            there.task, there.running = msgspec.msgpack.decode(task, type=HostTask, strict=False), True
+            there.task, there.running = decode(task, HostTask), True
 
     def _progress(self, there: SimulatedHost, run_id: str, known: dict[str, int]) -> bytes:
         file = there.folder / "samples.jsonl"
@@ -169,7 +168,7 @@ class SimulatedCluster:
             state = "refused"
         elif there.running and there.task is not None and set(there.executions()) <= set(there.there()):
             state, there.running = "finished", False
-        return msgspec.msgpack.encode(Progress(pieces=pieces, info=b"{}", state=state, message=there.refusal))
+        return encode(Progress(pieces=pieces, info=b"{}", state=state, message=there.refusal))
 
     def _stop(self, there: SimulatedHost, run_id: str) -> None:
         there.running = False

@@ -15,6 +15,8 @@ from bench_runner.run.cluster import dispatch
 from bench_runner.run.cluster.dispatch import MOST_KILLED, Dispatch, Part
 from bench_runner.run.cluster.messages import Group, Piece, Progress
 from bench_runner.run.interruption import Stopped, StopRequest
+from bench_runner.worker.messages import encode
+from tests.bench_runner.results.invented import make_sample
 from tests.bench_runner.run.cluster.simulated import (
     CHAINS_OF_A_GROUP,
     TASK,
@@ -186,10 +188,24 @@ def test_an_answer_that_does_not_fit_is_not_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, start: int
 ) -> None:
     cluster = simulated(tmp_path, "a")
-    answer = Progress(pieces=(Piece(name, start, b"{}\n"),), info=b"", state="running", message="")
-    monkeypatch.setattr(cluster, "_progress", lambda *given: msgspec.msgpack.encode(answer))
+    line = msgspec.json.encode(make_sample()) + b"\n"
+    answer = Progress(pieces=(Piece(name, start, line),), info=b"", state="running", message="")
+    monkeypatch.setattr(cluster, "_progress", lambda *given: encode(answer))
     (only,) = parts = [part(tmp_path, host("a"), group(1))]
     dispatched(cluster, parts)
     assert "does not fit" in only.reason
     assert not any(only.folder.iterdir())
     assert not (tmp_path / "run" / "run.json").exists()
+
+
+@pytest.mark.parametrize("content", [b"not JSON\n", b"{}\n"])
+def test_lines_that_are_no_samples_are_refused_and_not_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    cluster = simulated(tmp_path, "a")
+    answer = Progress(pieces=(Piece("samples.jsonl", 0, content),), info=b"", state="running", message="")
+    monkeypatch.setattr(cluster, "_progress", lambda *given: encode(answer))
+    (only,) = parts = [part(tmp_path, host("a"), group(1))]
+    dispatched(cluster, parts)
+    assert "a has given an invalid answer" in only.reason
+    assert not any(only.folder.iterdir())

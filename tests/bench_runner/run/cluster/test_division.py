@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from bench_runner.errors import RunError
-from bench_runner.run.cluster.division import Division, StoredPart, divided, host_folders, store, stored, take_labels
+from bench_runner.run.cluster.division import Division, StoredPart, divided, host_folders, label_hosts, store, stored
+from bench_runner.run.cluster.hosts import Host
 from bench_runner.run.cluster.messages import Group
 from tests.bench_runner.run.cluster.simulated import group, host
 
@@ -58,10 +60,30 @@ def test_groups_that_another_host_has_taken_over_and_finished_are_not_measured_a
     assert divided(COSTS, [host("a"), host("b")], earlier)[1] == (group(3), group(4))
 
 
-def test_a_host_keeps_its_label_in_a_resumed_run() -> None:
-    there = host("renamed")
-    take_labels([there], {"lab-2": StoredPart(identity="boot renamed", kind="", groups=(), finished=False)})
-    assert there.label == "lab-2"
+def test_groups_that_two_unfinished_hosts_have_stay_with_one_of_them() -> None:
+    earlier = {
+        "a": stored_part("a", group(1), group(2), finished=False),
+        "b": stored_part("b", group(2), group(3), finished=False),
+    }
+    assert divided(COSTS, [host("a"), host("b")], earlier) == [(group(1), group(2)), (group(3), group(4))]
+
+
+def labels_of(*hosts: Host, earlier: Mapping[str, StoredPart]) -> list[str]:
+    label_hosts(hosts, earlier)
+    return [each.label for each in hosts]
+
+
+def test_a_host_keeps_its_label_in_a_resumed_run_and_no_other_gets_it() -> None:
+    earlier = {"lab": stored_part("renamed", finished=False), "new": stored_part("other", finished=False)}
+    assert labels_of(host("lab"), host("renamed"), host("new"), earlier=earlier) == ["lab-2", "lab", "new"]
+
+
+def test_hosts_with_one_name_get_numbers() -> None:
+    names = ("a-2", "a", "a")
+    hosts = [host(f"{name} {place}") for place, name in enumerate(names)]
+    for each, name in zip(hosts, names, strict=True):
+        each.label = name
+    assert labels_of(*hosts, earlier={}) == ["a-2", "a", "a-3"]
 
 
 def test_the_stored_division_is_read_back(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 
 import msgspec
@@ -12,10 +13,13 @@ import pytest
 
 from bench_runner.clock import now_ns, pause
 from bench_runner.errors import RunError
-from bench_runner.run.cluster import hosts
+from bench_runner.request import Request
+from bench_runner.run.cluster import hosts, whole
 from bench_runner.run.cluster.hosts import FORMS, Cluster, SchedulerLost, connected, refuse_differences
+from bench_runner.run.cluster.messages import HostTask
 from bench_runner.run.cluster.workers import SshHost, Worker, local_worker, ssh_hosts, ssh_worker
-from tests.bench_runner.run.cluster.simulated import host
+from bench_runner.worker.messages import decode, encode
+from tests.bench_runner.run.cluster.simulated import TASK, group, host
 
 distributed = pytest.importorskip("distributed")
 
@@ -189,3 +193,50 @@ def test_tls_without_certificates_is_two_lines() -> None:
     with pytest.raises(RunError, match="needs certificates") as error, connected("tls://127.0.0.1:1", insecure=False):
         pass
     assert "distributed.comm.tls.ca-file" in error.value.next_step
+
+
+class CountingClient(ClosedClient):
+    """Answers for one worker, and counts how often its facts are asked for."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.there = ["tcp://1"]
+
+    def scheduler_info(self, n_workers: int) -> dict[str, object]:
+        return {"workers": dict.fromkeys(self.there)}
+
+    def submit(self, *given: object, **options: object) -> Future[bytes]:
+        self.asked += 1
+        answer: Future[bytes] = Future()
+        answer.set_result(encode(host("lab").facts))
+        return answer
+
+
+def test_a_worker_is_asked_for_its_facts_once_because_its_host_may_be_measuring() -> None:
+    client = CountingClient()
+    cluster = Cluster(lambda: client, lambda: None)
+    lost = host("other")
+    for _ in range(3):
+        lost.addresses = []
+        cluster.look_for(lost)
+    assert (client.asked, lost.addresses) == (1, [])
+    client.there = []
+    cluster.look_for(lost)
+    client.there = ["tcp://1"]
+    cluster.look_for(lost)
+    assert client.asked == 2
+
+
+def test_a_task_with_paths_arrives_as_it_was_sent() -> None:
+    request = Request(data=Path("/data/my.csv"), work_dirs=("/mnt/disk",))
+    task = msgspec.structs.replace(TASK, request=request, groups=(group(1),))
+    assert decode(encode(task), HostTask) == task
+
+
+def test_paths_of_a_request_do_not_depend_on_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = whole._with_absolute_paths(Request(data=Path("my.csv"), work_dirs=("default", "disk")))
+    assert (found.data, found.work_dirs) == (tmp_path / "my.csv", ("default", str(tmp_path / "disk")))
+    assert whole._with_absolute_paths(Request()) == Request()
