@@ -189,7 +189,7 @@ def test_an_answer_that_does_not_fit_is_not_stored(
 ) -> None:
     cluster = simulated(tmp_path, "a")
     line = msgspec.json.encode(make_sample()) + b"\n"
-    answer = Progress(pieces=(Piece(name, start, line),), info=b"", state="running", message="")
+    answer = Progress(pieces=(Piece(name, start, line),), info=b"", state="finished", message="")
     monkeypatch.setattr(cluster, "_progress", lambda *given: encode(answer))
     (only,) = parts = [part(tmp_path, host("a"), group(1))]
     dispatched(cluster, parts)
@@ -203,7 +203,7 @@ def test_lines_that_are_no_samples_are_refused_and_not_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
 ) -> None:
     cluster = simulated(tmp_path, "a")
-    answer = Progress(pieces=(Piece("samples.jsonl", 0, content),), info=b"", state="running", message="")
+    answer = Progress(pieces=(Piece("samples.jsonl", 0, content),), info=b"", state="finished", message="")
     monkeypatch.setattr(cluster, "_progress", lambda *given: encode(answer))
     (only,) = parts = [part(tmp_path, host("a"), group(1))]
     dispatched(cluster, parts)
