@@ -13,6 +13,7 @@ from format_bench.thread_variables import make_readable
 _OFFERED = {
     "ReadOptions": "data_generator.imported.read_options",
     "compare": "format_bench.api.compare",
+    "convert": "format_bench.api.convert",
     "document_store": "libraries.document_store",
     "f3": "libraries.f3",
     "inspect": "format_bench.api.inspect",
@@ -22,7 +23,10 @@ _OFFERED = {
     "run": "format_bench.api.run",
 }
 
-__all__ = ["ReadOptions", "compare", "document_store", "f3", "inspect", "near_storage", "recommend", "report", "run"]
+__all__ = [
+    *("ReadOptions", "compare", "convert", "document_store", "f3", "inspect", "near_storage", "recommend", "report"),
+    "run",
+]
 
 
 def __getattr__(name: str) -> Any:

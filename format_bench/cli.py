@@ -17,6 +17,7 @@ from typing import NoReturn
 import click
 
 from format_bench.commands.compare import compare
+from format_bench.commands.convert import convert
 from format_bench.commands.doctor import doctor
 from format_bench.commands.inspect import inspect
 from format_bench.commands.list import list_
@@ -39,6 +40,7 @@ Examples:
   python main.py recommend --data my.csv                which format for my table, and how sure
   python main.py recommend --data my.csv --cache cold   ... if it is read about once a day
   python main.py inspect my.csv                         how my file is read
+  python main.py convert my.csv my.parquet --as parquet my file in another format, verified
   python main.py run tabular --data my.csv              my own table in every format
   python main.py run tabular --quick --formats 'parquet|csv'   two formats, within three minutes
   python main.py --tabular --report                     every format on six tables; takes hours
@@ -87,7 +89,7 @@ def cli() -> None:
     """
 
 
-for verb in (run, inspect, recommend, report, compare, side_by_side, list_, doctor, serve, store):
+for verb in (run, inspect, recommend, convert, report, compare, side_by_side, list_, doctor, serve, store):
     cli.add_command(verb)
 
 

@@ -14,6 +14,10 @@ class RequestError(UserError, ValueError):
     """A request that is invalid, which was found before anything was measured."""
 
 
+class ConversionError(UserError):
+    """A table that cannot be converted, or a copy that is not what it should be."""
+
+
 class Interrupted(KeyboardInterrupt):
     """A run was interrupted by Ctrl-C or an equivalent signal. `folder` holds everything that was measured.
 

@@ -34,7 +34,7 @@ def understood_lines(dataset: Dataset, *, whole: bool = False, title: str | None
     more = f", .. and {len(columns) - len(shown):,} more" if len(shown) < len(columns) else ""
     lines += _wrapped("columns", ", ".join(f"{_plain(name)} {kind}" for name, kind in shown) + more)
     remarks = dataset.remarks if whole else dataset.remarks[:_MOST]
-    lines += [line for remark in remarks for line in _warned(remark)]
+    lines += [line for remark in remarks for line in warned(remark)]
     hidden = len(dataset.remarks) - len(remarks)
     return [*lines, f"  and {_counted(hidden, 'more warning')}: 'inspect' shows all"] if hidden else lines
 
@@ -54,7 +54,8 @@ def _wrapped(subject: str, text: str) -> Iterator[str]:
     yield from (" " * _INDENT + line for line in rest)
 
 
-def _warned(remark: str) -> Iterator[str]:
+def warned(remark: str) -> Iterator[str]:
+    """Yield the lines of a warning."""
     said, _, remedy = remark.partition("\n")
     yield from textwrap.wrap(f"warning: {said}", _WIDTH, initial_indent="  ", subsequent_indent=" " * 11)
     yield from textwrap.wrap(remedy, _WIDTH, initial_indent=" " * 11, subsequent_indent=" " * 11)

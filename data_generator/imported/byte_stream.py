@@ -94,6 +94,7 @@ class ByteStream:
         """Called with each piece of content that is read."""
         self.newlines = 0
         self.last = b""
+        self.read_bytes = 0
 
     def _unpacked(self, opened: str) -> Any:
         try:
@@ -170,6 +171,7 @@ class ByteStream:
         elif not content:
             content = self._next_utf8(size_bytes) if self._decoder is None else self._transcoded(size_bytes)
         self.newlines += content.count(b"\n")
+        self.read_bytes += len(content)
         self.last = content[-1:] or self.last
         if self.watch is not None:
             self.watch(content)

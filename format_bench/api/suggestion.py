@@ -8,7 +8,8 @@ from pathlib import Path
 
 from adapters.contract import Can
 from adapters.errors import AdapterError
-from bench_runner.data_kinds import kind_of_target
+from bench_runner.data_kinds import TABLES, kind_of_target
+from bench_runner.registries import build
 from bench_runner.request import WITH_DATA
 from bench_runner.results import reference
 from bench_runner.results.information import READ, SAVE
@@ -45,9 +46,27 @@ def answer_of(choice: Choice, found: Recommendation, selection: Sequence[str] = 
         # The runs that the package includes share one machine name, but were measured on several machines.
         processor=run.info.machine.cpu or "" if run.folder.is_relative_to(reference.PLACE) else "",
         again=shlex.join(["recommend", "--from", shown(run.folder), *selection, *_wishes(found.preferences)]),
+        convert=_conversion(choice, found),
         remote=tuple(_remote(choice, found.preferences)),
         parts=tuple((f"{title} ({part.needs})", "\n".join(part.lines)) for title, part in parts),
     )
+
+
+def _conversion(choice: Choice, found: Recommendation) -> str:
+    """Return the command that stores the user's whole table in the recommended variant; '' for other data."""
+    asked = choice.summary.run.info.request
+    path, kind = asked.data_path, kind_of_target(choice.question.conditions.target)
+    if not found.ranked or path is None or asked.data_title is not None or kind is not TABLES:
+        return ""
+    # `nulls` is a setting of the measuring code.
+    variant = str(found.ranked[0].candidate.variant.without("nulls"))
+    try:
+        suffix = build(variant).suffix
+    except AdapterError:
+        # The variant belongs to a plugin that is not installed here.
+        return ""
+    out = Path(path).name.partition(".")[0] + suffix
+    return shlex.join(["convert", path, out, "--as", variant, *asked.options.words()])
 
 
 def shown(folder: Path) -> str:

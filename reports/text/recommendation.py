@@ -290,6 +290,7 @@ def _shorten(page: Console, answer: Answer) -> None:
     warnings = [remark for remark in answer.remarks if remark.startswith("warning: ")]
     lines += [remark for remark in answer.remarks if remark not in warnings]
     lines += [f"{warnings[0]}{and_more(warnings)}"] if warnings else []
+    lines += [f"the whole table in this format, verified: {answer.convert}"] if answer.convert else []
     lines += [f"details, without measuring again: {answer.again} --explain"] if answer.again else []
     print_lines(page, lines)
 

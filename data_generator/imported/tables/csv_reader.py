@@ -1,7 +1,8 @@
 """Read CSV files: count the rows, read the sample as text, and then infer the types from the whole sample.
 
-The file is read exactly twice. pyarrow's own inference is not used, because it uses only the first block of a file, and
-a column that begins with integers may have other values later. This module does not depend on other kinds of files.
+The file is read twice, and a third time if all rows of a large file are wanted. pyarrow's own inference is not used,
+because it uses only the first block of a file, and a column that begins with integers may have other values later. This
+module does not depend on other kinds of files.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import codecs
 import csv
 import re
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
@@ -21,14 +22,16 @@ import pyarrow.csv
 import pyarrow.types as pt
 
 from data_generator.imported.byte_stream import BLOCK_BYTES, ByteStream, first_bytes
+from data_generator.imported.read_options import ReadOptions
 from data_generator.imported.refusal import Refused
 from data_generator.imported.tables import sampling, table_types
 from data_generator.imported.tables.csv_layout import Layout, delimiter_name, found_layout
-from data_generator.imported.tables.table_reading import Found, Reading, TableFile, as_batches, chosen_blocks
+from data_generator.imported.tables.fixed_types import Unfit, first_unfit, fitted, not_of_sample
+from data_generator.imported.tables.table_reading import Found, Reading, TableFile, as_batches
 from data_generator.imported.tables.text_types import column_notes
 from data_generator.imported.tables.text_types.column_notes import Note
 from data_generator.imported.tables.text_types.conversion import NotOfType, check_columns, converted, not_taken
-from data_generator.imported.tables.text_types.distinct_texts import missing_text
+from data_generator.imported.tables.text_types.distinct_texts import DistinctTexts, missing_text
 from data_generator.imported.tables.text_types.inference import Column, inferred, refuse_encoding
 from data_generator.imported.tables.text_types.numbers import NUMBER
 
@@ -120,12 +123,12 @@ class _File:
                 f"(the delimiter is a {delimiter_name(self.layout.delimiter)})",
                 "Repair the line, or name another `delimiter`.",
                 # pyarrow counts the header as row 1.
-                self._place(int(odd["row"]) - 1 - self.layout.has_header),
+                self.place(int(odd["row"]) - 1 - self.layout.has_header),
             ) from None
         if "UTF8" in said or "UTF-8" in said:
             self._refuse_bytes()
         if "straddling" in said:
-            self._refuse_length(self._place(rows))
+            self._refuse_length(self.place(rows))
         if "Empty CSV" in said:
             raise Refused("has no rows", "Name a file with a table.", self.source.path) from None
         raise Refused(f"cannot be read as CSV: {said}", "Repair it, or name another file.") from None
@@ -165,7 +168,7 @@ class _File:
                 f"{self.source.path}, line {self.layout.skipped + reader.line_num:,}",
             ) from None
 
-    def _place(self, row: int) -> str:
+    def place(self, row: int) -> str:
         """Return the position in the file of a row, for messages. `row` is counted from 0 after the header."""
         lines = self.lines_of([row]) if row <= _SCANNED_ROWS else {}
         return f"{self.source.path}, line {lines[row]:,}" if row in lines else f"{self.source.path}, row {row + 1:,}"
@@ -208,8 +211,8 @@ def read(source: TableFile) -> Reading:
     record = file.first_record
     names = table_types.named(record) if layout.has_header else file.keys
     check_columns(source.options.columns, names)
-    input_rows, newlines = yield from _counted(file)
-    blocks = chosen_blocks(input_rows, source.rows)
+    input_rows, newlines, content_bytes = yield from _counted(file)
+    blocks = source.type_blocks(input_rows, content_bytes)
     texts = yield from _texts(file, blocks, input_rows)
     is_a_row_a_line = newlines == input_rows + layout.has_header
 
@@ -241,8 +244,17 @@ def read(source: TableFile) -> Reading:
         **layout.understood(record),
         "encoding": content.encoding,
         **({"decimal": "comma"} if source.options.decimal == "," else {}),
-        "missing values": _missing_text(columns),
     }
+    if source.whole and table.num_rows < input_rows:
+
+        def where(row: int) -> str:
+            line = row + layout.skipped + layout.has_header + 1
+            return f"{source.path}, line {line:,}" if is_a_row_a_line else file.place(row)
+
+        sample = _Sample(schema, table.num_rows, frozenset(note.column for note in notes))
+        batches = _all_rows(file, sample, where)
+        return Found(input_rows, (sampling.Block(0, input_rows),), schema, batches, remarks, understood)
+    understood["missing values"] = _missing_text(columns)
     return Found(input_rows, blocks, schema, as_batches(table.cast(schema)), remarks, understood)
 
 
@@ -255,6 +267,68 @@ def _typed(name: str, texts: pa.ChunkedArray, source: TableFile, wheres: column_
     except NotOfType as unfit:
         where = wheres([unfit.place]).get(unfit.place, "")
         raise not_taken(name, kind, unfit, f"{source.path}, {where}" if where else source.path) from None
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """What was found in a sample: the types, the number of its rows, and the names of columns with a warning."""
+
+    schema: pa.Schema
+    rows: int
+    warned: frozenset[str]
+
+
+def _all_rows(file: _File, sample: _Sample, where: Callable[[int], str]) -> Iterator[pa.RecordBatch]:
+    """Yield all rows with the types of the sample.
+
+    Raises Refused for a value that does not fit, or that would need a warning. `where` returns the position of a row.
+    """
+    schema = sample.schema
+    rows = 0
+    for batch in file.batches(file.bytes(), file.keys, _text_type(file)):
+        arrays = []
+        for field, part in zip(schema, batch.columns, strict=True):
+            texts = pa.chunked_array([part if pt.is_string(part.type) else part.dictionary_decode()])
+            try:
+                arrays.append(_of_type(field, texts, file.source.options, field.name in sample.warned))
+            except NotOfType as unfit:
+                named = file.source.options.columns.get(field.name)
+                place = where(rows + unfit.place)
+                if named is not None:
+                    raise not_taken(field.name, named, unfit, place) from None
+                raise not_of_sample(field.name, unfit.value, field.type, sample.rows, place) from None
+        rows += batch.num_rows
+        yield from table_types.kept(pa.RecordBatch.from_arrays(arrays, schema.names), schema)
+
+
+def _of_type(field: pa.Field, texts: pa.ChunkedArray, options: ReadOptions, is_warned: bool) -> pa.Array:
+    """Return a part of a column as the type that its sample or the user determined.
+
+    Raises NotOfType for a value that does not fit, or that needs a warning if the column has none.
+    """
+    if field.name in options.columns:
+        return converted(texts, options.columns[field.name], options).values
+    if pt.is_string(field.type):
+        return DistinctTexts(texts).texts
+
+    def typed(count: int) -> pa.Array:
+        column = inferred(field.name, texts.slice(0, count), options)
+        if column.notes and not is_warned:
+            raise Unfit
+        return fitted(column.values, field.type)
+
+    def fits(count: int) -> bool:
+        try:
+            typed(count)
+        except Unfit:
+            return False
+        return True
+
+    try:
+        return typed(len(texts))
+    except Unfit:
+        place = first_unfit(len(texts), fits)
+        raise NotOfType(place, texts[place].as_py()) from None
 
 
 def _occurs(text: str, column: pa.ChunkedArray) -> bool:
@@ -287,8 +361,8 @@ def _missing_text(columns: Sequence[Column]) -> str:
     return missing_text(spelled)
 
 
-def _counted(file: _File) -> Generator[int, None, tuple[int, int]]:
-    """Return the number of rows and of lines. Raises Refused for quotes that would change values."""
+def _counted(file: _File) -> Generator[int, None, tuple[int, int, int]]:
+    """Return the number of rows, of lines and of bytes. Raises Refused for quotes that would change values."""
     content, rows = file.bytes(), 0
     lone_quotes: list[bytes] = []
 
@@ -302,7 +376,11 @@ def _counted(file: _File) -> Generator[int, None, tuple[int, int]]:
         yield rows
     if lone_quotes:
         file.refuse_lone_quote()
-    return rows, content.newlines + (content.last not in (b"\n", b""))
+    return rows, content.newlines + (content.last not in (b"\n", b"")), content.read_bytes
+
+
+def _text_type(file: _File) -> pa.DataType:
+    return pa.string() if len(file.keys) <= _FEW_COLUMNS else pa.dictionary(pa.int32(), pa.string())
 
 
 def _texts(
@@ -312,7 +390,7 @@ def _texts(
     messages is ended."""
     parts: list[list[pa.Array]] = [[] for _ in file.keys]
     start = 0
-    kind = pa.string() if len(parts) <= _FEW_COLUMNS else pa.dictionary(pa.int32(), pa.string())
+    kind = _text_type(file)
     for batch in file.batches(file.bytes(), file.keys, kind):
         for block in sampling.overlaps(blocks, start, batch.num_rows):
             # A slice alone would keep the whole batch in memory.

@@ -10,15 +10,17 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as pt
 
 from data_generator.imported.byte_stream import Line
 from data_generator.imported.refusal import Refused
 from data_generator.imported.tables import sampling, table_types
+from data_generator.imported.tables.fixed_types import Unfit, first_unfit, fitted, not_of_sample
 from data_generator.imported.tables.json_lines import records as json_records
 from data_generator.imported.tables.json_lines.columns import MOST_LEVELS, Column, Limit, Path, TooDeep
 from data_generator.imported.tables.json_lines.records import Records
-from data_generator.imported.tables.json_lines.values import is_sound, record_of, refuse
-from data_generator.imported.tables.table_reading import Found, Reading, TableFile, as_batches, chosen_blocks
+from data_generator.imported.tables.json_lines.values import is_sound, record_of, refuse, text_of
+from data_generator.imported.tables.table_reading import Found, Reading, TableFile, as_batches
 from data_generator.imported.tables.text_types import column_notes
 from data_generator.imported.tables.text_types.column_notes import Note, column_option
 from data_generator.imported.tables.text_types.conversion import NotOfType, check_columns, converted, not_taken
@@ -35,13 +37,14 @@ needs memory for every column."""
 def read(source: TableFile) -> Reading:
     """Return the sample of a file with JSON objects. Raises Refused for other and for invalid files."""
     records = json_records.found(source)
-    input_rows = 0
+    input_rows = content_bytes = 0
     for part in records.parts():
         input_rows += len(part)
+        content_bytes += sum(len(record.content) for record in part)
         yield input_rows
     if input_rows == 1 and records.layout is not json_records.Layout.ARRAY:
         records.check_document()
-    blocks = chosen_blocks(input_rows, source.rows)
+    blocks = source.type_blocks(input_rows, content_bytes)
     chosen = yield from _chosen(records, blocks, input_rows)
     lines = [record.number for record in chosen]
     gathered = yield from _gathered(source, chosen, input_rows)
@@ -61,19 +64,126 @@ def read(source: TableFile) -> Reading:
     def wheres(places: Sequence[int]) -> dict[int, str]:
         return {place: f"line {lines[place]:,}" for place in places}
 
+    remarks = [*table_types.name_remarks(schema.names), *column_notes.remarks(notes, wheres)]
+    understood = {"records": records.layout.value, "encoding": records.encoding}
+    if source.whole and table.num_rows < input_rows:
+        schema = _with_named(schema, source)
+        paths = gathered.as_text | {path for field in schema for path in _text_paths((field.name,), field.type)}
+        sample = _Sample(schema, paths, table.num_rows, frozenset(note.column for note in notes))
+        batches = _all_rows(records, sample)
+        return Found(input_rows, (sampling.Block(0, input_rows),), schema, batches, remarks, understood)
+    check_columns(source.options.columns, schema.names)
     missing = sum(column.null_count for column in table.columns)
-    return Found(
-        input_rows,
-        blocks,
-        schema,
-        as_batches(table.cast(schema)),
-        [*table_types.name_remarks(schema.names), *column_notes.remarks(notes, wheres)],
-        {
-            "records": records.layout.value,
-            "encoding": records.encoding,
-            "missing values": f"{missing:,} null or left out" if missing else "none",
-        },
-    )
+    understood["missing values"] = f"{missing:,} null or left out" if missing else "none"
+    return Found(input_rows, blocks, schema, as_batches(table.cast(schema)), remarks, understood)
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """What was found in a sample: the types, the paths whose values are text, the number of rows, and the paths with a
+    warning."""
+
+    schema: pa.Schema
+    as_text: frozenset[Path]
+    rows: int
+    warned: frozenset[str]
+
+
+def _all_rows(records: Records, sample: _Sample) -> Iterator[pa.RecordBatch]:
+    """Yield all rows with the types of the sample.
+
+    Raises Refused, with the line, for a record that does not fit, or that would need a warning.
+    """
+    source = records.source
+    wanted, seen = source.options.columns.keys(), set[str]()
+    for part in records.parts():
+        for _, lines in _parts(part, dict.fromkeys(sample.schema.names)):
+            try:
+                batch = _fitted(source, lines, sample)
+            except _UnfitColumn as unfit:
+                raise _not_of_sample(source, lines, sample, unfit) from None
+            seen.update(name for name in wanted - seen if batch.column(name).null_count < batch.num_rows)
+            yield from table_types.kept(batch, sample.schema)
+    check_columns(source.options.columns, [name for name in sample.schema.names if name not in wanted - seen])
+
+
+def _with_named(schema: pa.Schema, source: TableFile) -> pa.Schema:
+    """Return the schema with the columns that the user named although the sample lacks them."""
+    none = pa.chunked_array([], pa.string())
+    for name, kind in source.options.columns.items():
+        if name not in schema.names:
+            schema = schema.append(pa.field(name, converted(none, kind, source.options).values.type))
+    return table_types.kept_schema(schema)
+
+
+def _text_paths(path: Path, kind: pa.DataType) -> Iterator[Path]:
+    """Yield the paths of all text within a column."""
+    if pt.is_string(kind) or pt.is_dictionary(kind):
+        yield path
+    elif pt.is_struct(kind):
+        for place in range(kind.num_fields):
+            yield from _text_paths((*path, kind.field(place).name), kind.field(place).type)
+    elif pt.is_list(kind):
+        yield from _text_paths((*path, None), kind.value_type)
+
+
+class _UnfitColumn(Exception):
+    """Raised for records whose values of a column do not fit the column's type."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+def _fitted(source: TableFile, lines: Sequence[Line], sample: _Sample) -> pa.RecordBatch:
+    """Return these records as rows. Raises _UnfitColumn, and Refused for invalid records."""
+    schema = sample.schema
+    root = Column((), sample.as_text, Limit())
+    _add(source, root, 0, 0, lines)
+    for name in root.fields:
+        if name not in schema.names:
+            raise _UnfitColumn(name)
+    numbers = [line.number for line in lines]
+    arrays = []
+    for field in schema:
+        column = root.fields.get(field.name)
+        if column is None:
+            arrays.append(pa.nulls(len(lines), field.type))
+            continue
+        if next(column.mixed(), None) is not None:
+            raise _UnfitColumn(field.name)
+        notes: list[Note] = []
+        (values,) = column.typed([len(lines)], notes)
+        if field.name in source.options.columns:
+            arrays.append(_as_named(field.name, pa.chunked_array([values]), source, numbers, []).combine_chunks())
+            continue
+        if any(note.column not in sample.warned for note in notes):
+            raise _UnfitColumn(field.name)
+        try:
+            arrays.append(fitted(values, field.type))
+        except Unfit:
+            raise _UnfitColumn(field.name) from None
+    return pa.RecordBatch.from_arrays(arrays, schema.names)
+
+
+def _not_of_sample(source: TableFile, lines: Sequence[Line], sample: _Sample, unfit: _UnfitColumn) -> Refused:
+    """Return the error for the first of these records that does not fit. `unfit` is the error of all of them."""
+
+    def fits(count: int) -> bool:
+        nonlocal unfit
+        try:
+            _fitted(source, lines[:count], sample)
+        except _UnfitColumn as found:
+            unfit = found
+            return False
+        return True
+
+    line = lines[first_unfit(len(lines), fits)]
+    value = (record_of(line.content) or {}).get(unfit.name)
+    schema = sample.schema
+    kind = schema.field(unfit.name).type if unfit.name in schema.names else None
+    where = f"{source.path}, line {line.number:,}"
+    return not_of_sample(unfit.name, text_of(value) or "null", kind, sample.rows, where)
 
 
 def _chosen(records: Records, blocks: Sequence[sampling.Block], input_rows: int) -> Generator[int, None, list[Line]]:
@@ -91,10 +201,11 @@ def _chosen(records: Records, blocks: Sequence[sampling.Block], input_rows: int)
 
 @dataclass(frozen=True)
 class _Gathered:
-    """The columns of the sample by name, and the number of records in each part."""
+    """The columns of the sample by name, the number of records in each part, and the paths whose values became text."""
 
     columns: dict[str, Column]
     lengths: list[int]
+    as_text: frozenset[Path]
 
 
 def _gathered(source: TableFile, chosen: Sequence[Line], input_rows: int) -> Generator[int, None, _Gathered]:
@@ -115,8 +226,9 @@ def _gathered(source: TableFile, chosen: Sequence[Line], input_rows: int) -> Gen
     if not root.fields:
         raise Refused("has objects without names", "Name a file with a table.", source.path)
     source.progress.at(source.path)
-    check_columns(named, list(root.fields))
-    return _Gathered(root.fields, lengths)
+    if not source.whole:
+        check_columns(named, list(root.fields))
+    return _Gathered(root.fields, lengths, as_text)
 
 
 def _parts(chosen: Sequence[Line], columns: Mapping[str, Column]) -> Iterator[tuple[int, Sequence[Line]]]:

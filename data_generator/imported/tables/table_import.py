@@ -2,7 +2,8 @@
 
     python -m data_generator.imported.tables.table_import PARENT MEMORY_BYTES PROGRESS
 
-It takes a sample, and answers as described in data_generator.imported.import_process, with these additional letters:
+It takes a sample, or all rows if the task names no number of rows. It answers as described in
+data_generator.imported.import_process, with these additional letters:
 
 p  number of rows seen so far, as JSON
 n  facts: data_generator.imported.tables.table_reading.TableFacts, as JSON
@@ -18,6 +19,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
 
@@ -65,12 +67,14 @@ def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
         return
     (file,) = task["files"]
     progress.at(task["path"])
-    from data_generator.imported.tables.table_reading import TableFile
+    from data_generator.imported.tables.table_reading import TYPE_ROWS, TableFile
 
     with opened(file["path"]) as stream:
         _check_beginning(stream, task)
         options = msgspec.convert(task["options"], ReadOptions)
-        source = TableFile(task["path"], stream, file["size_bytes"], task["rows"], progress, options)
+        whole = task["rows"] is None and task["kind"] in PACKED_KINDS
+        rows = TYPE_ROWS if whole else _rows(task)
+        source = TableFile(task["path"], stream, file["size_bytes"], rows, progress, options, whole)
         module, _, function = _READERS[task["kind"]].partition(":")
         read = getattr(importlib.import_module(f"data_generator.imported.tables.{module}"), function)
         yield from _answered(read(source))
@@ -87,7 +91,12 @@ def _of_parquet(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
         with opened(file["path"]) as stream:
             _check_beginning(stream, task)
         files.append(columnar_reader.ParquetFile(name, file["path"], parquet_folder.partition_of(file["name"])))
-    yield from _answered(columnar_reader.read_parquet(files, task["rows"], progress))
+    yield from _answered(columnar_reader.read_parquet(files, _rows(task), progress))
+
+
+def _rows(task: Task) -> int:
+    """Return the largest number of rows that the answer may have. A task without this number asks for all rows."""
+    return sys.maxsize if task["rows"] is None else int(task["rows"])
 
 
 def _check_beginning(stream: IO[bytes], task: Task) -> None:

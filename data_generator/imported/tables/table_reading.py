@@ -20,6 +20,9 @@ from data_generator.imported.refusal import Refused
 from data_generator.imported.tables import sampling, table_types
 from data_generator.imported.tables.sampling import Block
 
+TYPE_ROWS, TYPE_BYTES = 1_000_000, 128 << 20
+"""Largest sample in which the types of a text file are found if the whole file is read, in rows and in bytes."""
+
 
 @dataclass(frozen=True)
 class TableFile:
@@ -31,6 +34,16 @@ class TableFile:
     rows: int
     progress: Progress
     options: ReadOptions = AS_FOUND
+    whole: bool = False
+    """Whether all rows of a text file are wanted. The sample then only determines the types."""
+
+    def type_blocks(self, input_rows: int, content_bytes: int) -> tuple[Block, ...]:
+        """Return the blocks of a text file in which types are found. `content_bytes` is the size of its text.
+
+        If the whole file is wanted, the blocks are bounded in bytes too. Raises Refused for a table without rows.
+        """
+        bounded = max(1, TYPE_BYTES * input_rows // max(content_bytes, 1)) if self.whole else self.rows
+        return chosen_blocks(input_rows, min(self.rows, bounded))
 
     def content(self) -> ByteStream:
         """Return the content of a text file from its beginning, unpacked, as UTF-8. Raises Refused."""

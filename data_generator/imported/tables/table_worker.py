@@ -39,9 +39,9 @@ MEMORY_BYTES = 4 << 30
 
 @contextmanager
 def started(
-    found: UserInput, rows: int, options: ReadOptions = AS_FOUND, on_rows: Callable[[int], None] | None = None
+    found: UserInput, rows: int | None, options: ReadOptions = AS_FOUND, on_rows: Callable[[int], None] | None = None
 ) -> Iterator[Import]:
-    """Yield a process that takes a sample of at most `rows` rows, read with `options`.
+    """Yield a process that takes a sample of at most `rows` rows, or all rows if this is None, read with `options`.
 
     `on_rows` is called with the number of rows seen so far. Raises DataError if it refuses the table.
     """

@@ -34,6 +34,8 @@ class Answer:
     """The processor, if several machines have the same name."""
     again: str = ""
     """The command that gives the same answer from the stored samples."""
+    convert: str = ""
+    """The command that stores the user's whole table in the recommended variant; empty for other data."""
     remote: tuple[str, ...] = ()
     """For remote data: the selectivity from which reading near the storage beats fetching the files."""
     parts: tuple[tuple[str, str], ...] = ()

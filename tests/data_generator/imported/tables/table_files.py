@@ -120,7 +120,7 @@ class Taken:
         return said
 
 
-def take(path: Path, rows: int = MOST_ROWS, **options: Any) -> Taken:
+def take(path: Path, rows: int | None = MOST_ROWS, **options: Any) -> Taken:
     """Return the sample of the file, taken in this process; `options` are those of ReadOptions."""
     said = list(frames(path, rows, ReadOptions(**options)))
     refusals = [json.loads(content) for kind, content in said if kind == REFUSAL]
@@ -139,12 +139,12 @@ def take(path: Path, rows: int = MOST_ROWS, **options: Any) -> Taken:
     return Taken(json.loads(content[table_import.FACTS]), pa.Table.from_batches(batches, schema))
 
 
-def refusal(path: Path, rows: int = MOST_ROWS, **options: Any) -> str:
+def refusal(path: Path, rows: int | None = MOST_ROWS, **options: Any) -> str:
     """Return the text with which the file is refused."""
     return two_lines(frames(path, rows, ReadOptions(**options)))
 
 
-def frames(path: Path, rows: int, options: ReadOptions = AS_FOUND) -> Iterator[tuple[bytes, bytes]]:
+def frames(path: Path, rows: int | None, options: ReadOptions = AS_FOUND) -> Iterator[tuple[bytes, bytes]]:
     """Yield the letters and contents with which a reading answers."""
     found = table_input.find(path)
     task = {**asdict(found), "path": str(found.path), "rows": rows, "options": msgspec.to_builtins(options)}

@@ -1,0 +1,205 @@
+"""Check a request to convert a table, and convert it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from adapters.contract import Native, TabularFormat
+from bench_runner.clock import now_ns
+from bench_runner.data_kinds import kind_of_target
+from bench_runner.machine import linux
+from bench_runner.results.records import Run
+from bench_runner.run.watcher import Watcher
+from bench_runner.run.work_folder import work_folders
+from data_generator.imported.read_options import AS_FOUND, ReadOptions
+from data_generator.imported.tables import table_input
+from format_bench.api.recommend import recommend
+from format_bench.api.request import texts
+from format_bench.conversion import Task, Watch, copied
+from format_bench.errors import ConversionError, RequestError
+from format_bench.progress import Silent
+from formats.registry import FORMATS
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A table that was converted and verified.
+
+    `losses` maps the name of each column that changed to a description of the change. `understood` describes how the
+    file was read, and `remarks` are warnings of two lines about it.
+    """
+
+    data: Path
+    out: Path
+    variant: str
+    rows: int
+    columns: Mapping[str, str]
+    """Name of each column -> its Arrow type."""
+    input_bytes: int
+    stored_bytes: int
+    store_ns: int
+    """Time for reading the input and storing the copy."""
+    verify_ns: int
+    losses: Mapping[str, str]
+    understood: Mapping[str, str]
+    remarks: Sequence[str]
+
+
+def convert(
+    data: Path | str,
+    out: Path | str,
+    *,
+    variant: str | None = None,
+    recommended: Run | Path | str | None = None,
+    datasets: str | Sequence[str] = (),
+    allow_loss: str | Sequence[str] = (),
+    force: bool = False,
+    options: ReadOptions = AS_FOUND,
+    watcher: Watcher | None = None,
+) -> Converted:
+    """Store the whole table `data` as `out` in another format, read the copy back, and compare it with the table.
+
+    The copy appears at `out` only when it is complete and verified. Memory is bounded if the variant can store and read
+    a table batch by batch; otherwise the whole table must fit into memory.
+
+    variant: A variant such as 'parquet[engine=pyarrow,codec=zstd]', or the name of a format for its default variant.
+    recommended: A run, or its folder; the variant is the one that `recommend(stored=...)` names first. `datasets` names
+        one of its data sets, if it has several.
+    allow_loss: Names of columns that may change as the variant declares; '*' allows this for every column.
+    force: Whether to replace what is at `out`.
+    options: How the table is read.
+
+    Raises RequestError for invalid arguments, DataError for a table that is refused, AdapterError for a variant that
+    does not exist or is not installed, ConversionError for a copy that would be incomplete or different, and OSError.
+    """
+    if (variant is None) == (recommended is None):
+        raise RequestError(
+            "Name the format of the copy: either `variant` or `recommended`.",
+            "E.g. `variant='parquet[engine=pyarrow,codec=zstd]'`.",
+            parameter="variant",
+            given=variant,
+        )
+    heard = watcher or Silent()
+    source = table_input.find(Path(data))
+    table_input.check_options(source, options.checked())
+    spelled = variant if variant is not None else _recommended(recommended, texts("datasets", datasets))
+    adapter = _adapter(spelled)
+    place = _place(Path(out), source.path, adapter, force=force)
+    names = texts("allow_loss", allow_loss)
+    adapter.load_library()
+    with work_folders("convert", place.parent, (str(place.parent),)) as folders:
+        folder = folders[str(place.parent)]
+        task = Task(source, options, adapter, None if "*" in names else names, lambda: shutil.disk_usage(folder).free)
+        copy = copied(task, folder / place.name, _watch(heard))
+        linux.fsync_all(folder / place.name)
+        _put(folder / place.name, place, folder / "replaced", force=force)
+    return Converted(
+        data=source.path,
+        out=place,
+        variant=adapter.variant,
+        rows=copy.facts.rows,
+        columns={field.name: str(field.type) for field in copy.schema},
+        input_bytes=sum(file.size_bytes for file in source.files),
+        stored_bytes=copy.stored_bytes,
+        store_ns=copy.store_ns,
+        verify_ns=copy.verify_ns,
+        losses=copy.losses,
+        understood={"kind": source.kind, **copy.facts.understood},
+        remarks=copy.facts.remarks,
+    )
+
+
+def _adapter(spelled: str) -> TabularFormat:
+    """Return the adapter of a variant. Raises AdapterError, or RequestError for what is no format for tables."""
+    adapter = FORMATS.build(spelled)
+    if adapter.native is Native.BUFFERS:
+        raise RequestError(
+            f"{adapter.format} is a baseline of measurements and stores no types.",
+            "Choose a format; 'format-bench list formats' shows them.",
+            parameter="variant",
+            given=spelled,
+        )
+    return adapter
+
+
+def _recommended(stored: Run | Path | str | None, datasets: Sequence[str]) -> str:
+    """Return the variant that a stored run recommends. Raises RequestError if it recommends none for tables."""
+    answer = recommend(stored=stored, datasets=datasets)
+    if not answer.found.ranked or not kind_of_target(answer.question.conditions.target).has_columns:
+        raise RequestError(
+            f"The run {stored} recommends no format for a table.",
+            "Name a variant by `variant`.",
+            parameter="recommended",
+            given=stored,
+        )
+    # `nulls` is a setting of the measuring code.
+    return str(answer.found.ranked[0].candidate.variant.without("nulls"))
+
+
+def _place(out: Path, source: Path, adapter: TabularFormat, *, force: bool) -> Path:
+    """Return the absolute path of the copy. Raises RequestError if nothing may or can be stored there."""
+    place = Path(os.path.abspath(out))
+    if not place.name or not place.parent.is_dir():
+        raise RequestError(parameter="out", given=str(out), allowed="a path in an existing folder")
+    if not place.name.lower().endswith(adapter.suffix):
+        # Some libraries choose the codec or the kind of file by the ending.
+        raise RequestError(
+            f"{adapter.variant} stores files that end with {adapter.suffix}, unlike {out}.",
+            f"Name e.g. {shlex.quote(place.name.partition('.')[0] + adapter.suffix)}.",
+            parameter="out",
+            given=str(out),
+        )
+    real = Path(os.path.realpath(place))
+    if real == source or source in real.parents or real in source.parents:
+        raise RequestError(
+            f"{out} is, contains or is inside the table that is read.", "Name another path.", parameter="out"
+        )
+    if os.path.lexists(place) and not force:
+        raise RequestError(
+            f"{out} exists.", "Name another path, or replace it by `force=True`.", parameter="out", given=str(out)
+        )
+    return place
+
+
+def _put(made: Path, place: Path, replaced: Path, *, force: bool) -> None:
+    """Move the copy to its place. With `force`, what was there is moved to `replaced`, unless both are files.
+
+    Raises ConversionError if something has appeared there and may not be replaced.
+    """
+    if os.path.lexists(place):
+        if not force:
+            raise ConversionError(f"{place} was created meanwhile.", "Name another path, or use `force=True`.")
+        if made.is_dir() or place.is_dir():
+            place.rename(replaced)
+    try:
+        made.rename(place)
+    except OSError:
+        with suppress(FileNotFoundError):
+            replaced.rename(place)
+        raise
+    linux.fsync_all(place)
+
+
+def _watch(heard: Watcher) -> Watch:
+    """Return functions that pass the progress to a watcher, with the time that the current stage still takes."""
+    began_ns = now_ns()
+
+    def stage(text: str) -> None:
+        nonlocal began_ns
+        began_ns = now_ns()
+        heard.stage(text)
+
+    def rows(done: int, of: int) -> None:
+        if not of:
+            heard.step(f"{done:,} rows", None)
+            return
+        passed_s = (now_ns() - began_ns) / 1e9
+        heard.step(f"{done:,} of {of:,} rows", passed_s * (of - done) / max(done, 1))
+
+    return Watch(stage, rows)

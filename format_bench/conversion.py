@@ -1,0 +1,411 @@
+"""Convert the user's table to another format, batch by batch, and verify what was stored.
+
+The table is read by the separate process that also reads it for measurements. A digest of each column is computed while
+the rows are stored, and again while they are read back. A column with another digest or type is compared value by
+value; it may then differ only as the variant declares (`adapters.losses`), and only if the caller allows it.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from adapters.contract import Native, TabularFormat
+from adapters.errors import RefusedData, UserError
+from bench_runner.clock import now_ns
+from bench_runner.errors import in_one_line
+from bench_runner.machine import environment, linux
+from bench_runner.operations import targets
+from bench_runner.operations.streams import pieces
+from bench_runner.operations.targets import Target
+from bench_runner.worker import equality, verify
+from data_generator.errors import DataError
+from data_generator.imported.read_options import ReadOptions
+from data_generator.imported.refusal import printable
+from data_generator.imported.tables import table_input, table_worker
+from data_generator.imported.tables.table_reading import TableFacts
+from data_generator.imported.user_files import UserInput
+from format_bench.errors import ConversionError
+
+ARROW = Target(kind="arrow")
+TRIAL_ROWS = 65_536
+"""Rows that are stored and read back first. Losses and the size of the whole copy are usually known from them."""
+READ_ROWS = 65_536
+"""Rows of a batch that is read back."""
+COMPARED_BYTES = 512 << 20
+"""Approximate size of the columns that are compared value by value at a time."""
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A verified copy. `losses` maps the name of each column that changed to a description of the change."""
+
+    facts: TableFacts
+    schema: pa.Schema
+    stored_bytes: int
+    losses: Mapping[str, str]
+    store_ns: int
+    verify_ns: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is converted: the user's input and how it is read, the variant, the columns that may change (all if None),
+    and how many bytes the copy may need."""
+
+    source: UserInput
+    options: ReadOptions
+    adapter: TabularFormat
+    may_change: Collection[str] | None
+    free_bytes: Callable[[], int]
+
+
+@dataclass
+class Watch:
+    """Functions that are called as the conversion proceeds."""
+
+    stage: Callable[[str], None]
+    rows: Callable[[int, int], None]
+    """Called with the number of rows done and of all rows, which is 0 while it is unknown."""
+
+
+def copied(task: Task, place: Path, watch: Watch) -> Copy:
+    """Store the user's table at `place`, which does not exist yet, and verify the copy.
+
+    Other files are written only next to `place`. Raises DataError if the table is refused, ConversionError if the
+    variant does not take it or if the copy would lack space or would differ, and OSError.
+    """
+    watch.stage(f"read {task.source.path.name}")
+    began_ns = now_ns()
+    with table_worker.started(task.source, None, task.options, lambda rows: watch.rows(rows, 0)) as answers:
+        table = _Source(task, answers.facts, answers.schema)
+        _check_fits(task, table)
+        batches = table.with_all_categories(answers)
+        head = _first(batches, TRIAL_ROWS)
+        head_table = pa.Table.from_batches(head, table.schema)
+        _check_memory(task, head_table, table.facts.rows)
+        trial_bytes = _try(task, head_table, place)
+        _check_space(task, trial_bytes * table.facts.rows // head_table.num_rows)
+        del head_table
+        watch.stage("store")
+        digests = _Digests()
+        _store(task.adapter, table.schema, _seen(_chained(head, batches), digests, table.facts.rows, watch), place)
+    stored_ns = now_ns()
+    watch.stage("verify")
+    losses = _verified(task, table, digests, place, watch)
+    return Copy(table.facts, table.schema, _size_bytes(place), losses, stored_ns - began_ns, now_ns() - stored_ns)
+
+
+@dataclass
+class _Source:
+    """The user's table, which can be read again: its process must then give the same facts and the same schema."""
+
+    task: Task
+    facts: TableFacts
+    schema: pa.Schema
+    _categories: dict[int, pa.Array] = field(default_factory=dict)
+
+    def with_all_categories(self, answers: table_worker.Import) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of `answers`. All batches have the categories of the whole table, because files with one
+        dictionary for each column cannot add to it."""
+        places = [place for place, each in enumerate(self.schema) if pt.is_dictionary(each.type)]
+        if not places:
+            return answers.batches()
+        if not self._categories:
+            with self.again() as first:
+                for batch in first.batches():
+                    self._categories = {place: batch.column(place).dictionary for place in places}
+        return map(self._completed, answers.batches())
+
+    def _completed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        arrays = list(batch.columns)
+        for place, values in self._categories.items():
+            ordered = self.schema.field(place).type.ordered
+            arrays[place] = pa.DictionaryArray.from_arrays(arrays[place].indices, values, ordered=ordered)
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+    @contextmanager
+    def again(self) -> Iterator[table_worker.Import]:
+        """Yield a process that reads the table another time. Raises DataError if the table has changed."""
+        with table_worker.started(self.task.source, None, self.task.options) as answers:
+            if (answers.facts, answers.schema) != (self.facts, self.schema):
+                raise self._changed()
+            yield answers
+
+    def check_unchanged(self) -> None:
+        """Raise DataError if the user's files have changed since they were found."""
+        if table_input.find(self.task.source.path).about() != self.task.source.about():
+            raise self._changed()
+
+    def _changed(self) -> DataError:
+        return DataError(f"{printable(self.task.source.path)} changed while it was read.", "Try again.")
+
+
+def _first(batches: Iterator[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:
+    """Return the first batches, which have at least `rows` rows together if the table has so many."""
+    found: list[pa.RecordBatch] = []
+    while sum(batch.num_rows for batch in found) < rows and (batch := next(batches, None)) is not None:
+        found.append(batch)
+    return found
+
+
+def _chained(head: list[pa.RecordBatch], rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield all batches, and keep no reference to a batch of `head` that was yielded."""
+    head.reverse()
+    while head:
+        yield head.pop()
+    yield from rest
+
+
+def _seen(batches: Iterator[pa.RecordBatch], digests: _Digests, rows: int, watch: Watch) -> Iterator[pa.RecordBatch]:
+    """Yield the batches after adding them to the digests."""
+    for batch in batches:
+        digests.update(pa.Table.from_batches([batch]))
+        watch.rows(digests.rows, rows)
+        yield batch
+
+
+def _check_fits(task: Task, table: _Source) -> None:
+    """Raise ConversionError if the variant cannot store such a table, or if it lacks a column that may change."""
+    reason = task.adapter.refusal(table.schema, table.facts.rows)
+    if reason is not None:
+        raise ConversionError(f"{task.adapter.variant} cannot store this table: {reason}.", _OTHER_VARIANT)
+    for name in task.may_change or ():
+        if name not in table.schema.names:
+            names = ", ".join(table.schema.names[:12]) + (", .." if len(table.schema.names) > 12 else "")
+            raise ConversionError(
+                f"`allow_loss` names the column {name!r}, which the table lacks.",
+                f"Its columns are {names}.",
+                parameter="allow_loss",
+                given=name,
+            )
+
+
+_OTHER_VARIANT = "Choose another variant; 'format-bench list formats' shows them."
+
+
+def _check_memory(task: Task, head: pa.Table, rows: int) -> None:
+    """Raise ConversionError if the whole table must be in memory and does not fit. `head` are the first rows."""
+    offers = task.adapter.offers
+    needed_bytes = 2 * head.nbytes * rows // head.num_rows
+    usable_bytes = environment.usable_memory_bytes()
+    if (offers.save_stream and offers.batches) or needed_bytes <= usable_bytes:
+        return
+    raise ConversionError(
+        f"{task.adapter.variant} holds the whole table in memory, which needs about {needed_bytes / 1e9:,.1f} GB, and "
+        f"{usable_bytes / 1e9:,.1f} GB are free.",
+        "Choose a variant that works batch by batch, e.g. `variant='parquet[engine=pyarrow,codec=zstd]'`.",
+    )
+
+
+def _check_space(task: Task, stored_bytes: int) -> None:
+    free_bytes = task.free_bytes()
+    if stored_bytes > free_bytes:
+        raise ConversionError(
+            f"The converted table needs about {stored_bytes / 1e9:,.2f} GB, and {free_bytes / 1e9:,.2f} GB are free.",
+            "Free some space, or name a place on another disk.",
+        )
+
+
+# --- storing ---------------------------------------------------------------------------------------------------------
+
+
+def _store(adapter: TabularFormat, schema: pa.Schema, batches: Iterator[pa.RecordBatch], place: Path) -> None:
+    """Store the batches at `place`, one after the other if the variant can; else all of them at once.
+
+    Raises ConversionError if the library does not take the data.
+    """
+    try:
+        if adapter.offers.save_stream:
+            adapter.save_stream(schema, _native(batches, adapter.native), place)
+        else:
+            table = pa.Table.from_batches(list(batches), schema)
+            adapter.save(targets.to_native(table, ARROW, adapter.native), place)
+    except RefusedData as error:
+        raise ConversionError(f"{adapter.variant} cannot store this table: {error}.", _OTHER_VARIANT) from error
+    except (UserError, OSError):
+        raise
+    except Exception as error:
+        raise _of_library(adapter, "store", error) from error
+
+
+def _of_library(adapter: TabularFormat, what: str, error: Exception) -> ConversionError:
+    """Return the error for an exception of a library, whose kinds of exceptions are not known."""
+    said = in_one_line(error) or "no message"
+    return ConversionError(
+        f"{adapter.variant} cannot {what} this table: {type(error).__name__}: {said[:300]}", _OTHER_VARIANT
+    )
+
+
+def _native(batches: Iterator[pa.RecordBatch], native: Native) -> Iterator[object]:
+    if native is Native.ARROW:
+        yield from batches
+        return
+    for batch in batches:
+        yield targets.to_native(pa.Table.from_batches([batch]), ARROW, native)
+
+
+def _size_bytes(place: Path) -> int:
+    return sum(path.stat().st_size for path in linux.files_below(place))
+
+
+def _try(task: Task, head: pa.Table, place: Path) -> int:
+    """Store the first rows next to `place`, compare what is read back, remove it, and return its size in bytes.
+
+    Raises ConversionError for a column that changes and may not.
+    """
+    trial = place.with_name(f"trial-{place.name}")
+    _store(task.adapter, head.schema, iter(head.to_batches()), trial)
+    size_bytes = _size_bytes(trial)
+    # Whether a column without any value changes is known at the end, because further rows may have values.
+    known = [name for name in head.schema.names if head.column(name).null_count < head.num_rows]
+    if known:
+        _allowed(task, _changes(task, head.select(known), _joined(_read_back(task.adapter, trial, known))))
+    if trial.is_dir():
+        shutil.rmtree(trial)
+    else:
+        trial.unlink()
+    return size_bytes
+
+
+# --- verifying -------------------------------------------------------------------------------------------------------
+
+
+class _Digests:
+    """For each column, the types in which it came and a digest of its values, which batches of other sizes do not
+    change."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.sizes_bytes: dict[str, int] = {}
+        self._types: dict[str, set[pa.DataType]] = {}
+        self._digests: dict[str, pieces.StreamDigest] = {}
+
+    def update(self, table: pa.Table) -> None:
+        """Add the next rows."""
+        self.rows += table.num_rows
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            self._types.setdefault(name, set()).add(column.type)
+            self.sizes_bytes[name] = self.sizes_bytes.get(name, 0) + column.nbytes
+            digest = self._digests.setdefault(name, pieces.StreamDigest())
+            digest.update(pa.table({name: equality.comparable(column)}))
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns, in order."""
+        return list(self._digests)
+
+    def proves_equal(self, name: str, other: _Digests) -> bool:
+        """Return whether a column has the same values, in types that count as equal. If not, it may still be equal."""
+        one, two = self._types[name], other._types[name]
+        if len(one) != 1 or len(two) != 1:
+            return False
+        (stored,), (read) = one, next(iter(two))
+        # Digests do not cover the order of categories.
+        is_ordered = pt.is_dictionary(stored) and stored.ordered
+        same = self._digests[name].hexdigest() == other._digests[name].hexdigest()
+        return equality.same_type(stored, read) and same and not is_ordered
+
+
+def _read_back(adapter: TabularFormat, place: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield the rows of a copy, in batches if the variant can read batches. Raises ConversionError if it cannot."""
+    try:
+        if not adapter.offers.batches:
+            yield targets.from_native(adapter.read(place), ARROW, adapter.native_read).select(columns)
+            return
+        handle = adapter.open(place)
+        assert handle.batches is not None
+        for native in handle.batches(columns, READ_ROWS):
+            yield targets.from_native(native, ARROW, adapter.native_read)
+        handle.close()
+    except (UserError, OSError):
+        raise
+    except Exception as error:
+        raise _of_library(adapter, "read back", error) from error
+
+
+def _joined(batches: Iterator[pa.Table]) -> pa.Table:
+    """Return all batches as one table. Raises ConversionError if their types do not fit together."""
+    found = list(batches)
+    try:
+        return pieces.joined(found) if found else pa.table({})
+    except pa.ArrowException as error:
+        raise ConversionError(
+            f"The copy cannot be verified: its batches have types that one column cannot have ({error}).",
+            _OTHER_VARIANT,
+        ) from error
+
+
+def _verified(task: Task, table: _Source, stored: _Digests, place: Path, watch: Watch) -> Mapping[str, str]:
+    """Read the copy at `place` and return its allowed losses. Raises ConversionError if it is not right."""
+    table.check_unchanged()
+    if stored.rows != table.facts.rows:
+        raise ConversionError(
+            f"{stored.rows:,} of {table.facts.rows:,} rows were read.", "Convert it again; report it if it recurs."
+        )
+    found = _Digests()
+    for batch in _read_back(task.adapter, place, table.schema.names):
+        found.update(batch)
+        watch.rows(found.rows, table.facts.rows)
+    if found.names != table.schema.names or found.rows != table.facts.rows:
+        raise ConversionError(
+            f"The copy has {found.rows:,} rows and {len(found.names):,} columns, not {table.facts.rows:,} and "
+            f"{len(table.schema.names):,}.",
+            _OTHER_VARIANT,
+        )
+    losses: dict[str, str] = {}
+    unsure = [name for name in table.schema.names if not stored.proves_equal(name, found)]
+    for group in _groups(unsure, stored.sizes_bytes):
+        watch.stage(f"compare {', '.join(map(printable, group[:3]))}{', ..' if len(group) > 3 else ''}")
+        with table.again() as answers:
+            wanted = pa.Table.from_batches([batch.select(group) for batch in table.with_all_categories(answers)])
+        losses |= _allowed(task, _changes(task, wanted, _joined(_read_back(task.adapter, place, group))))
+    return losses
+
+
+def _groups(names: Sequence[str], sizes_bytes: Mapping[str, int]) -> Iterator[list[str]]:
+    """Yield the names in groups of limited size, with at least one name each."""
+    group: list[str] = []
+    for name in names:
+        if group and sum(sizes_bytes[each] for each in (*group, name)) > COMPARED_BYTES:
+            yield group
+            group = []
+        group.append(name)
+    if group:
+        yield group
+
+
+def _changes(task: Task, wanted: pa.Table, got: pa.Table) -> Mapping[str, str]:
+    """Return the declared losses of each column that changed. Raises ConversionError for any other difference."""
+    whole = verify.compare(wanted, got, ARROW, task.adapter.losses)
+    if whole.problems:
+        raise ConversionError(
+            f"{task.adapter.variant} does not return this table: {'; '.join(whole.problems[:3])}.", _OTHER_VARIANT
+        )
+    if not whole.losses:
+        return {}
+    columns = (
+        (name, verify.compare(wanted.select([name]), got.select([name]), ARROW, task.adapter.losses).losses)
+        for name in wanted.column_names
+    )
+    return {name: "; ".join(losses) for name, losses in columns if losses}
+
+
+def _allowed(task: Task, changes: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the changes. Raises ConversionError if one of them is not allowed."""
+    forbidden = {} if task.may_change is None else {n: what for n, what in changes.items() if n not in task.may_change}
+    if forbidden:
+        said = "; ".join(f"{printable(name)!r} ({what})" for name, what in list(forbidden.items())[:4])
+        more = f" and {len(forbidden) - 4:,} more" if len(forbidden) > 4 else ""
+        raise ConversionError(
+            f"{task.adapter.variant} would change {len(forbidden):,} columns: {said}{more}.",
+            f"To accept this: `allow_loss={tuple(forbidden)!r}`. Otherwise choose another variant.",
+            parameter="allow_loss",
+        )
+    return changes
