@@ -17,6 +17,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from adapters.column_numbers import ColumnNumbers
 from adapters.errors import RefusedSetting
 from adapters.losses import Loss
 from adapters.offers import Handle, ImageHandle, Offers, Parts
@@ -124,7 +125,7 @@ class Setting:
 
     If `always_spelled` is True, the names of variants contain the setting even if it has its default value."""
 
-    allowed: tuple[str, ...] | range
+    allowed: tuple[str, ...] | range | ColumnNumbers
     default: str | int | None
     meaning: str
     always_spelled: bool = False
@@ -136,6 +137,8 @@ class Setting:
             if value not in self.allowed:
                 raise ValueError(text)
             return value
+        if isinstance(self.allowed, ColumnNumbers):
+            return self.allowed.canonical(text)
         if text not in self.allowed:
             raise ValueError(text)
         return text
@@ -144,7 +147,7 @@ class Setting:
         """Return the allowed values as text, for error messages and listings."""
         if isinstance(self.allowed, range):
             return f"{self.allowed.start} to {self.allowed[-1]}"
-        return ", ".join(self.allowed)
+        return str(self.allowed) if isinstance(self.allowed, ColumnNumbers) else ", ".join(self.allowed)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ This module does not import pyarrow. Its callers have loaded pyarrow already, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from adapters.contract import Setting, Stored
@@ -21,12 +21,17 @@ LEVEL = Setting(range(1, 23), None, "level of the codec; by default the codec's 
 LEVELS = {"gzip": range(1, 10), "brotli": range(1, 12), "zstd": range(1, 23)}
 
 
-def stored_of(metadata: pq.FileMetaData) -> Stored:
+def stored_of(metadata: pq.FileMetaData, raw: Collection[str] = ()) -> Stored:
     """Return the codec and the encodings of all column chunks, as the footer states them.
 
-    Several codecs are joined by '+'."""
+    Several codecs are joined by '+'. The columns in `raw` should have no codec. Raises AdapterError if one has a
+    codec."""
     chunks = list(_chunks(metadata))
-    codecs = sorted({chunk.compression.lower() for chunk in chunks})
+    for chunk in chunks:
+        if chunk.path_in_schema in raw and chunk.compression != "UNCOMPRESSED":
+            raise AdapterError(f"column {chunk.path_in_schema} is compressed, its variant says that it is not")
+    coded = [chunk for chunk in chunks if chunk.path_in_schema not in raw]
+    codecs = sorted({chunk.compression.lower() for chunk in coded or chunks})
     encodings = sorted({encoding for chunk in chunks for encoding in chunk.encodings})
     codec = "+".join("none" if name == "uncompressed" else name for name in codecs)
     return Stored(codec, tuple(encodings), {"row groups": str(metadata.num_row_groups)})
@@ -53,6 +58,16 @@ def check_layout(
             raise AdapterError(f"column {chunk.path_in_schema} has statistics, its variant says statistics=false")
         if page_index and not chunk.has_offset_index:
             raise AdapterError(f"column {chunk.path_in_schema} has no page index, its variant says page_index=true")
+
+
+def check_encoding(metadata: pq.FileMetaData, columns: Collection[str], encoding: str, said: str) -> None:
+    """Check that these columns have the encoding, which replaces a dictionary. Raises AdapterError otherwise.
+
+    `said` is the setting that asks for the encoding. A chunk without any value may have no pages."""
+    for chunk in _chunks(metadata):
+        has_values = not chunk.is_stats_set or chunk.statistics.null_count != chunk.num_values
+        if chunk.path_in_schema in columns and has_values and encoding not in chunk.encodings:
+            raise AdapterError(f"column {chunk.path_in_schema} is stored as {chunk.encodings}, its variant says {said}")
 
 
 def _chunks(metadata: pq.FileMetaData) -> Iterator[pq.ColumnChunkMetaData]:

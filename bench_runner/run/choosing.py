@@ -153,6 +153,7 @@ def measure_for_choice(
     decisive: Sequence[str] = (),
     may_win: Callable[[Run], Sequence[str]],
     contending: Callable[[Run], Sequence[str]],
+    propose: Callable[[Dataset, Path], Sequence[str]] | None = None,
 ) -> Run:
     """Do the screening and the race within about `budget_s` seconds, and return the run of the race. Omit the screening
     if the data are small. `new_folder` is called after the plan has been checked, and returns the path of a new result
@@ -161,6 +162,9 @@ def measure_for_choice(
     `may_win` returns the screened variants that take part in the race. `contending` returns the variants that may still
     win after the rounds so far. The race ends when only one variant may still win, or when the budget is spent. If the
     request has a baseline format, the screening measures it, and the race too unless it is too slow.
+
+    If `propose` is given, it is called with the data set and the result folder, and returns the variants of the race.
+    There is no screening then.
 
     `decisive` are the names of operations that the recommendation depends on. Raises PlanError if the data are too
     small for one of these operations, and the errors of `choosing_plan` and `measure`.
@@ -182,6 +186,10 @@ def measure_for_choice(
     folder = new_folder()
     few = _screened(limits, dataset)
     screening = None
+    if propose is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        request = changed(request, formats=tuple(propose(dataset, folder)))
+        few = dataset.rows
     if dataset.rows > few:
         brief = replace(options, quick=True, rounds=None, fidelity=False, brief=True)
         short = changed(request, rows=few)

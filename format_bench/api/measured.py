@@ -12,9 +12,11 @@ from bench_runner.run.choosing import SCREENING, measure_for_choice
 from bench_runner.run.options import Options
 from bench_runner.run.watcher import Watcher
 from bench_runner.variants import Variant
+from data_generator.dataset import Dataset
 from format_bench.api.ranking import Choice, only_choice, rank, rank_after_screening, uncounted
 from format_bench.api.suggestion import answer_of, shown
 from format_bench.errors import Interrupted
+from format_bench.within.advice import advice_of
 from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.candidates import summary_of
 from reports.analysis.recommendation.preferences import Preferences
@@ -31,6 +33,7 @@ def measured_answer(
     *,
     kind: DataKind,
     budget_s: float,
+    propose: Callable[[Dataset, Path], Sequence[str]] | None = None,
 ) -> Answer:
     """Measure the candidates and return the answer.
 
@@ -52,7 +55,12 @@ def measured_answer(
 
     def still_contending(run: Run) -> list[Variant]:
         choice = only_choice(summary_of(run), screening)
-        return [*contending(rank(choice, preferences)), *uncounted(choice.candidates, preferences)]
+        found = rank(choice, preferences)
+        left = [*contending(found), *uncounted(choice.candidates, preferences)]
+        advice = advice_of(run.folder, found)
+        compared = () if advice is None else (row.change.variant for row in advice.rows)
+        # What the advice shows beside the best variant must have as many rounds.
+        return list(dict.fromkeys((*left[:1], *compared, *left)))
 
     try:
         run = measure_for_choice(
@@ -66,6 +74,7 @@ def measured_answer(
             decisive=preferences.operations,
             may_win=screened,
             contending=still_contending,
+            propose=propose,
         )
     except KeyboardInterrupt:
         if (stopped := _stopped(folders)) is None:

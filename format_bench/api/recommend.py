@@ -11,6 +11,7 @@ from typing import Any, Unpack
 from bench_runner.clock import now_ns
 from bench_runner.data_kinds import DOCUMENTS, IMAGES, TABLES, DataKind, kind_of_target
 from bench_runner.operations import operation_of
+from bench_runner.operations.targets import Target
 from bench_runner.request import Request
 from bench_runner.results.information import READ, SAVE
 from bench_runner.results.records import Run, changed
@@ -46,6 +47,7 @@ from format_bench.api.stored import chosen_run, stored_answer
 from format_bench.errors import RequestError
 from format_bench.progress import Silent
 from format_bench.uses import PARTS, USES, uses_of, weighed
+from format_bench.within.study import FORMATS_WITHIN, Study
 from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.needs import MEASURED
 from reports.analysis.recommendation.preferences import (
@@ -62,7 +64,7 @@ WHOLE = (SAVE, READ)
 judged in comparison with their times."""
 HOW_TO_MEASURE = (
     *("key", "rows", "cache", "threads", "target", "strings", "seed", "out"),
-    *("machine", "budget_s", "work_dirs"),
+    *("machine", "budget_s", "work_dirs", "allow_reorder"),
 )
 """Parameters of `recommend` that cannot be combined with a stored run, because nothing is measured then."""
 
@@ -79,6 +81,8 @@ def recommend(
     reads_per_save: float | None = None,
     bandwidth_bytes_per_s: float | None = None,
     accept: str = STAGES[0],
+    within: str | None = None,
+    allow_reorder: bool = False,
     budget_s: float = 120.0,
     seed: int | None = None,
     out: Path | str | None = None,
@@ -111,6 +115,9 @@ def recommend(
         reads_per_save: Compare the time of one save and this many reads together, instead of read time and save time.
         bandwidth_bytes_per_s: Bandwidth of your storage. The time to transfer the data is added to the times.
         accept: Minimum maturity: 'established', 'young', or 'experimental', which accepts every format.
+        within: Compare settings of this format instead of formats: 'parquet', 'feather', 'orc' or 'lance'. The field
+            `within` of the answer has the advice.
+        allow_reorder: With `within='parquet'`, also try to sort the rows by a column.
 
     How to measure:
         budget_s: Seconds for the whole measurement, counted from `began_ns`.
@@ -158,6 +165,12 @@ def recommend(
             "Use `data` for your own, `datasets` for a built-in data set, or `stored` for a stored run.",
             parameter="data",
         )
+    if within is not None:
+        preferences = _within_preferences(within, preferences, given, kind)
+    elif allow_reorder:
+        raise RequestError(
+            "`allow_reorder` needs `within='parquet'`.", "Omit it.", parameter="allow_reorder", given=allow_reorder
+        )
     if stored is not None:
         _check_measures_nothing(given)
         chosen = texts("formats", wanted.get("formats", ())), texts("formats_not", wanted.get("formats_not", ()))
@@ -183,6 +196,10 @@ def recommend(
                 "document stores, use --key FIELD"
             )
         request = changed(request, baseline=plain_call(request.data, kind))
+    study = None
+    if within is not None:
+        study = Study(within, preferences, Target(request.target or "pandas", request.strings), budget_s, allow_reorder)
+        request = changed(request, baseline=study.default)
     how = Options(seed=at_least("seed", seed, 0), machine=checked_machine(machine), began_ns=began_ns)
     return measured_answer(
         request,
@@ -193,7 +210,34 @@ def recommend(
         preferences,
         kind=kind,
         budget_s=above_zero("budget_s", budget_s, "seconds"),
+        propose=None if study is None else lambda dataset, folder: study.variants(dataset, folder, watcher),
     )
+
+
+def _within_preferences(name: str, preferences: Preferences, given: Mapping[str, Any], kind: DataKind) -> Preferences:
+    """Return the preferences for comparing settings of one format, of any maturity. Raises RequestError for a wrong
+    combination of parameters."""
+    one_of("within", name, FORMATS_WITHIN)
+    if kind is not TABLES:
+        raise RequestError(
+            f"`within` compares settings for tables, not for {kind.name}.", "Omit it.", parameter="within", given=name
+        )
+    for other in ("formats", "formats_not", "stored"):
+        if given.get(other):
+            raise RequestError(
+                f"`within` and `{other}` exclude each other: `within` decides which variants are measured.",
+                "Omit one of them. `stored` alone repeats the advice of a run.",
+                parameter=other,
+                given=given[other],
+            )
+    if given["allow_reorder"] and (name != "parquet" or preferences.operations):
+        raise RequestError(
+            "`allow_reorder` is for `within='parquet'` and for whole reads and saves.",
+            "Omit it, or the weights and uses of parts of the table.",
+            parameter="allow_reorder",
+            given=True,
+        )
+    return replace(preferences, accept=STAGES[-1])
 
 
 def _check_measures_nothing(given: Mapping[str, object]) -> None:

@@ -13,10 +13,11 @@ from bench_runner.registries import build
 from bench_runner.request import WITH_DATA
 from bench_runner.results import reference
 from bench_runner.results.information import READ, SAVE
-from bench_runner.variants import operation_name_of
+from bench_runner.variants import Variant, operation_name_of
 from format_bench.api.ranking import Choice
 from format_bench.python_lines import Lines, PartLines, lines_of, part_lines_of
 from format_bench.uses import words_of
+from format_bench.within.advice import advice_of, written_lines
 from reports.analysis.near_storage.break_even import break_evens, sentences
 from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.candidates import CHANGES, RunSummary, whole_rows
@@ -31,7 +32,11 @@ def answer_of(choice: Choice, found: Recommendation, selection: Sequence[str] = 
     """
     run, target = choice.summary.run, choice.question.conditions.target
     key = run.info.request.key or "id"
-    lines, parts = _lines(found, target, key)
+    advice = advice_of(run.folder, found)
+    first = advice.advised.change.variant if advice is not None else None
+    lines, parts = _lines(found, target, key, first)
+    if advice is not None and advice.advised.change.arguments:
+        lines = written_lines(advice.advised.change, target)
     return Answer(
         question=choice.question,
         found=found,
@@ -46,20 +51,21 @@ def answer_of(choice: Choice, found: Recommendation, selection: Sequence[str] = 
         # The runs that the package includes share one machine name, but were measured on several machines.
         processor=run.info.machine.cpu or "" if run.folder.is_relative_to(reference.PLACE) else "",
         again=shlex.join(["recommend", "--from", shown(run.folder), *selection, *_wishes(found.preferences)]),
-        convert=_conversion(choice, found),
+        convert=_conversion(choice, found, first),
+        within=advice,
         remote=tuple(_remote(choice, found.preferences)),
         parts=tuple((f"{title} ({part.needs})", "\n".join(part.lines)) for title, part in parts),
     )
 
 
-def _conversion(choice: Choice, found: Recommendation) -> str:
+def _conversion(choice: Choice, found: Recommendation, advised: Variant | None) -> str:
     """Return the command that stores the user's whole table in the recommended variant; '' for other data."""
     asked = choice.summary.run.info.request
     path, kind = asked.data_path, kind_of_target(choice.question.conditions.target)
     if not found.ranked or path is None or asked.data_title is not None or kind is not TABLES:
         return ""
     # `nulls` is a setting of the measuring code.
-    variant = str(found.ranked[0].candidate.variant.without("nulls"))
+    variant = str((advised or found.ranked[0].candidate.variant).without("nulls"))
     try:
         suffix = build(variant).suffix
     except AdapterError:
@@ -76,14 +82,16 @@ def shown(folder: Path) -> str:
     return str(folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder)
 
 
-def _lines(found: Recommendation, target: str, key: str) -> tuple[Lines, list[tuple[str, PartLines]]]:
-    """Return the lines of Python for the recommended variant.
+def _lines(
+    found: Recommendation, target: str, key: str, advised: Variant | None
+) -> tuple[Lines, list[tuple[str, PartLines]]]:
+    """Return the lines of Python for the recommended or the advised variant.
 
     First the lines for saving and reading all data, then (title, lines) for each other operation with a weight.
     """
     if not found.ranked:
         return Lines((), "", ""), []
-    first, wish = found.ranked[0].candidate.variant, found.preferences
+    first, wish = advised or found.ranked[0].candidate.variant, found.preferences
     parts = (operation for operation in wish.operations if operation not in (SAVE, READ))
     try:
         lines = lines_of(first, target, key)

@@ -88,6 +88,12 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     help="Minimum maturity of a recommended format; experimental accepts every format.",
 )
 @click.option(
+    "--within",
+    type=click.Choice(["parquet", "feather", "orc", "lance"]),
+    help="Compare settings of this format (codec, row groups, encodings of each column, ...) instead of formats.",
+)
+@click.option("--allow-reorder", is_flag=True, help="With --within parquet: also try to sort the rows by a column.")
+@click.option(
     "--budget",
     "budget_s",
     type=DURATION,
@@ -138,6 +144,7 @@ def recommend(words: list[str], explain: bool, as_json: bool, **options: Any) ->
       recommend --data my.csv                 which format for a table that is read often?
       recommend --data my.csv --cache cold    ... for one that is read about once a day, from disk?
       recommend --data my.csv -f parquet      ... among all Parquet variants?
+      recommend --data my.csv --within parquet   which settings of Parquet?
       recommend --from reference -d core      an answer for a built-in data set, without measuring
 
     \b
@@ -155,7 +162,7 @@ def recommend(words: list[str], explain: bool, as_json: bool, **options: Any) ->
     with errors_told():
         from format_bench.api.recommend import recommend as answered
         from format_bench.progress import watching
-        from reports.text import recommendation, recommendation_json
+        from reports.text import recommendation, recommendation_json, recommendation_within
 
         try:
             with watching() as watcher:
@@ -168,6 +175,8 @@ def recommend(words: list[str], explain: bool, as_json: bool, **options: Any) ->
             raise click.exceptions.Exit(INTERRUPTED) from None
         if as_json:
             click.echo(recommendation_json.as_json(answer))
+        elif answer.within is not None and not explain:
+            recommendation_within.show(answer, answer.within, console())
         else:
             recommendation.show(answer, console(), explain=explain)
     return 0 if answer.found.ranked else FAILED

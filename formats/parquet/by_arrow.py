@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters import parquet_codecs
+from adapters.column_numbers import COLUMN_NUMBERS, numbers_of
 from adapters.contract import Calls, Native, PartCall, Setting, Stored
 from adapters.losses import Cause, Loss, Relation
 from adapters.offers import Handle, Offers, Reach, Sharing
 from adapters.predicate import Kind, Predicate
 from adapters.relations import texts
-from formats.parquet.common import MOST_ROWS, SECONDS_AS_MS, Parquet
+from formats.parquet import parquet_columns
+from formats.parquet.common import MOST_BYTES, MOST_ROWS, SECONDS_AS_MS, Parquet
+from formats.parquet.parquet_columns import ENCODINGS
 from formats.shared import pandas_losses as shared
 from formats.shared.conditions import ARROW_TEXTS, IMPORT_COMPUTE, arrow_expression
 from formats.shared.dask_engine import NOT_OFFERED, DaskEngine, number
@@ -35,6 +38,13 @@ ROW_GROUP_ROWS = 1_048_576
 """pyarrow's default for the number of rows of a row group."""
 
 
+COLUMN_SETTINGS = {
+    **{name: f"with the encoding {encoding} instead of a dictionary" for name, encoding in ENCODINGS.items()},
+    "raw": "without the codec",
+}
+"""Setting that names columns -> how these columns are stored."""
+
+
 class ParquetPyarrow(ProjectsByOneCall, Parquet):
     """Parquet by pyarrow.parquet's write_table and read_table."""
 
@@ -46,20 +56,30 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         "page_index": Setting(("false", "true"), "false", "whether to store the statistics of pages (the page index)"),
         "dictionary": Setting(("true", "false"), "true", "whether columns may be stored with dictionaries"),
         "statistics": Setting(("true", "false"), "true", "whether to store the minimum and maximum of column chunks"),
+        "page_bytes": Setting(MOST_BYTES, None, "bytes of a data page before compression; by default 1 MiB"),
+        "page_version": Setting(("1.0", "2.0"), "1.0", "version of data pages"),
+        "dictionary_bytes": Setting(MOST_BYTES, None, "largest dictionary of a column chunk; by default 1 MiB"),
+        "order": Setting(range(1 << 14), None, "number of the column by which rows are sorted before they are stored"),
+        **{name: Setting(COLUMN_NUMBERS, None, f"columns {what}") for name, what in COLUMN_SETTINGS.items()},
     }
     distributions = ("pyarrow",)
     native = Native.ARROW
     reads_folders = True
-    # Each thread needs its own handle, because several threads that use one ParquetFile crash the process.
-    offers = Offers(
-        project=True,
-        take=Reach.GROUPS,
-        scan=frozenset(Kind),
-        sharing=Sharing.EACH,
-        keeps_columns=True,
-        batches=True,
-        save_stream=True,
-    )
+
+    @property
+    def offers(self) -> Offers:  # type: ignore[override]
+        """The optional operations. Rows that are sorted have no stored order to return, and cannot be streamed."""
+        in_order = self.values["order"] is None
+        # Each thread needs its own handle, because several threads that use one ParquetFile crash the process.
+        return Offers(
+            project=True,
+            take=Reach.GROUPS if in_order else None,
+            scan=frozenset(Kind) if in_order else frozenset(),
+            sharing=Sharing.EACH if in_order else None,
+            keeps_columns=True,
+            batches=True,
+            save_stream=in_order,
+        )
 
     @property
     def losses(self) -> tuple[Loss, ...]:
@@ -68,8 +88,11 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         return (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_OF_NUMBERS_AS_VALUES, SECONDS_AS_MS)
 
     @property
-    def calls(self) -> Calls:
-        """The code that a user writes to save and read the data without this adapter."""
+    def calls(self) -> Calls | None:
+        """The code that a user writes to save and read the data without this adapter; None if it names columns, which
+        depend on the table."""
+        if self.values["order"] is not None or any(self._columns(setting) for setting in COLUMN_SETTINGS):
+            return None
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
         more = "".join(f", {name}={value!r}" for name, value in self._writing().items())
         before, taken = calls_of_groups(
@@ -97,8 +120,57 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
             "write_page_index": self.values["page_index"] == "true" or None,
             "use_dictionary": None if self.values["dictionary"] == "true" else False,
             "write_statistics": None if self.values["statistics"] == "true" else False,
+            "data_page_size": self.values["page_bytes"],
+            "data_page_version": None if self.values["page_version"] == "1.0" else self.values["page_version"],
+            "dictionary_pagesize_limit": self.values["dictionary_bytes"],
         }
         return {name: value for name, value in asked.items() if value is not None}
+
+    def _columns(self, setting: str) -> tuple[int, ...]:
+        text = self.values[setting]
+        return () if text is None else numbers_of(str(text))
+
+    def arguments(self, schema: pa.Schema) -> dict[str, Any]:
+        """Return the arguments with which pyarrow.parquet.write_table writes a table of this schema."""
+        level = {} if self.values["level"] is None else {"compression_level": self.values["level"]}
+        return {"compression": self.values["codec"], **level, **self._writing(), **self._by_column(schema)}
+
+    def _by_column(self, schema: pa.Schema) -> dict[str, Any]:
+        """Return the arguments of write_table that name columns. They replace `compression` and `use_dictionary`."""
+        encoded = {
+            schema.names[number]: encoding
+            for setting, encoding in ENCODINGS.items()
+            for number in self._columns(setting)
+        }
+        raw = {schema.names[number] for number in self._columns("raw")}
+        if not encoded and not raw:
+            return {}
+        leaves = parquet_columns.leaves(self._parquet, schema)
+        asked: dict[str, Any] = {}
+        if encoded:
+            with_dictionary = [leaf for leaf in leaves if leaf not in encoded]
+            asked["use_dictionary"] = with_dictionary if self.values["dictionary"] == "true" else False
+            asked["column_encoding"] = encoded
+        if raw:
+            codec, level = self.values["codec"], self.values["level"]
+            asked["compression"] = {leaf: "none" if leaf in raw else codec for leaf in leaves}
+            if level is not None:
+                asked["compression_level"] = {leaf: level for leaf in leaves if leaf not in raw}
+        return asked
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """Return a refusal reason if a setting names a column that the table lacks, twice, or of another type."""
+        named = [number for setting in ENCODINGS for number in self._columns(setting)]
+        twice = next((number for number in named if named.count(number) > 1), None)
+        if twice is not None:
+            return f"column {twice} has two encodings"
+        order = self.values["order"]
+        if order is not None and (reason := parquet_columns.unfit(schema, "order", [int(order)])):
+            return reason
+        for setting in COLUMN_SETTINGS:
+            if reason := parquet_columns.unfit(schema, setting, self._columns(setting)):
+                return reason
+        return super().refusal(schema, rows)
 
     def load_library(self) -> None:
         """Import pyarrow.parquet, and pyarrow.dataset, which read_table uses."""
@@ -109,17 +181,16 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write the whole table as one file."""
-        codec, level = self.values["codec"], self.values["level"]
-        self._parquet.write_table(table, location, compression=codec, compression_level=level, **self._writing())
+        if (number := self.values["order"]) is not None:
+            table = table.sort_by(table.schema.names[int(number)])
+        self._parquet.write_table(table, location, **self.arguments(table.schema))
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
         """Write a stream of batches as one file, one row group at a time.
 
         Batches are combined first, because the writer makes a row group of each table that it gets."""
-        writing = self._writing()
-        rows = int(writing.pop("row_group_size", ROW_GROUP_ROWS))
-        codec, level = self.values["codec"], self.values["level"]
-        options = {"compression": codec, "compression_level": level, **writing}
+        options = self.arguments(schema)
+        rows = int(options.pop("row_group_size", ROW_GROUP_ROWS))
         with whole_or_nothing(location), self._parquet.ParquetWriter(location, schema, **options) as writer:
             for group in gathered(schema, batches, rows):
                 writer.write_table(group, rows)
@@ -136,7 +207,12 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
             dictionary=self.values["dictionary"] == "true",
             statistics=self.values["statistics"] == "true",
         )
-        return parquet_codecs.stored_of(footer)
+        names = footer.schema.to_arrow_schema().names
+        for setting, encoding in ENCODINGS.items():
+            columns = {names[number] for number in self._columns(setting)}
+            parquet_codecs.check_encoding(footer, columns, encoding, f"{setting}={self.values[setting]}")
+        raw = {names[number] for number in self._columns("raw")}
+        return parquet_codecs.stored_of(footer, raw)
 
     def read(self, location: Path) -> pa.Table:
         """Read all columns of the file."""

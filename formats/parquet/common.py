@@ -32,6 +32,8 @@ TIMESTAMPS_BY_DUCKDB = Loss(
 
 MOST_ROWS = range(1, 2**31)
 """Allowed values of settings that are a number of rows, such as the rows of a row group."""
+MOST_BYTES = range(1, 2**31)
+"""Allowed values of settings that are a number of bytes, such as the size of a page."""
 
 
 class Parquet(TabularFormat):

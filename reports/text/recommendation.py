@@ -60,7 +60,7 @@ def show(answer: Answer, console: Console, *, explain: bool = False) -> None:
     The output is always 100 columns wide.
     """
     page, found = page_for(console), answer.found
-    print_lines(page, [_title(answer)])
+    print_lines(page, [title_of(answer)])
     page.print()
     if not found.ranked:
         _show_nothing(page, answer)
@@ -73,7 +73,8 @@ def show(answer: Answer, console: Console, *, explain: bool = False) -> None:
     print_lines(page, [WHOSE_CHOICES])
 
 
-def _title(answer: Answer) -> str:
+def title_of(answer: Answer) -> str:
+    """Return the first line: the data, the machine and the conditions."""
     question = answer.question
     amount = f"{question.rows:,} {kind_of_target(question.conditions.target).counted}"
     where = conditions_text(question.conditions).removeprefix("track , ")

@@ -20,6 +20,7 @@ from reports.analysis.recommendation.needs import Met, judged
 from reports.analysis.recommendation.preferences import Preferences, Use
 from reports.analysis.recommendation.reasons import Reason, reasons
 from reports.analysis.recommendation.recommend import BreakEven, Ranked, weights
+from reports.analysis.recommendation.within import Within
 
 
 def as_json(answer: Answer) -> str:
@@ -43,6 +44,7 @@ def as_json(answer: Answer) -> str:
         "cautions": list(answer.cautions),
         "remarks": list(answer.remarks),
         "remote": list(answer.remote),
+        "within": None if answer.within is None else _within_shape(answer.within),
         "folder": answer.folder,
         "python": {
             **{"imports": list(answer.imports), "save": answer.save, "read": answer.read},
@@ -50,6 +52,24 @@ def as_json(answer: Answer) -> str:
         },
     }
     return json.dumps(shape, indent=1, ensure_ascii=False)
+
+
+def _within_shape(advice: Within) -> dict[str, Any]:
+    """Return the advice. Scores and ratios are multiples of the default's."""
+    rows = [
+        {
+            "title": row.title,
+            "variant": row.change.variant,
+            "change": row.change.text,
+            "arguments": dict(row.change.arguments),
+            "sorted_by": row.change.sorted_by,
+            "score": row.ranked.score,
+            "against_default": _ratio_shape(row.ranked.against_first),
+            "ratios": dict(row.ranked.ratios),
+        }
+        for row in advice.rows
+    ]
+    return {"format": advice.format, "advised": advice.advised.change.variant, "rows": rows}
 
 
 def _conditions_shape(question: Question) -> dict[str, str]:

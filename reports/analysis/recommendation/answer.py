@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from reports.analysis.recommendation.candidates import Question
 from reports.analysis.recommendation.recommend import Recommendation
+from reports.analysis.recommendation.within import Within
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class Answer:
     """The command that gives the same answer from the stored samples."""
     convert: str = ""
     """The command that stores the user's whole table in the recommended variant; empty for other data."""
+    within: Within | None = None
+    """The advice on settings, if the variants are settings of one format."""
     remote: tuple[str, ...] = ()
     """For remote data: the selectivity from which reading near the storage beats fetching the files."""
     parts: tuple[tuple[str, str], ...] = ()

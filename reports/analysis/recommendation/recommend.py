@@ -170,6 +170,11 @@ def recommend(
     )
 
 
+def against(candidates: Sequence[Candidate], rival: Candidate, preferences: Preferences) -> tuple[Ranked, ...]:
+    """Return the candidates, best first, with figures and scores relative to `rival`, which is one of them."""
+    return _ranked(candidates, [rival], preferences, {})
+
+
 def _ranked(
     candidates: Sequence[Candidate],
     among: Sequence[Candidate],

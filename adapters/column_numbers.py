@@ -1,0 +1,55 @@
+"""Settings that select columns by their numbers, such as `0+3+7-9`. Names of variants cannot contain names of columns,
+which may have any characters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+_RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
+
+
+class ColumnNumbers:
+    """The allowed values of such a setting: numbers of columns, counted from 0, and ranges, joined by '+'."""
+
+    def canonical(self, text: str) -> str:
+        """Return the shortest spelling of the same columns. Raises ValueError for any other text."""
+        return spelled(numbers_of(text))
+
+    def __str__(self) -> str:
+        return "numbers of columns from 0, e.g. 0+3+7-9"
+
+
+COLUMN_NUMBERS = ColumnNumbers()
+
+
+def numbers_of(text: str) -> tuple[int, ...]:
+    """Return the numbers in ascending order. Raises ValueError if the text is not of this form."""
+    found: set[int] = set()
+    for part in text.split("+"):
+        match = _RANGE.fullmatch(part)
+        if match is None:
+            raise ValueError(text)
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise ValueError(text)
+        found.update(range(first, last + 1))
+    return tuple(sorted(found))
+
+
+def spelled(numbers: Iterable[int]) -> str:
+    """Return the columns as text, with ranges where at least two numbers follow each other."""
+    return "+".join(f"{first}" if first == last else f"{first}-{last}" for first, last in _runs(sorted(set(numbers))))
+
+
+def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
+    first = last = None
+    for number in numbers:
+        if last is not None and number == last + 1:
+            last = number
+            continue
+        if first is not None and last is not None:
+            yield first, last
+        first = last = number
+    if first is not None and last is not None:
+        yield first, last
