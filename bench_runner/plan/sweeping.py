@@ -1,5 +1,5 @@
-"""Vary one trait, a property of the data or of an operation. A request to vary a trait is converted into an ordinary
-request with one data set or operation for each value of the trait. Everything else stays equal.
+"""Vary one trait, a property of the data, of an operation or of variants. A request to vary a trait is converted into
+an ordinary request with one data set, operation or variant for each value of the trait. Everything else stays equal.
 
 bench_runner.suites.sweep has the traits and their default values.
 """
@@ -41,6 +41,8 @@ def swept(suites: Sequence[Suite], request: Request) -> Request:
     trait = TRAITS.get(over.trait)
     if trait is not None and trait.operation:
         return _over_use(suite, request, over, trait)
+    if trait is not None and trait.variants:
+        return _over_settings(suite, request, over, trait)
     return _over_data(suite, request, over, trait)
 
 
@@ -60,6 +62,22 @@ def _over_use(suite: Suite, request: Request, over: Over, trait: Trait) -> Reque
     _check_several(over, operations)
     datasets = (spell(BASE, _base(request, trait)),) if ours else request.datasets
     return changed(request, operations=(VERIFYING, *dict.fromkeys(operations)), datasets=datasets)
+
+
+def _over_settings(suite: Suite, request: Request, over: Over, trait: Trait) -> Request:
+    """Return the request with variants for each value of a setting, on the same data."""
+    if request.formats or request.formats_not:
+        raise PlanError(
+            f"`over={over.trait!r}` already chooses the variants.",
+            "Omit `formats` and `formats_not`.",
+            parameter="over",
+            given=over.trait,
+        )
+    points = over.points or _possible(trait, request.rows)
+    formats = [name.format(point) for name in trait.variants for point in points]
+    _check_several(over, formats)
+    operations = request.operations or suite.operations_over_settings
+    return changed(request, formats=tuple(dict.fromkeys(formats)), operations=operations)
 
 
 def _over_data(suite: Suite, request: Request, over: Over, trait: Trait | None) -> Request:

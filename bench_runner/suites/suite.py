@@ -69,6 +69,8 @@ class Suite:
     operations_over_data: ClassVar[tuple[str, ...]] = ()
     """Operations that are measured instead of `operations` while a property of the data is varied. If empty,
     `operations` are measured then, too."""
+    operations_over_settings: ClassVar[tuple[str, ...]] = ()
+    """Operations that are measured if a setting of variants is varied; if empty, the suite's own."""
     asv_operations: ClassVar[tuple[str, ...]] = ()
     """Operations that asv times. If empty, asv times all operations of the suite."""
     asv_formats: ClassVar[tuple[str, ...]] = ()

@@ -24,13 +24,15 @@ class Trait:
     """A property that is varied.
 
     A trait of an operation has the operation's full name in `operation`, with `{}` in place of the value. A trait of
-    the data is a parameter of the data set with the same name as the trait.
+    variants is a setting with the same name. A trait of the data is a parameter of the data set with the same name.
     """
 
     meaning: str
     points: tuple[str, ...]
     """The values of the trait that are measured by default."""
     operation: str = ""
+    variants: tuple[str, ...] = ()
+    """For a setting of variants: their full names, with `{}` in place of the value."""
     base: Mapping[str, str] = field(default_factory=dict)
     """Parameters of the data set that differ from the defaults of BASE, at all points of this trait. `{rows}` stands
     for the number of rows."""
@@ -75,6 +77,23 @@ TRAITS: Mapping[str, Trait] = {
         points=("0.001", "0.01", "0.1", "0.5", "1"),
         operation="scan[selectivity={},kind=range]",
     ),
+    "row_group_rows": Trait(
+        meaning="rows of a row group of Parquet",
+        points=("2048", "8192", "32768", "131072", "524288"),
+        variants=(
+            "parquet[engine=pyarrow,codec=none,row_group_rows={}]",
+            "parquet[engine=pyarrow,codec=zstd,level=1,row_group_rows={}]",
+        ),
+    ),
+    "files": Trait(
+        meaning="Parquet files that hold the table",
+        points=("2", "10", "50", "250", "1000"),
+        variants=(
+            "parquet[engine=pyarrow,codec=none,files={}]",
+            "parquet[engine=pyarrow,codec=zstd,level=1,files={}]",
+        ),
+        rows_each=1,
+    ),
 }
 
 
@@ -82,6 +101,7 @@ class Sweep(Suite):
     """A suite whose results are shown as lines in a chart, with a point for each operation or data set."""
 
     operations_over_data = ("save", "read", "project[columns=2]", "take[rows=100,handle=kept]")
+    operations_over_settings = ("save", "read", "project[columns=2]", "scan[selectivity=0.01,kind=range]")
     fallbacks_once = False
 
 

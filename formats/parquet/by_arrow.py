@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters import parquet_codecs
 from adapters.column_numbers import COLUMN_NUMBERS, numbers_of
 from adapters.contract import Calls, Native, PartCall, Setting, Stored
+from adapters.errors import AdapterError
 from adapters.losses import Cause, Loss, Relation
 from adapters.offers import Handle, Offers, Reach, Sharing
 from adapters.predicate import Kind, Predicate
@@ -59,6 +61,7 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         "page_bytes": Setting(MOST_BYTES, None, "bytes of a data page before compression; by default 1 MiB"),
         "page_version": Setting(("1.0", "2.0"), "1.0", "version of data pages"),
         "dictionary_bytes": Setting(MOST_BYTES, None, "largest dictionary of a column chunk; by default 1 MiB"),
+        "files": Setting(range(2, 10_001), None, "number of files of a folder; by default one file"),
         "order": Setting(range(1 << 14), None, "number of the column by which rows are sorted before they are stored"),
         **{name: Setting(COLUMN_NUMBERS, None, f"columns {what}") for name, what in COLUMN_SETTINGS.items()},
     }
@@ -68,7 +71,10 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
 
     @property
     def offers(self) -> Offers:  # type: ignore[override]
-        """The optional operations. Rows that are sorted have no stored order to return, and cannot be streamed."""
+        """The optional operations. Rows that are sorted have no stored order to return, and cannot be streamed. Of
+        several files, whole columns are read, and rows by a condition."""
+        if self.values["files"] is not None:
+            return Offers(project=True, scan=frozenset(Kind) if self.values["order"] is None else frozenset())
         in_order = self.values["order"] is None
         # Each thread needs its own handle, because several threads that use one ParquetFile crash the process.
         return Offers(
@@ -91,7 +97,8 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
     def calls(self) -> Calls | None:
         """The code that a user writes to save and read the data without this adapter; None if it names columns, which
         depend on the table."""
-        if self.values["order"] is not None or any(self._columns(setting) for setting in COLUMN_SETTINGS):
+        set_apart = self.values["order"] is not None or self.values["files"] is not None
+        if set_apart or any(self._columns(setting) for setting in COLUMN_SETTINGS):
             return None
         level = "" if self.values["level"] is None else f", compression_level={self.values['level']}"
         more = "".join(f", {name}={value!r}" for name, value in self._writing().items())
@@ -164,6 +171,9 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         twice = next((number for number in named if named.count(number) > 1), None)
         if twice is not None:
             return f"column {twice} has two encodings"
+        files = self.values["files"]
+        if files is not None and int(files) > rows:
+            return f"{files:,} files need as many rows, and the table has {rows:,}"
         order = self.values["order"]
         if order is not None and (reason := parquet_columns.unfit(schema, "order", [int(order)])):
             return reason
@@ -180,10 +190,18 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         self._parquet = pyarrow.parquet
 
     def save(self, table: pa.Table, location: Path) -> None:
-        """Write the whole table as one file."""
+        """Write the whole table as one file, or as a folder of files."""
         if (number := self.values["order"]) is not None:
             table = table.sort_by(table.schema.names[int(number)])
-        self._parquet.write_table(table, location, **self.arguments(table.schema))
+        arguments = self.arguments(table.schema)
+        if (files := self.values["files"]) is None:
+            self._parquet.write_table(table, location, **arguments)
+            return
+        location.mkdir()
+        ends = [table.num_rows * number // int(files) for number in range(int(files) + 1)]
+        for number, (first, last) in enumerate(pairwise(ends)):
+            part = table.slice(first, last - first)
+            self._parquet.write_table(part, location / f"part-{number:05d}.parquet", **arguments)
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
         """Write a stream of batches as one file, one row group at a time.
@@ -199,7 +217,14 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         """Return the codec and the encodings of all column chunks.
 
         Raises AdapterError if the file's footer contradicts the settings."""
-        footer = self._parquet.read_metadata(location)
+        paths = [location] if self.values["files"] is None else sorted(location.iterdir())
+        if self.values["files"] not in (None, len(paths)):
+            raise AdapterError(f"the copy has {len(paths):,} files, its variant says {self.values['files']:,}")
+        found = [self._stored(self._parquet.read_metadata(path)) for path in paths]
+        codec = "+".join(sorted({each.codec or "" for each in found}))
+        return Stored(codec, tuple(sorted({name for each in found for name in each.encodings})), found[0].details)
+
+    def _stored(self, footer: Any) -> Stored:
         parquet_codecs.check_layout(
             footer,
             row_group_rows=self.values["row_group_rows"],

@@ -150,3 +150,22 @@ def test_rows_are_sorted_and_offer_no_reads_by_place(table: pa.Table, tmp_path: 
     assert adapter.offers.take is None
     assert not adapter.offers.scan
     assert not adapter.offers.save_stream
+
+
+def test_a_table_in_files_comes_back_in_order(table: pa.Table, tmp_path: Path) -> None:
+    adapter = FORMATS.build("parquet[codec=zstd,level=1,files=7,delta=0]")
+    adapter.load_library()
+    adapter.save(table, tmp_path / "t.parquet")
+    assert len(list((tmp_path / "t.parquet").iterdir())) == 7
+    assert adapter.read(tmp_path / "t.parquet").equals(table)
+    assert adapter.stored(tmp_path / "t.parquet").codec == "zstd"
+    handle = adapter.open(tmp_path / "t.parquet")
+    assert handle.project is not None
+    assert handle.project(["text", "whole"]).equals(table.select(["text", "whole"]))
+    handle.close()
+    (tmp_path / "t.parquet" / "part-00003.parquet").unlink()
+    with pytest.raises(AdapterError, match="has 6 files, its variant says 7"):
+        adapter.stored(tmp_path / "t.parquet")
+    assert FORMATS.build("parquet[files=4000]").refusal(table.schema, ROWS) == (
+        "4,000 files need as many rows, and the table has 3,000"
+    )

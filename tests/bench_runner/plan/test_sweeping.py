@@ -37,6 +37,24 @@ def test_a_trait_of_the_use_becomes_operations_on_one_table() -> None:
     assert asked("rows_taken", suite="access").datasets == ()
 
 
+def test_a_setting_becomes_variants_on_the_same_data() -> None:
+    made = asked("row_group_rows", "1000", "50000")
+    assert made.formats == tuple(
+        f"parquet[engine=pyarrow,codec={codec},row_group_rows={rows}]"
+        for codec in ("none", "zstd,level=1")
+        for rows in ("1000", "50000")
+    )
+    assert (made.datasets, made.operations) == ((), SUITES["sweep"].operations_over_settings)
+    plan = make_plan([SUITES["sweep"]], Request(over=Over("files", ("2", "5")), rows=5_000))
+    ran = {chain.variant for chain in plan.chains if not chain.is_raw_io}
+    assert ran == {
+        f"parquet[engine=pyarrow,codec={codec},files={n}]" for codec in ("none", "zstd,level=1") for n in (2, 5)
+    }
+    assert asked("files", suite="tabular").operations == ()
+    with pytest.raises(PlanError, match="already chooses the variants"):
+        asked("files", formats=("csv",))
+
+
 def test_other_suites_and_data_sets_can_be_varied_too() -> None:
     assert asked("distinct", "10", "20", suite="tabular").operations == ()
     assert asked("bytes", "10", "20", datasets=("blobs",)).datasets == ("blobs[bytes=10]", "blobs[bytes=20]")
@@ -58,8 +76,13 @@ def test_every_trait_can_be_had_at_each_of_its_usual_values(trait: str) -> None:
         base, _, inside = name.partition("[")
         parameters = dict(part.split("=") for part in inside.removesuffix("]").split(",") if part)
         assert resolve(base, parameters).rows > 0
-    assert 3 <= max(len(made.datasets), len(made.operations) - 1) <= 12
-    assert TRAITS[trait].operation or trait in {parameter.name for parameter in CATALOGUE["traits"].parameters}
+    points = len(made.formats) / len(TRAITS[trait].variants) if TRAITS[trait].variants else len(made.datasets)
+    assert 3 <= max(points, len(made.operations) - 1) <= 12
+    assert (
+        TRAITS[trait].operation
+        or TRAITS[trait].variants
+        or trait in {parameter.name for parameter in CATALOGUE["traits"].parameters}
+    )
 
 
 def test_the_suite_sweeps_with_at_most_twelve_variants() -> None:
