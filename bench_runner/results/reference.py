@@ -20,7 +20,8 @@ PLACE = Path(__file__).with_name("reference_runs")
 COSTS = PLACE / "costs.json"
 ORDER = (
     *("tabular", "access", "image", "engines", "compression"),
-    *("wide", "encodings", "encodings-cold", "training", "writing", "sweep"),
+    *("wide", "encodings", "encodings-cold", "training", "writing", "parallel"),
+    *("levels", "row-groups", "files", "small"),
     *("near-storage", "near-storage-all", "documents", "documents-layouts", "documents-ranges"),
 )
 """The folders in the order in which they are shown, the most important first. Folders that are not listed here come

@@ -11,7 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from adapters.contract import Native
-from docs._generate import adapters, findings, grids
+from docs._generate import adapters, findings, grids, questions
 from docs._generate.reference import Reference, reference
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,6 +40,10 @@ OF_REFERENCE: dict[str, Callable[[Reference], str]] = {
     "near-storage": grids.near_storage,
     "documents": grids.documents,
     "training": grids.training,
+    **{
+        f"figure-{name}": partial(questions.text_of, comparisons=compared)
+        for name, compared in questions.COMPARISONS.items()
+    },
 }
 
 _BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->)(.*?)(<!-- end: \2 -->)", re.DOTALL)

@@ -23,7 +23,19 @@ from bench_runner.run.known.costs import Costs
 ROOT = Path(__file__).parents[2]
 MACHINE = "reference"
 MOST_BYTES = 3 * 10**6
+_CODECS = ("none", "snappy", *(f"zstd,level={level}" for level in (1, 3, 9)))
+_PARQUET = "parquet[engine=pyarrow,codec={}]"
 WORDS = {
+    "levels": (
+        *("choice", "--datasets", "^core$"),
+        *(word for codec in _CODECS for word in ("--formats", _PARQUET.format(codec))),
+    ),
+    "row-groups": ("sweep", "--over", "row_group_rows"),
+    "files": ("sweep", "--over", "files"),
+    "small": (
+        *("sweep", "--over", "rows=45000,450000", "--formats", "csv[engine=pandas]"),
+        *("--formats", _PARQUET.format("none"), "--formats", "feather[engine=pyarrow,codec=none]"),
+    ),
     "near-storage": (
         *("near-storage", "--operations", r"save|query\[groups=0\.(5|25|1|01|0)\]|values=|metadata", "--rounds", "9"),
         *("--formats-not", r"row_group_rows|technique=none|ranges.technique"),
@@ -46,7 +58,7 @@ WORDS = {
         *("--formats", r"^document-store\[layout=amax\]$", "--rounds", "5"),
     ),
 }
-"""Arguments of suites that do not run whole and at full size. The suite of documents would take a day; its last two
+"""Arguments of suites that do not run whole and at full size, and of runs for the page of questions. The suite of documents would take a day; its last two
 parts cover the claims of the paper on columnar document stores. Near storage over networks leaves out queries that
 return all rows, because answers of 754 MB need more memory for client and services than some machines have. In one
 process all queries run, also on small row groups and with single techniques."""
