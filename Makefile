@@ -9,7 +9,7 @@ F3_FILES ?= 10000
 F3_PAYLOADS ?= 20000
 PACKAGES := adapters bench_runner data_generator document_stores format_bench formats image_storages libraries reports
 
-.PHONY: setup tabular test test-quick test-times test-browser planted lint selfbench selfbench-device selfbench-asv selfbench-cluster selfbench-compare selfbench-recommend selfbench-f3 selfbench-near-storage selfbench-documents fuzz-import fuzz-f3 fuzz-near-storage fuzz-documents clean
+.PHONY: setup tabular test test-quick test-times test-browser planted lint selfbench selfbench-device selfbench-asv selfbench-cluster selfbench-compare selfbench-recommend selfbench-within selfbench-convert selfbench-f3 selfbench-near-storage selfbench-documents fuzz-import fuzz-f3 fuzz-near-storage fuzz-documents clean
 
 setup: $(VENV)/.ready  ## the libraries alone, into .venv; all other commands do it by themselves
 
@@ -55,6 +55,12 @@ selfbench-compare: $(VENV)/.ready  ## how often 'compare' names a change where n
 
 selfbench-recommend: $(VENV)/.ready  ## how much a recommendation loses against a full run; prints regrets
 	$(RUN) -m tests.selfbench.recommend
+
+selfbench-within: $(VENV)/.ready  ## how much the advice on Parquet's settings loses against a grid of settings
+	$(RUN) -m tests.selfbench.within
+
+selfbench-convert: $(VENV)/.ready  ## memory and speed of converting a CSV file of 6 GB; needs 8 GB of disk
+	$(RUN) -m tests.selfbench.convert
 
 selfbench-f3: $(VENV)/.ready  ## what F3 reaches beside Parquet and Vortex; prints ratios
 	$(RUN) -m libraries.f3.benchmarks.files

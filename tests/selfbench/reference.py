@@ -58,10 +58,11 @@ WORDS = {
         *("--formats", r"^document-store\[layout=amax\]$", "--rounds", "5"),
     ),
 }
-"""Arguments of suites that do not run whole and at full size, and of runs for the page of questions. The suite of documents would take a day; its last two
-parts cover the claims of the paper on columnar document stores. Near storage over networks leaves out queries that
-return all rows, because answers of 754 MB need more memory for client and services than some machines have. In one
-process all queries run, also on small row groups and with single techniques."""
+"""Arguments of suites that do not run whole and at full size, and of runs for the page of questions. The suite of
+documents would take a day; its last two parts cover the claims of the paper on columnar document stores. Near storage
+over networks leaves out queries that return all rows, because answers of 754 MB need more memory for client and
+services than some machines have. In one process all queries run, also on small row groups and with single
+techniques."""
 
 
 @click.group()
