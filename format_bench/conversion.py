@@ -34,8 +34,9 @@ from data_generator.imported.user_files import UserInput
 from format_bench.errors import ConversionError
 
 ARROW = Target(kind="arrow")
-TRIAL_ROWS = 65_536
-"""Rows that are stored and read back first. Losses and the size of the whole copy are usually known from them."""
+TRIAL_ROWS, TRIAL_BYTES = 65_536, 64 << 20
+"""Rows that are stored and read back first, fewer if they are large. Losses and the size of the whole copy are usually
+known from them."""
 READ_ROWS = 65_536
 """Rows of a batch that is read back."""
 COMPARED_BYTES = 512 << 20
@@ -87,7 +88,7 @@ def copied(task: Task, place: Path, watch: Watch) -> Copy:
         table = _Source(task, answers.facts, answers.schema)
         _check_fits(task, table)
         batches = table.with_all_categories(answers)
-        head = _first(batches, TRIAL_ROWS)
+        head = _first(batches)
         head_table = pa.Table.from_batches(head, table.schema)
         _check_memory(task, head_table, table.facts.rows)
         trial_bytes = _try(task, head_table, place)
@@ -147,11 +148,13 @@ class _Source:
         return DataError(f"{printable(self.task.source.path)} changed while it was read.", "Try again.")
 
 
-def _first(batches: Iterator[pa.RecordBatch], rows: int) -> list[pa.RecordBatch]:
-    """Return the first batches, which have at least `rows` rows together if the table has so many."""
+def _first(batches: Iterator[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """Return the first batches, until they have TRIAL_ROWS rows or TRIAL_BYTES bytes together."""
     found: list[pa.RecordBatch] = []
-    while sum(batch.num_rows for batch in found) < rows and (batch := next(batches, None)) is not None:
+    rows = size_bytes = 0
+    while rows < TRIAL_ROWS and size_bytes < TRIAL_BYTES and (batch := next(batches, None)) is not None:
         found.append(batch)
+        rows, size_bytes = rows + batch.num_rows, size_bytes + batch.nbytes
     return found
 
 
@@ -404,7 +407,7 @@ def _allowed(task: Task, changes: Mapping[str, str]) -> Mapping[str, str]:
         said = "; ".join(f"{printable(name)!r} ({what})" for name, what in list(forbidden.items())[:4])
         more = f" and {len(forbidden) - 4:,} more" if len(forbidden) > 4 else ""
         raise ConversionError(
-            f"{task.adapter.variant} would change {len(forbidden):,} columns: {said}{more}.",
+            f"{task.adapter.variant} would change {len(forbidden):,} column{'s' * (len(forbidden) > 1)}: {said}{more}.",
             f"To accept this: `allow_loss={tuple(forbidden)!r}`. Otherwise choose another variant.",
             parameter="allow_loss",
         )

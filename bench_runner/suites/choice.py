@@ -38,6 +38,8 @@ SUITE = Suite(
             "parquet[engine=pyarrow,codec=none]",
             "parquet[engine=pyarrow,codec=snappy]",
             "parquet[engine=pyarrow,codec=zstd,level=1]",
+            "parquet[engine=pyarrow,codec=zstd,level=3]",
+            "parquet[engine=pyarrow,codec=zstd,level=9]",
             "parquet[engine=duckdb,codec=zstd]",
             "parquet[engine=fastparquet,codec=zstd]",
             "parquet[engine=polars,codec=none]",

@@ -40,6 +40,7 @@ OF_REFERENCE: dict[str, Callable[[Reference], str]] = {
     "near-storage": grids.near_storage,
     "documents": grids.documents,
     "training": grids.training,
+    "parallel": grids.parallel,
     **{
         f"figure-{name}": partial(questions.text_of, comparisons=compared)
         for name, compared in questions.COMPARISONS.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench_runner.results.information import SAVE
 from bench_runner.results.records import Run
@@ -128,6 +128,13 @@ IN_THE_REPORT = {
     *("ingest[updates=0.5,indexes=2]", "range[selectivity=0.001,paths=1,by=index]"),
 }
 """Operations on documents that the page leaves out, because a table of 14 columns is too wide to read."""
+IN_THESIS = ("csv", "hdf5-table", "json", "orc", "parquet")
+"""The formats that the thesis's own code saves and reads by dask."""
+PARALLEL = (
+    ("save", "save", "save-parallel[partitions={}]"),
+    ("read", "read", "read-parallel[partitions={},result=gathered]"),
+)
+"""Word, operation on one file, and operation on partitions."""
 WAITS = {"first batch ms": 4, "p99 gap ms": 5}
 """The waits of a training loop -> their index among the texts of a loader."""
 
@@ -217,6 +224,24 @@ def _told(found: Iterable[Head | None]) -> str:
     least = min(head.table.data_rows for head in heads)
     amount = most.amount if least == most.data_rows else f"{least:,} to {most.amount}"
     return f"{amount}, cache {most.conditions.cache}, on {heads[0].run.info.machine.cpu}:\n\n{grid(heads)}"
+
+
+def parallel(reference: Reference) -> str:
+    """Return, for each data set of the suite `parallel`, the times of the thesis's five formats: on one file, and in 1,
+    2 and 4 partitions."""
+    told = []
+    for run, table in reference.of("parallel"):
+        rows = tuple(row for row in table.rows if row.variant.format_name in IN_THESIS)
+        own = replace(table, rows=rows)
+        told.append(
+            f"`{table.dataset}`, "
+            + _told(
+                _head(f"{work} {name}", run, own, operation_name_of(operation))
+                for work, plain, divided in PARALLEL
+                for name, operation in (("one file", plain), *((f"N={n}", divided.format(n)) for n in (1, 2, 4)))
+            )
+        )
+    return "\n\n".join(told)
 
 
 def training(reference: Reference) -> str:

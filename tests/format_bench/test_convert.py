@@ -119,7 +119,7 @@ def test_categories_of_all_parts_are_stored_in_files_with_one_dictionary(tmp_pat
 
 def test_a_loss_is_refused_unless_its_column_is_named(table: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
-    with pytest.raises(ConversionError, match=r"would change 1 columns: 'day' \(dates.*become text"):
+    with pytest.raises(ConversionError, match=r"would change 1 column: 'day' \(dates.*become text"):
         convert(table, out, variant="csv")
     assert others(tmp_path) == []
     copy = convert(table, out, variant="csv", allow_loss="day")
@@ -139,7 +139,7 @@ def test_a_loss_that_only_late_rows_show_is_found(tmp_path: Path) -> None:
     """The column of integers becomes floats in pandas if a value is missing in any row."""
     numbers = pa.array([None if row == MANY - 1 else row for row in range(MANY)])
     pq.write_table(pa.table({"n": numbers, "m": range(MANY)}), tmp_path / "in.parquet")
-    with pytest.raises(ConversionError, match="would change 1 columns: 'n'"):
+    with pytest.raises(ConversionError, match="would change 1 column: 'n'"):
         convert(tmp_path / "in.parquet", tmp_path / "out.csv", variant="csv")
     assert others(tmp_path) == []
 
