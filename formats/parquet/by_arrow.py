@@ -61,7 +61,7 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         "page_bytes": Setting(MOST_BYTES, None, "bytes of a data page before compression; by default 1 MiB"),
         "page_version": Setting(("1.0", "2.0"), "1.0", "version of data pages"),
         "dictionary_bytes": Setting(MOST_BYTES, None, "largest dictionary of a column chunk; by default 1 MiB"),
-        "files": Setting(range(2, 10_001), None, "number of files of a folder; by default one file"),
+        "files": Setting(range(2, 10_001), None, "files of a folder, at most one a row; by default one file"),
         "order": Setting(range(1 << 14), None, "number of the column by which rows are sorted before they are stored"),
         **{name: Setting(COLUMN_NUMBERS, None, f"columns {what}") for name, what in COLUMN_SETTINGS.items()},
     }
@@ -171,9 +171,6 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         twice = next((number for number in named if named.count(number) > 1), None)
         if twice is not None:
             return f"column {twice} has two encodings"
-        files = self.values["files"]
-        if files is not None and int(files) > rows:
-            return f"{files:,} files need as many rows, and the table has {rows:,}"
         order = self.values["order"]
         if order is not None and (reason := parquet_columns.unfit(schema, "order", [int(order)])):
             return reason
@@ -198,7 +195,8 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
             self._parquet.write_table(table, location, **arguments)
             return
         location.mkdir()
-        ends = [table.num_rows * number // int(files) for number in range(int(files) + 1)]
+        count = max(1, min(int(files), table.num_rows))
+        ends = [table.num_rows * number // count for number in range(count + 1)]
         for number, (first, last) in enumerate(pairwise(ends)):
             part = table.slice(first, last - first)
             self._parquet.write_table(part, location / f"part-{number:05d}.parquet", **arguments)
@@ -218,9 +216,12 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
 
         Raises AdapterError if the file's footer contradicts the settings."""
         paths = [location] if self.values["files"] is None else sorted(location.iterdir())
-        if self.values["files"] not in (None, len(paths)):
-            raise AdapterError(f"the copy has {len(paths):,} files, its variant says {self.values['files']:,}")
-        found = [self._stored(self._parquet.read_metadata(path)) for path in paths]
+        footers = [self._parquet.read_metadata(path) for path in paths]
+        if (files := self.values["files"]) is not None:
+            count = max(1, min(int(files), sum(footer.num_rows for footer in footers)))
+            if len(paths) != count:
+                raise AdapterError(f"the copy has {len(paths):,} files, its variant says {count:,}")
+        found = [self._stored(footer) for footer in footers]
         codec = "+".join(sorted({each.codec or "" for each in found}))
         return Stored(codec, tuple(sorted({name for each in found for name in each.encodings})), found[0].details)
 
