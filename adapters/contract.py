@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -129,6 +129,11 @@ class Setting:
     default: str | int | None
     meaning: str
     always_spelled: bool = False
+
+    @property
+    def choices(self) -> Sequence[str | int]:
+        """The allowed values; none for numbers of columns, which depend on the table."""
+        return () if isinstance(self.allowed, ColumnNumbers) else self.allowed
 
     def parse(self, text: str) -> str | int:
         """Return the value that `text` represents. Raises ValueError if this value is not allowed."""

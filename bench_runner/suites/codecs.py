@@ -25,7 +25,7 @@ def has_codecs(engine: type[TabularFormat]) -> bool:
 
 def offered(engine: type[TabularFormat]) -> tuple[str, ...]:
     """Return the engine's codecs by the engine's own names, excluding the value for no codec."""
-    allowed = engine.settings["codec"].allowed
+    allowed = engine.settings["codec"].choices
     return tuple(str(value) for value in allowed if value not in _UNCOMPRESSED)
 
 
@@ -63,6 +63,6 @@ def choices(
 
 def without_codec(engine: type[TabularFormat]) -> Mapping[str, str]:
     """Return the engine's settings without a codec, for comparison with every codec."""
-    allowed = [str(value) for value in engine.settings["codec"].allowed]
+    allowed = [str(value) for value in engine.settings["codec"].choices]
     default = str(engine.settings["codec"].default)
     return {"codec": default if default in _UNCOMPRESSED else next(v for v in allowed if v in _UNCOMPRESSED)}

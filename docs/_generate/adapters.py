@@ -50,7 +50,7 @@ def broken_columns() -> str:
         usual = engine()
         found = {(usual.variant, kind): fault for kind, fault in usual.known_faults.items()}
         for key, setting in engine.settings.items():
-            for value in setting.allowed if key in ("save", "read", "parser") else ():
+            for value in setting.choices if key in ("save", "read", "parser") else ():
                 other = engine({key: str(value)})
                 for kind, fault in other.known_faults.items():
                     if usual.known_faults.get(kind) != fault:

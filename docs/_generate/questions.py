@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bench_runner.results.figures import FIGURES
 from bench_runner.results.statistics import Interval, Ratio, Ratios, median_interval
-from bench_runner.variants import variant_of
+from bench_runner.variants import operation_name_of, variant_of
 from docs._generate.reference import Reference
 from reports.analysis.tables import Row, Table
 from reports.analysis.units import MEGABYTES, MILLISECONDS, SECONDS, Unit, number_text
@@ -40,22 +40,27 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
     "codec": (
         Comparison(
             *("levels", "core", "save", _ZSTD.format(1), _SNAPPY),
-            "with zstd at level 1 the file has {ratio} times the size of one with snappy ({one} and {other})",
+            "zstd at level 1 makes a file of {ratio} times the size of snappy's ({one} and {other})",
             SIZE,
         ),
-        Comparison(*("levels", "core", "save", _ZSTD.format(1), _SNAPPY), "saving takes {ratio} times as long"),
-        Comparison(*("levels", "core", "read", _ZSTD.format(1), _SNAPPY), "reading {ratio} times"),
+        Comparison(
+            *("levels", "core", "save", _ZSTD.format(1), _SNAPPY), "saving takes {ratio} times as long as with snappy"
+        ),
+        Comparison(*("levels", "core", "read", _ZSTD.format(1), _SNAPPY), "reading takes {ratio} times as long"),
         Comparison(
             *("levels", "core", "save", _ZSTD.format(9), _ZSTD.format(1)),
             "level 9 leaves {ratio} times the size of level 1",
             SIZE,
         ),
-        Comparison(*("levels", "core", "save", _ZSTD.format(9), _ZSTD.format(1)), "and takes {ratio} times to save"),
+        Comparison(
+            *("levels", "core", "save", _ZSTD.format(9), _ZSTD.format(1)),
+            "saving at level 9 takes {ratio} times as long as at level 1",
+        ),
     ),
     "append": (
         Comparison(
             *("access", "events", "append[rows=1000]", PARQUET, "lance[engine=pylance]"),
-            "adding 1,000 rows takes {one} in Parquet, which is written again, {ratio} times as long as in Lance",
+            "adding 1,000 rows takes {one} in Parquet, which is written again: {ratio} times as long as in Lance",
         ),
     ),
     "memory": (
@@ -109,7 +114,7 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
         Comparison(
             *("training", "vectors", "batches[rows=64,order=shuffled]", "feather[engine=pyarrow,codec=none]"),
             "lance[engine=pylance]",
-            "from Feather {ratio} times as long as from Lance",
+            "from Feather it takes {ratio} times as long as from Lance",
         ),
     ),
     "calls": (
@@ -119,7 +124,7 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
         ),
         Comparison(
             *("engines", "core", "read", "parquet[engine=fastparquet,codec=none]", PARQUET),
-            "reading Parquet by fastparquet {ratio} times as long as by pyarrow",
+            "reading Parquet by fastparquet takes {ratio} times as long as by pyarrow",
         ),
     ),
     "hundred-times": (
@@ -129,7 +134,7 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
         ),
         Comparison(
             *("tabular", "core", "read", CSV, "feather[engine=pyarrow,codec=none]"),
-            "{ratio} times as long as Feather",
+            "it takes {ratio} times as long as Feather",
         ),
     ),
     "nested": (
@@ -155,7 +160,7 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
         Comparison(
             *("row-groups", "traits", "read", "parquet[engine=pyarrow,codec=none,row_group_rows=2048]"),
             "parquet[engine=pyarrow,codec=none,row_group_rows=131072]",
-            "reading all {ratio} times",
+            "reading all takes {ratio} times as long",
         ),
     ),
     "files": (
@@ -181,7 +186,8 @@ def text_of(reference: Reference, comparisons: tuple[Comparison, ...]) -> str:
     run, table = _table(reference, comparisons[0])
     said = [_said(reference, each) for each in comparisons]
     # In Markdown, a line that begins with a comment is not formatted.
-    return f"\n`{table.dataset}`, {table.amount} (run `{run}`): {'; '.join(said)}.\n"
+    sentences = " ".join(f"{text[0].upper()}{text[1:]}." for text in said)
+    return f"\n`{table.dataset}`, {table.amount} (run `{run}`). {sentences}\n"
 
 
 def _table(reference: Reference, asked: Comparison) -> tuple[str, Table]:
@@ -217,7 +223,7 @@ def _said(reference: Reference, asked: Comparison) -> str:
 
 
 def _by_round(row: Row, asked: Comparison) -> Mapping[int, int]:
-    cell = row.cells.get(asked.operation)
+    cell = row.cells.get(operation_name_of(asked.operation))
     return {} if cell is None else cell.by_round.get(asked.figure, {})
 
 

@@ -85,13 +85,15 @@ def proposals(
     began_ns = now_ns()
     columns = list(study.columns(began_ns + int(budget_s * 0.6 * 1e9)))
     deadline_ns = began_ns + int(budget_s * 1e9)
-    singles = [({**_codec_settings(codec)}, _codec_text(codec)) for codec in study.codecs if codec != USUAL]
-    singles += [(settings, text) for settings, text in study.encoded_alone(columns)]
+    singles: list[tuple[Settings, str]] = [
+        (_codec_settings(codec), _codec_text(codec)) for codec in study.codecs if codec != USUAL
+    ]
+    singles += study.encoded_alone(columns)
     singles += [(layout, _layout_text(layout)) for layout in LAYOUTS if study.applies(layout)]
     singles += [
         ({"order": str(number)}, f"sorted by {table.schema.names[number]!r}") for number in study.orders(reorder)
     ]
-    scored = study.scored([(settings, text) for settings, text in singles], deadline_ns)
+    scored = study.scored(singles, deadline_ns)
     best_singles = scored[:SINGLES]
     combined = study.scored(study.combinations(columns), deadline_ns)[:COMBINATIONS]
     useful = [

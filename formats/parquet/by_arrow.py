@@ -70,7 +70,7 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
     reads_folders = True
 
     @property
-    def offers(self) -> Offers:  # type: ignore[override]
+    def offers(self) -> Offers:
         """The optional operations. Rows that are sorted have no stored order to return, and cannot be streamed. Of
         several files, whole columns are read, and rows by a condition."""
         if self.values["files"] is not None:

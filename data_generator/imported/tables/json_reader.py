@@ -5,7 +5,7 @@ data_generator.imported.tables.json_lines.columns finds the types. This module d
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -97,7 +97,7 @@ def _all_rows(records: Records, sample: _Sample) -> Iterator[pa.RecordBatch]:
     source = records.source
     wanted, seen = source.options.columns.keys(), set[str]()
     for part in records.parts():
-        for _, lines in _parts(part, dict.fromkeys(sample.schema.names)):
+        for _, lines in _parts(part, sample.schema.names):
             try:
                 batch = _fitted(source, lines, sample)
             except _UnfitColumn as unfit:
@@ -231,7 +231,7 @@ def _gathered(source: TableFile, chosen: Sequence[Line], input_rows: int) -> Gen
     return _Gathered(root.fields, lengths, as_text)
 
 
-def _parts(chosen: Sequence[Line], columns: Mapping[str, Column]) -> Iterator[tuple[int, Sequence[Line]]]:
+def _parts(chosen: Sequence[Line], columns: Collection[str]) -> Iterator[tuple[int, Sequence[Line]]]:
     """Yield (index of the first record, records) for parts of the sample. The size of parts is limited.
 
     The limit depends on the number of `columns` that were found so far.

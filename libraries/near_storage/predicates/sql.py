@@ -76,7 +76,7 @@ def _first_line(error: Exception) -> str:
         return "it is nested too deeply"
     line = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
     # If a column is named like an SQL keyword, sqlglot's error is about the keyword.
-    return f'{_CLASS.sub("", line)}; put names that are SQL keywords in double quotes'
+    return f"{_CLASS.sub('', line)}; put names that are SQL keywords in double quotes"
 
 
 def _check_depth(tokens: list[sqlglot.tokens.Token]) -> None:

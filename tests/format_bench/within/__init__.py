@@ -1,0 +1,1 @@
+"""Tests of the advice on settings of one format."""
