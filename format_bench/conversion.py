@@ -87,6 +87,7 @@ def copied(task: Task, place: Path, watch: Watch) -> Copy:
     with table_worker.started(task.source, None, task.options, lambda rows: watch.rows(rows, 0)) as answers:
         table = _Source(task, answers.facts, answers.schema)
         _check_fits(task, table)
+        _check_read(task, table.facts)
         batches = table.with_all_categories(answers)
         head = _first(batches)
         head_table = pa.Table.from_batches(head, table.schema)
@@ -188,6 +189,20 @@ def _check_fits(task: Task, table: _Source) -> None:
                 parameter="allow_loss",
                 given=name,
             )
+
+
+def _check_read(task: Task, facts: TableFacts) -> None:
+    """Raise ConversionError if reading changes values of a column that may not change, such as leading zeros."""
+    changed = [name for name in facts.changed if task.may_change is not None and name not in task.may_change]
+    if changed:
+        said = [remark.partition("\n")[0] for remark in facts.remarks]
+        told = next((text for text in said if f"column {printable(changed[0])!r}" in text), changed[0])
+        raise ConversionError(
+            f"Reading {printable(task.source.path.name)} would change values: {told}.",
+            f"State the column's type, e.g. `columns={ {changed[0]: 'text'}!r}`, or accept it by "
+            f"`allow_loss={tuple(changed)!r}`.",
+            parameter="columns",
+        )
 
 
 _OTHER_VARIANT = "Choose another variant; 'format-bench list formats' shows them."

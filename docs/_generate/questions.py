@@ -20,7 +20,8 @@ PARQUET, CSV = "parquet[engine=pyarrow,codec=none]", "csv[engine=pandas]"
 class Comparison:
     """A figure of one operation on one data set of a run, for a variant and for another that it is compared with.
 
-    `said` has the placeholders {one} and {other}, the values with their units, and {ratio}, one divided by the other.
+    `said` has the placeholders {one} and {other}, the values with their units, and {ratio}, one divided by the other,
+    or {share}, the same in percent.
     """
 
     run: str
@@ -40,7 +41,7 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
     "codec": (
         Comparison(
             *("levels", "core", "save", _ZSTD.format(1), _SNAPPY),
-            "zstd at level 1 makes a file of {ratio} times the size of snappy's ({one} and {other})",
+            "zstd at level 1 makes a file of {share} of the size of snappy's ({one} and {other})",
             SIZE,
         ),
         Comparison(
@@ -49,7 +50,7 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
         Comparison(*("levels", "core", "read", _ZSTD.format(1), _SNAPPY), "reading takes {ratio} times as long"),
         Comparison(
             *("levels", "core", "save", _ZSTD.format(9), _ZSTD.format(1)),
-            "level 9 leaves {ratio} times the size of level 1",
+            "level 9 leaves {share} of the size of level 1",
             SIZE,
         ),
         Comparison(
@@ -75,8 +76,8 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
         Comparison(
             *("writing", "events", "stream-save[rows=8192]", "parquet[engine=pyarrow,codec=none,row_group_rows=16384]"),
             PARQUET,
-            "saving batch by batch takes up to {one} in row groups of 16,384 rows, {ratio} times as much as in those "
-            "of 1,048,576 rows",
+            "saving batch by batch needs up to {one} in row groups of 16,384 rows, {share} of what those of 1,048,576 "
+            "rows need",
             PEAK,
         ),
     ),
@@ -119,8 +120,8 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
     ),
     "calls": (
         Comparison(
-            *("engines", "core", "read", CSV, "csv[engine=polars]"),
-            "reading CSV by pandas takes {ratio} times as long as by polars ({one} and {other})",
+            *("engines", "core", "read", "csv[engine=polars]", CSV),
+            "reading CSV into a DataFrame takes {ratio} times as long by polars as by pandas, with two threads",
         ),
         Comparison(
             *("engines", "core", "read", "parquet[engine=fastparquet,codec=none]", PARQUET),
@@ -155,7 +156,8 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
         Comparison(
             *("row-groups", "traits", _SCAN, "parquet[engine=pyarrow,codec=none,row_group_rows=2048]"),
             "parquet[engine=pyarrow,codec=none,row_group_rows=131072]",
-            "a filter takes {ratio} times as long in row groups of 2,048 rows as in those of 131,072",
+            "a filter on an unsorted column takes {ratio} times as long in row groups of 2,048 rows as in those of "
+            "131,072",
         ),
         Comparison(
             *("row-groups", "traits", "read", "parquet[engine=pyarrow,codec=none,row_group_rows=2048]"),
@@ -219,6 +221,7 @@ def _said(reference: Reference, asked: Comparison) -> str:
         one=_value(by_round[one], asked.figure, exact=exact),
         other=_value(by_round[other], asked.figure, exact=exact),
         ratio=_ratio(ratio),
+        share=_share(ratio),
     )
 
 
@@ -233,6 +236,13 @@ def _ratio(ratio: Ratio) -> str:
     if ratio.low == ratio.high:
         return number_text(ratio.ratio)
     return f"{number_text(ratio.ratio)} ({number_text(ratio.low)} to {number_text(ratio.high)})"
+
+
+def _share(ratio: Ratio) -> str:
+    """Return a ratio below 1 in percent."""
+    if ratio.low is None or ratio.high is None or ratio.low == ratio.high:
+        return f"{ratio.ratio:.0%}"
+    return f"{ratio.ratio:.0%} ({ratio.low:.0%} to {ratio.high:.0%})"
 
 
 def _value(by_round: Mapping[int, int], figure: str, *, exact: bool) -> str:

@@ -105,6 +105,19 @@ def test_a_csv_file_is_read_with_the_options(tmp_path: Path) -> None:
     assert copy.understood["delimiter"] == "semicolon"
 
 
+def test_values_that_reading_changes_are_refused_unless_the_type_is_stated(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_text("zip,digits\n01234,0.12345678901234567890123\n05678,2\n")
+    words = [tmp_path / "in.csv", tmp_path / "out.parquet", "--as", "parquet"]
+    code, text = run(*words)
+    assert (code, others(tmp_path)) == (2, [])
+    assert "Reading in.csv would change values: column 'zip': int64; 2 values had leading zeros" in text
+    assert "--column zip=text, or accept it by --allow-loss zip --allow-loss digits" in text
+    assert run(*words, "--column", "zip=text", "--allow-loss", "digits")[0] == 0
+    assert pq.read_table(tmp_path / "out.parquet")["zip"].to_pylist() == ["01234", "05678"]
+    assert run(*words, "--force", "--allow-loss", "*")[0] == 0
+    assert pq.read_table(tmp_path / "out.parquet")["zip"].to_pylist() == [1234, 5678]
+
+
 def test_categories_of_all_parts_are_stored_in_files_with_one_dictionary(tmp_path: Path) -> None:
     folder = tmp_path / "in.parts"
     folder.mkdir()

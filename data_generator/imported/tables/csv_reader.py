@@ -240,6 +240,7 @@ def read(source: TableFile) -> Reading:
     if not is_a_row_a_line and len(names) == 1 and newlines > input_rows:
         remarks.append('empty lines are skipped, as in pandas\na missing value in a single column is written ""')
     schema = table_types.kept_schema(table.schema)
+    changed = column_notes.changed_columns(notes)
     understood = {
         **layout.understood(record),
         "encoding": content.encoding,
@@ -253,9 +254,10 @@ def read(source: TableFile) -> Reading:
 
         sample = _Sample(schema, table.num_rows, frozenset(note.column for note in notes))
         batches = _all_rows(file, sample, where)
-        return Found(input_rows, (sampling.Block(0, input_rows),), schema, batches, remarks, understood)
+        everything = (sampling.Block(0, input_rows),)
+        return Found(input_rows, everything, schema, batches, remarks, understood, changed)
     understood["missing values"] = _missing_text(columns)
-    return Found(input_rows, blocks, schema, as_batches(table.cast(schema)), remarks, understood)
+    return Found(input_rows, blocks, schema, as_batches(table.cast(schema)), remarks, understood, changed)
 
 
 def _typed(name: str, texts: pa.ChunkedArray, source: TableFile, wheres: column_notes.Wheres) -> Column:

@@ -65,17 +65,19 @@ def read(source: TableFile) -> Reading:
         return {place: f"line {lines[place]:,}" for place in places}
 
     remarks = [*table_types.name_remarks(schema.names), *column_notes.remarks(notes, wheres)]
+    changed = column_notes.changed_columns(notes)
     understood = {"records": records.layout.value, "encoding": records.encoding}
     if source.whole and table.num_rows < input_rows:
         schema = _with_named(schema, source)
         paths = gathered.as_text | {path for field in schema for path in _text_paths((field.name,), field.type)}
         sample = _Sample(schema, paths, table.num_rows, frozenset(note.column for note in notes))
         batches = _all_rows(records, sample)
-        return Found(input_rows, (sampling.Block(0, input_rows),), schema, batches, remarks, understood)
+        everything = (sampling.Block(0, input_rows),)
+        return Found(input_rows, everything, schema, batches, remarks, understood, changed)
     check_columns(source.options.columns, schema.names)
     missing = sum(column.null_count for column in table.columns)
     understood["missing values"] = f"{missing:,} null or left out" if missing else "none"
-    return Found(input_rows, blocks, schema, as_batches(table.cast(schema)), remarks, understood)
+    return Found(input_rows, blocks, schema, as_batches(table.cast(schema)), remarks, understood, changed)
 
 
 @dataclass(frozen=True)

@@ -64,11 +64,15 @@ class Found:
     batches: Iterator[pa.RecordBatch]
     remarks: Sequence[str] = ()
     understood: Mapping[str, str] = field(default_factory=dict)
+    changed: Sequence[str] = ()
+    """Names of columns in which reading changed values. A remark says how."""
 
     def facts(self) -> TableFacts:
         """Return the facts about the sample that are known before its batches are made."""
         rows = sum(block.rows for block in self.blocks)
-        return TableFacts(self.input_rows, rows, len(self.blocks), dict(self.understood), tuple(self.remarks))
+        return TableFacts(
+            self.input_rows, rows, len(self.blocks), dict(self.understood), tuple(self.remarks), tuple(self.changed)
+        )
 
 
 class TableFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,6 +83,7 @@ class TableFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     blocks: int
     understood: dict[str, str] = {}
     remarks: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
 
 
 Reading = Generator[int, None, Found]

@@ -28,6 +28,8 @@ class Note:
     value: str
     said: str
     step: str
+    changes_values: bool = False
+    """Whether values of the file cannot be recovered from the column, such as leading zeros of numbers."""
 
     def remark(self, where: str) -> str:
         """Return the warning as two lines. `where` is a position in the file, such as 'line 3' or 'cell B3'."""
@@ -45,6 +47,11 @@ def remarks(notes: Iterable[Note], wheres: Wheres) -> list[str]:
     listed = list(notes)
     found = wheres(sorted({note.place for note in listed})) if listed else {}
     return [note.remark(found.get(note.place, f"row {note.place + 1:,} of the sample")) for note in listed]
+
+
+def changed_columns(notes: Iterable[Note]) -> tuple[str, ...]:
+    """Return the names of the columns in which reading changed values."""
+    return tuple(dict.fromkeys(note.column for note in notes if note.changes_values))
 
 
 def column_option(column: str, kind: str) -> str:

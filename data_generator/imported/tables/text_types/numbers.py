@@ -90,7 +90,8 @@ def _spelled(name: str, texts: DistinctTexts, kind: pa.DataType, pattern: str, w
     if not matched.rows:
         return ()
     said = f"{type_name(kind)}; {counted(matched.rows, 'value')} had {what}"
-    return (Note(name, *texts.first(matched), said, f"{column_option(name, 'text')} keeps the column as text"),)
+    step = f"{column_option(name, 'text')} keeps the column as text"
+    return (Note(name, *texts.first(matched), said, step, changes_values=True),)
 
 
 def counted(number: int, noun: str) -> str:
@@ -129,7 +130,8 @@ def _floats(name: str, texts: DistinctTexts, plain: pa.Array) -> Numbers:
         return Numbers(values)
     said = f"float64; {counted(lost.rows, 'value')} had more digits than it holds"
     kind = "text" if texts.matching("[eE]|(?i)inf").rows else "decimal(38,10)"
-    return Numbers(values, (Note(name, *texts.first(lost), said, f"{column_option(name, kind)} keeps them"),))
+    step = f"{column_option(name, kind)} keeps them"
+    return Numbers(values, (Note(name, *texts.first(lost), said, step, changes_values=True),))
 
 
 def _lost(plain: pa.Array, values: pa.Array, found: NDArray[np.float64]) -> NDArray[np.bool_]:
