@@ -1,8 +1,10 @@
 """Servers as separate processes: killed, stopped and restarted during operations."""
 
+import random
 import signal
 import socket
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -100,9 +102,17 @@ def test_servers_end_on_a_signal(started: Processes):
     assert ended == {"node0": 0, "node1": 0, "catalog": 0}
 
 
+def _unused_port() -> int:
+    """Return a port that nobody uses, and that the kernel gives to no server of another test meanwhile."""
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    for port in random.sample(range(10_000, lowest), 100):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    pytest.fail("100 ports are in use")
+
+
 def test_a_node_waits_for_its_catalog(tmp_path: Path):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = _unused_port()
     made = Processes(tmp_path, uri=f"grpc://127.0.0.1:{port}")
     starting = threading.Thread(target=lambda: made.start("node0"))
     starting.start()
