@@ -116,12 +116,19 @@ def convert(
 
 
 def _adapter(spelled: str) -> TabularFormat:
-    """Return the adapter of a variant. Raises AdapterError, or RequestError for what is no format for tables."""
+    """Return the adapter of a variant. Raises AdapterError, or RequestError if its copies cannot equal the table."""
     adapter = FORMATS.build(spelled)
     if adapter.native is Native.BUFFERS:
         raise RequestError(
             f"{adapter.format} is a baseline of measurements and stores no types.",
             "Choose a format; 'format-bench list formats' shows them.",
+            parameter="variant",
+            given=spelled,
+        )
+    if adapter.values.get("order") is not None:
+        raise RequestError(
+            f"{adapter.variant} sorts the rows, and a copy must have them in the order of the table.",
+            "Sort the table first, then convert it without the setting order.",
             parameter="variant",
             given=spelled,
         )

@@ -59,7 +59,7 @@ def measured_answer(
         left = [*contending(found), *uncounted(choice.candidates, preferences)]
         advice = advice_of(run.folder, found)
         compared = () if advice is None else (row.change.variant for row in advice.rows)
-        # What the advice shows beside the best variant must have as many rounds.
+        # The advice compares these variants with the best one, so they need as many rounds.
         return list(dict.fromkeys((*left[:1], *compared, *left)))
 
     try:

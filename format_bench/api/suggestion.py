@@ -13,7 +13,7 @@ from bench_runner.registries import build
 from bench_runner.request import WITH_DATA
 from bench_runner.results import reference
 from bench_runner.results.information import READ, SAVE
-from bench_runner.variants import Variant, operation_name_of
+from bench_runner.variants import Variant, operation_name_of, variant_of
 from format_bench.api.ranking import Choice
 from format_bench.python_lines import Lines, PartLines, lines_of, part_lines_of
 from format_bench.uses import words_of
@@ -59,13 +59,16 @@ def answer_of(choice: Choice, found: Recommendation, selection: Sequence[str] = 
 
 
 def _conversion(choice: Choice, found: Recommendation, advised: Variant | None) -> str:
-    """Return the command that stores the user's whole table in the recommended variant; '' for other data."""
+    """Return the command that stores the user's whole table in the recommended variant; '' for other data, and for a
+    variant that sorts the rows."""
     asked = choice.summary.run.info.request
     path, kind = asked.data_path, kind_of_target(choice.question.conditions.target)
     if not found.ranked or path is None or asked.data_title is not None or kind is not TABLES:
         return ""
     # `nulls` is a setting of the measuring code.
     variant = str((advised or found.ranked[0].candidate.variant).without("nulls"))
+    if variant_of(variant).settings.get("order") is not None:
+        return ""
     try:
         suffix = build(variant).suffix
     except AdapterError:

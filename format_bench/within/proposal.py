@@ -1,4 +1,4 @@
-"""Variants of one format that a study proposes, and the file that keeps them beside the samples of a run."""
+"""Variants of one format that a study proposes, and the file in a result folder that keeps them."""
 
 from __future__ import annotations
 

@@ -266,6 +266,7 @@ def test_a_table_that_memory_does_not_hold_is_refused_if_all_of_it_is_needed(
         (["in.parquet", "out.parquet", "--as", "nope"], 2, "no format is called 'nope'"),
         (["in.parquet", "out.parquet", "--as", "parquet[codec=rar]"], 2, "codec=rar is not possible"),
         (["in.parquet", "out.parquet", "--as", "raw-io"], 2, "raw-io is a baseline of measurements"),
+        (["in.parquet", "out.parquet", "--as", "parquet[order=0]"], 2, "sorts the rows, and a copy must have them"),
         (["in.parquet", "out.csv", "--as", "parquet"], 2, "stores files that end with .parquet, unlike out.csv"),
         (["in.parquet", "no/out.parquet", "--as", "parquet"], 2, "OUT must be a path in an existing folder"),
         (["no.parquet", "out.parquet", "--as", "parquet"], 2, "no.parquet: No such file or directory"),

@@ -31,7 +31,7 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A variant beside the default. Scores and ratios are multiples of the default's."""
+    """A variant compared with the default. Scores and ratios are multiples of the default's."""
 
     title: str
     change: Change
@@ -62,18 +62,18 @@ def within(format_name: str, changes: Sequence[Change], found: Recommendation) -
     if default is None:
         return None
     tied = {each.candidate.variant for each in found.tied}
-    beside = [
+    compared = [
         Row(_title(by_variant[each.candidate.variant]), by_variant[each.candidate.variant], each)
         for each in against([*candidates.values()], default, found.preferences)
         if each.candidate.variant in by_variant
     ]
-    first = {row.title: row for row in reversed(beside)}
+    first = {row.title: row for row in reversed(compared)}
     rows = tuple(first[title] for title in (DEFAULT, SINGLE, COMBINED) if title in first)
-    better = [row for row in beside if row.change.variant in tied and _is_worth(row.ranked)]
+    better = [row for row in compared if row.change.variant in tied and _is_worth(row.ranked)]
     advised = min(better, key=lambda row: (row.change.parts, row.ranked.score), default=first[DEFAULT])
     if advised not in rows:
         rows = tuple(advised if row.title == advised.title else row for row in rows)
-    return Within(format_name, rows, advised, len(beside))
+    return Within(format_name, rows, advised, len(compared))
 
 
 def _title(change: Change) -> str:

@@ -103,7 +103,7 @@ def test_servers_end_on_a_signal(started: Processes):
 
 
 def _unused_port() -> int:
-    """Return a port that nobody uses, and that the kernel gives to no server of another test meanwhile."""
+    """Return an unused port outside the range from which the kernel gives ports to servers of other tests."""
     lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     for port in random.sample(range(10_000, lowest), 100):
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
