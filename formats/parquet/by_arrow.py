@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters import parquet_codecs
 from adapters.column_numbers import COLUMN_NUMBERS, numbers_of
-from adapters.contract import Calls, Native, PartCall, Setting, Stored
+from adapters.contract import Calls, Can, Native, PartCall, Setting, Stored
 from adapters.errors import AdapterError
 from adapters.losses import Cause, Loss, Relation
 from adapters.offers import Handle, Offers, Reach, Sharing
@@ -68,6 +68,11 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
     distributions = ("pyarrow",)
     native = Native.ARROW
     reads_folders = True
+
+    @property
+    def capabilities(self) -> frozenset[Can]:  # type: ignore[override]
+        """What a stored copy allows. A copy in several files is a folder."""
+        return Parquet.capabilities - ({Can.SINGLE_FILE} if self.values["files"] is not None else frozenset())
 
     @property
     def offers(self) -> Offers:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from adapters.contract import Can
 from adapters.errors import AdapterError, RefusedSetting
 from formats.registry import FORMATS
 
@@ -157,6 +158,8 @@ def test_a_table_in_files_comes_back_in_order(table: pa.Table, tmp_path: Path) -
     adapter.load_library()
     adapter.save(table, tmp_path / "t.parquet")
     assert len(list((tmp_path / "t.parquet").iterdir())) == 7
+    assert Can.SINGLE_FILE not in adapter.capabilities
+    assert Can.SINGLE_FILE in FORMATS.build("parquet").capabilities
     assert adapter.read(tmp_path / "t.parquet").equals(table)
     assert adapter.stored(tmp_path / "t.parquet").codec == "zstd"
     handle = adapter.open(tmp_path / "t.parquet")
