@@ -7,11 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ModuleInfo:
-    """An embedded module: its id, size and XXH64."""
+    """An embedded module: its id, size and XXH64, the encodings that it states ('' if none), and whether this reader
+    decodes them itself ('native') or runs the module ('wasm')."""
 
     wasm_id: int
     size_bytes: int
     xxh64: int
+    encoding: str
+    how: str
 
 
 @dataclass(frozen=True)

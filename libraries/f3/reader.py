@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import Literal
 
 import pyarrow as pa
-import xxhash
 
 from libraries.f3.columns import shredding
 from libraries.f3.columns.plan import ReadPlan
@@ -158,10 +157,7 @@ class File:
     def modules(self) -> tuple[ModuleInfo, ...]:
         """The embedded modules, by id."""
         with self._placed():
-            return tuple(
-                ModuleInfo(wasm_id, section.size_bytes, xxhash.xxh64_intdigest(self._contents.module(wasm_id)))
-                for wasm_id, section in enumerate(self._contents.module_sections)
-            )
+            return tuple(self._contents.module_info(wasm_id) for wasm_id in range(len(self._contents.module_sections)))
 
     def describe(self) -> FileInfo:
         """Return contents, layout and faults of the file. Reads the metadata of all columns."""

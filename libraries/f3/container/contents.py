@@ -18,7 +18,9 @@ from libraries.f3.container.layout import POSTSCRIPT_BYTES, read_postscript
 from libraries.f3.container.metadata import Chunk, EncUnit, Footer, Section
 from libraries.f3.container.units import Key, StoredColumn, key_of, stored_column
 from libraries.f3.encodings.coders import Coding, Decoder
+from libraries.f3.encodings.versions import version_of
 from libraries.f3.errors import F3Error
+from libraries.f3.info import ModuleInfo
 
 _END_BYTES = 64 * 1024
 """The number of bytes at the end of a file that are always read. In most files they contain the whole footer."""
@@ -165,9 +167,18 @@ class Contents:
         """Return the decoder of a unit. Raises F3Error if the file does not contain it."""
         if unit.wasm_id is None:
             raise F3Error(_NO_CODE if unit.encoding == metadata.CASCADE else f"encoding {unit.encoding} has no module")
-        if unit.wasm_id not in self._decoders:
-            self._decoders[unit.wasm_id] = self.coding.Decoder(self.module(unit.wasm_id), prefer=self._prefer)
-        return self._decoders[unit.wasm_id]
+        return self._decoder(unit.wasm_id)
+
+    def _decoder(self, wasm_id: int) -> Decoder:
+        if wasm_id not in self._decoders:
+            self._decoders[wasm_id] = self.coding.Decoder(self.module(wasm_id), prefer=self._prefer)
+        return self._decoders[wasm_id]
+
+    def module_info(self, wasm_id: int) -> ModuleInfo:
+        """Describe a module. Raises F3Error."""
+        code = self.module(wasm_id)
+        encoding = str(version_of(code) or "")
+        return ModuleInfo(wasm_id, len(code), xxhash.xxh64_intdigest(code), encoding, self._decoder(wasm_id).how)
 
     # --- shared dictionaries ---------------------------------------------------------------------------------------
 

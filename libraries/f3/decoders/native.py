@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from libraries.f3.columns.memory_layout import TEXT, Shape, shape_of
+from libraries.f3.encodings import versions
 from libraries.f3.errors import F3Error
 
 KERNELS = Path(__file__).parents[1] / "kernels"
@@ -75,8 +76,11 @@ def library() -> ctypes.CDLL | None:
         loaded = ctypes.CDLL(str(KERNELS / LIBRARY_NAME))
         for name in _RETURN_U64:
             loaded[name].restype = ctypes.c_uint64
+        built = divmod(loaded.f3_version(), 1 << 16)
     except (OSError, AttributeError):
         # AttributeError: the library was built from an older version.
+        built = None
+    if built != (versions.NATIVE.major, versions.NATIVE.minor):
         warnings.warn(NOT_BUILT, RuntimeWarning, stacklevel=_callers_level())
         return None
     return loaded

@@ -28,6 +28,10 @@ class Encoded(Protocol):
 class Decoder(Protocol):
     """A decoding module, ready to use. Its methods raise F3Error for every invalid payload."""
 
+    @property
+    def how(self) -> str:
+        """'native' if this process decodes, 'wasm' if the module does."""
+
     def decode(self, payload: memoryview, arrow_type: pa.DataType, rows: int) -> pa.Array:
         """Return the array of one EncUnit."""
 

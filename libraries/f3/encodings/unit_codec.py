@@ -7,7 +7,6 @@ with F3's guest interface.
 
 from __future__ import annotations
 
-import hashlib
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ import pyarrow.compute as pc
 from libraries.f3.columns.memory_layout import BITS, TEXT, shape_of
 from libraries.f3.decoders import native
 from libraries.f3.decoders.wasm import DEFAULT_LIMITS, Limits, Sandbox
-from libraries.f3.encodings import encoders
+from libraries.f3.encodings import encoders, versions
 from libraries.f3.encodings.arithmetic import Numbers
 from libraries.f3.encodings.encoders import Choice
 from libraries.f3.encodings.nodes import header, outermost
@@ -185,15 +184,17 @@ def _filled(values: Numbers, valid: Numbers) -> Numbers:
 class Decoder:
     """Decode the EncUnits of one module.
 
-    If the module is the one that this package builds and the native library exists, the library decodes. Otherwise the
-    module itself runs in a sandbox. Threads may share a decoder; in the sandbox they take turns.
+    If the native library exists and decodes the version that the module states, the library decodes. Otherwise the
+    module itself runs in a sandbox. The statement is believed: payloads of a module that states another's version are
+    decoded as that version's, unless `prefer` is "wasm". Threads may share a decoder; in the sandbox they take turns.
     """
 
     def __init__(
         self, wasm: bytes, *, prefer: Literal["native", "wasm"] = "native", limits: Limits = DEFAULT_LIMITS
     ) -> None:
         """Store the arguments; nothing is compiled yet. `limits` apply to the sandbox."""
-        self._kernels = native.library() if prefer == NATIVE and _has_twin(wasm) else None
+        is_native = prefer == NATIVE and versions.NATIVE.decodes(versions.version_of(wasm))
+        self._kernels = native.library() if is_native else None
         self._sandbox = Sandbox(wasm, limits)
 
     @property
@@ -223,15 +224,3 @@ class Decoder:
         if self._kernels is not None:
             return native.decode(self._kernels, views, arrow_type, rows)
         return self._sandbox.decode(views, arrow_type, rows)
-
-
-@cache
-def _core_digest() -> str | None:
-    try:
-        return hashlib.sha256(_core()).hexdigest()
-    except F3Error:
-        return None
-
-
-def _has_twin(wasm: bytes) -> bool:
-    return hashlib.sha256(wasm).hexdigest() == _core_digest()

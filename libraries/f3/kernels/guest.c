@@ -2,6 +2,12 @@
  * decode faster: several EncUnits per call, with strings as offsets and bytes. */
 #include "interface.h"
 
+/* The name and version of the encodings, in a custom section of the module (libraries/f3/encodings/versions.py). */
+#define TEXT_OF(number) #number
+#define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
+__asm__(".section .custom_section.f3.encoding,\"\",@\n"
+        ".ascii \"format-bench.core " VERSION_TEXT(ENCODING_MAJOR, ENCODING_MINOR, ENCODING_PATCH) "\"\n");
+
 /* Memory that is kept between calls and grows when a call needs more. */
 struct region {
     u8 *at;

@@ -61,6 +61,11 @@ enum fault {
 enum { HEADER_BYTES = 16, NODE_BYTES = 8, BLOCK = 1024, MOST_DEPTH = 8, VERSION = 1 };
 enum { HAS_NULLS = 1 };
 
+/* The version of the encodings. libraries/f3/encodings/versions.py says when it changes. */
+#define ENCODING_MAJOR 1
+#define ENCODING_MINOR 0
+#define ENCODING_PATCH 0
+
 /* The buffers of a column. EncUnits are decoded one after the other into the same buffers. */
 struct target {
     u8 *values;          /* values, bitmap, or the bytes of strings */

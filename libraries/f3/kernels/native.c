@@ -3,6 +3,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+EXPORT u32 f3_version(void) { return ENCODING_MAJOR << 16 | ENCODING_MINOR; }
+
 /* Find the totals of EncUnits: bytes of strings, and whether any has nulls. After a fault, `failed` is the number of the
  * faulty EncUnit. */
 EXPORT i32 f3_survey(u32 units, const u8 *const *payloads, const u64 *bytes, const u32 *rows, u32 kind, u32 width,

@@ -45,6 +45,8 @@ def modules() -> Mapping[str, bytes]:
 
 
 class Decoder:
+    how = "native"
+
     def __init__(self, wasm: bytes, *, prefer: str = "native") -> None:
         if wasm not in MODULES.values():
             raise F3Error("an unknown module")

@@ -234,14 +234,6 @@ def test_a_build_elsewhere_gives_the_same_module(tmp_path, monkeypatch):
     assert len(unit_codec.modules()[unit_codec.CORE]) < 100_000
 
 
-def test_a_module_of_another_build_is_decoded_by_itself():
-    other = unit_codec.modules()[unit_codec.CORE] + b"\x00\x05\x04note"
-    decoder = unit_codec.Decoder(other)
-    assert decoder.how == "wasm"
-    payload = unit_codec.encode(pa.array([1, None, 3])).payload
-    assert decoder.decode(payload, pa.int64(), 3).to_pylist() == [1, None, 3]
-
-
 def test_a_library_of_another_version_is_as_good_as_none(monkeypatch):
     other = Path(_ctypes.__file__)
     monkeypatch.setattr(native, "KERNELS", other.parent)

@@ -44,7 +44,7 @@ def test_every_pattern_comes_back_with_and_without_nulls_and_sliced(arrow_type, 
 @pytest.fixture(scope="module")
 def elsewhere():
     """Return this package's module called as other readers of F3 call it: through F3's common interface only."""
-    return unit_codec.Decoder(unit_codec.modules()[unit_codec.CORE].replace(b"f3_room", b"f3_none"))
+    return unit_codec.Decoder(unit_codec.modules()[unit_codec.CORE].replace(b"f3_room", b"f3_none"), prefer="wasm")
 
 
 @pytest.mark.parametrize("arrow_type", TYPES, ids=str)
