@@ -37,6 +37,8 @@ UNIT_BYTES = 8 * 1024 * 1024
 SCOPE_ROWS = 16 * ROWS_PER_UNIT
 _MOST_GROUP_ROWS = 2**31
 _MOST_METADATA_BYTES = 2**32 - 1
+_MOST_ENTRIES, _MOST_ENTRY_BYTES = 1 << 17, 1 << 23
+"""Limits of a shared dictionary that is made because it saves space. A reader holds all of it to read one row."""
 DICTIONARIES = ("none", "local", "shared", "best")
 Scope = Literal["none", "local", "shared", "best"]
 
@@ -152,7 +154,7 @@ class Writer:
         self._group_rows = self._closed_rows = 0
         self._group_start = 0
         self._groups: list[tuple[int, Section, list[bytes]]] = []
-        self._parts: list[pa.Array] = []
+        self._dictionary_chunks: list[Chunk] = []
         self._shared: list[tuple[pa.DataType, tuple[int, ...]]] = []
         self._out = Output(io.open_target(path), checksums=checksums)
         nodes = [each for node in self._nodes for each in node.walk()]
@@ -271,19 +273,18 @@ class Writer:
 
     def _close_scope(self) -> None:
         """Make the dictionaries of the scope, and write the columns that were kept until its end."""
-        waiting = [column for column in self._columns if column.waiting]
         shared: list[tuple[_Column, dictionaries.Dictionary]] = []
-        for column in waiting:
+        for column in self._columns:
             built = column.dictionary(always=self._scope == "shared")
             if built is not None:
                 shared.append((column, built))
-            else:
-                column.write_plain()
         placed = dictionaries.share([built for _, built in shared])
         for (column, _), built, parts in zip(shared, placed.dictionaries, placed.made_of, strict=True):
-            column.write_indices(built.indices(), len(self._shared))
-            self._shared.append((built.values.type, tuple(len(self._parts) + part for part in parts)))
-        self._parts.extend(placed.parts)
+            column.write_indices(built.indices, len(self._shared))
+            self._shared.append((built.values.type, tuple(len(self._dictionary_chunks) + part for part in parts)))
+        for part in placed.parts:
+            self._write_dictionary(part)
+        self._encoder.forget()
         self._open_scope_rows = 0
 
     def _close_group(self) -> None:
@@ -299,7 +300,6 @@ class Writer:
 
     def _finish(self) -> None:
         """Write everything that follows the row groups, in the order of specification section 1."""
-        dictionary_chunks = self._write_dictionaries()
         modules = self._write_modules()
         metadata_start = self._out.position
         groups = []
@@ -312,7 +312,7 @@ class Writer:
             tree=metadata.LogicalTree(metadata.STRUCT, tuple(node.tree for node in self._nodes)),
             groups=groups,
             modules=modules,
-            dictionary_chunks=dictionary_chunks,
+            dictionary_chunks=self._dictionary_chunks,
             dictionary_positions=[parts for _, parts in self._shared],
             dictionary_schema=_message(pa.schema([pa.field("", kind, nullable=False) for kind, _ in self._shared])),
         )
@@ -323,15 +323,13 @@ class Writer:
         postscript = Postscript(metadata_bytes, len(footer), self._out.checksum(), xxhash.xxh64_intdigest(schema))
         self._out.write(postscript.packed())
 
-    def _write_dictionaries(self) -> list[Chunk]:
-        chunks = []
-        for part in self._parts:
-            unit, stored = self._encoder.unit(part)
-            place, checksum = self._out.write_unit([stored])
-            chunks.append(
-                Chunk(place.offset, place.size_bytes, len(part), metadata.NO_DICTIONARY, (unit,), checksum=checksum)
-            )
-        return chunks
+    def _write_dictionary(self, part: pa.Array) -> None:
+        """Write a shared dictionary as soon as its scope ends, so that memory does not hold those of all scopes."""
+        unit, stored = self._encoder.unit(part)
+        place, checksum = self._out.write_unit([stored])
+        self._dictionary_chunks.append(
+            Chunk(place.offset, place.size_bytes, len(part), metadata.NO_DICTIONARY, (unit,), checksum=checksum)
+        )
 
     def _write_modules(self) -> Section:
         """Write the modules and their directory. Return the directory's byte range."""
@@ -344,7 +342,8 @@ class _Column:
 
     def __init__(self, node: Node, out: Output, encoder: UnitEncoder, unit_bytes: int) -> None:
         self._node, self._out, self._encoder, self._unit_bytes = node, out, encoder, unit_bytes
-        self.waiting: list[pa.Array] = []
+        self._growing: dictionaries.Growing | None = None
+        self._declined = False
         self._chunks: list[Chunk] = []
         self._open(metadata.NO_DICTIONARY, None)
 
@@ -363,44 +362,66 @@ class _Column:
             many = f"a row has {len(piece.values)} items; an EncUnit may have {MOST_UNIT_ROWS}"
             raise F3Error(f"column {self._node.what}: {many}")
         scoped = piece.offsets is None and dictionaries.has_dictionaries(piece.values.type)
-        if scope in ("shared", "best") and scoped:
-            self.waiting.append(piece.values)
-        elif scope == "local" and scoped:
+        if scope == "local" and scoped:
             self._write_local(piece.values)
-        else:
+        elif scope == "none" or not scoped or not self._keep(piece.values, always=scope == "shared"):
             self._write(piece)
 
-    def dictionary(self, *, always: bool) -> dictionaries.Dictionary | None:
-        """Return a dictionary of the kept values.
+    def _keep(self, values: pa.Array, *, always: bool) -> bool:
+        """Keep values for a dictionary. Return False if the column has none, because it would be too large, or, unless
+        `always`, because it would not make the column smaller."""
+        if self._declined:
+            return False
+        if self._growing is None:
+            if not always and not dictionaries.may_pay(values):
+                self._declined = True
+                return False
+            limits = (MOST_UNIT_ROWS, MOST_UNIT_BYTES - 1) if always else (_MOST_ENTRIES, _MOST_ENTRY_BYTES)
+            self._growing = dictionaries.Growing(values.type, *limits)
+        if self._growing.add(values):
+            return True
+        self._decline()
+        return False
 
-        Return None if it would be larger than a unit may be. Unless `always`, also return None if it would not make the
-        column smaller."""
-        with self._named():
-            try:
-                build = dictionaries.build
-                built = build(self.waiting) if always else dictionaries.worthwhile(self.waiting, self._size_of)
-            except pa.ArrowCapacityError:
-                return None
-        if built is None or len(built.values) > MOST_UNIT_ROWS or built.values.nbytes >= MOST_UNIT_BYTES:
-            return None
+    def _decline(self) -> None:
+        """Write the kept values without a dictionary, and those that follow in this scope."""
+        self._declined = True
+        growing, self._growing = self._growing, None
+        assert growing is not None
+        built = growing.dictionary()
+        for indices in built.indices:
+            values = (
+                dictionaries.looked_up(built.values, indices) if len(built.values) else indices.cast(built.values.type)
+            )
+            self._write(Piece(self._node, values))
+
+    def dictionary(self, *, always: bool) -> dictionaries.Dictionary | None:
+        """End the scope. Return the dictionary of the kept values; None if there are none.
+
+        Unless `always`, they are written without a dictionary if it would not make the column smaller.
+        """
+        growing = self._growing
+        built = None
+        if growing is not None:
+            built = growing.dictionary()
+            with self._named():
+                if not always and not dictionaries.pays(built, self._size_of):
+                    built = None
+                    self._switch(metadata.NO_DICTIONARY, None)
+                    self._decline()
+        self._growing, self._declined = None, False
         return built
 
     def _size_of(self, array: pa.Array) -> int:
         """Return the size of an array encoded as a separate unit, without compression."""
-        return len(self._encoder.encoded(array).payload)
-
-    def write_plain(self) -> None:
-        """Write the kept values without a dictionary."""
-        self._switch(metadata.NO_DICTIONARY, None)
-        for values in self._took_waiting():
-            self._write(Piece(self._node, values))
+        return self._encoder.measured(array)
 
     def write_indices(self, indices: Sequence[pa.Array], dictionary: int) -> None:
         """Write the kept values as indices into a shared dictionary."""
         self._switch(metadata.SHARED_DICTIONARY, dictionary)
-        self._took_waiting()
         for each in indices:
             self._write(Piece(self._node, each))
+        self._switch(metadata.NO_DICTIONARY, None)
 
     def flush(self) -> None:
         """Write the open IOUnit."""
@@ -416,10 +437,6 @@ class _Column:
         """Return and forget the IOUnits of the row group that ends here."""
         chunks, self._chunks = self._chunks, []
         return chunks
-
-    def _took_waiting(self) -> list[pa.Array]:
-        waiting, self.waiting = self.waiting, []
-        return waiting
 
     def _switch(self, scope: int, dictionary: int | None) -> None:
         """Start a new IOUnit if the scope changes, because all units of an IOUnit have the same scope."""
@@ -442,7 +459,7 @@ class _Column:
         built = dictionaries.build([values])
         with self._named():
             self._append(*self._encoder.unit(built.values))
-            self._append(*self._encoder.unit(built.indices()[0]))
+            self._append(*self._encoder.unit(built.indices[0]))
         self._rows += len(values)
         self._flush_if_full()
 

@@ -8,24 +8,34 @@ they call a function that the caller passes. Dictionaries that an encoding uses 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from libraries.f3.columns.memory_layout import TEXT, shape_of
+from libraries.f3.encodings import arithmetic
+from libraries.f3.encodings.encoders import strings_of
+from libraries.f3.encodings.memo import Memo
 from libraries.f3.errors import F3Error
 
-_SAMPLED_UNITS = 4
-_SAMPLED_VALUES = 16_384
+_LEAST_ROWS = 4096
+"""Fewer rows of a unit do not show whether values repeat."""
+_MOST_DISTINCT, _LEAST_CHANGES = 0.79, 0.25
+"""A shared dictionary is tried if at most this share of a unit's values is distinct, and at least this share differs
+from the value before.
+"""
+_LEAST_SAVED = 0.04
+"""It is tried if the distinct values take at least this share of the bytes of the indices."""
 _MOST_COMPARED = 64
-_MOST_COMPARED_BYTES = 2**31 - 1
-"""Maximum of 32-bit offsets. Comparing values puts all of them into one array, which has this limit."""
+_MOST_BYTES = 2**31 - 1
+"""Limit of the distinct values of one dictionary: the range of 32-bit offsets."""
 _SAMPLE_ENTRIES = 4096
 _LEAST_COMMON = 1024
 _LEAST_SIMILARITY = 0.99
-_SCATTER = np.uint64(0x9E3779B97F4A7C15)
 _DICTIONARY_TYPES = (
     pa.types.is_int32,
     pa.types.is_int64,
@@ -62,29 +72,28 @@ class Dictionary:
     """The distinct values of some arrays, in order of first appearance. `places` has one array of indices per input
     array.
 
-    The indices are 32-bit, and null where the input is null.
+    The indices are 32-bit, and null where the input is null. `hashes` has a 32-bit hash of each value; equal values of
+    one type have equal hashes.
     """
 
     values: pa.Array
     places: tuple[pa.Array, ...]
+    hashes: np.ndarray
 
-    def indices(self) -> list[pa.Array]:
-        """Return the indices in the type in which they are stored."""
+    @cached_property
+    def indices(self) -> tuple[pa.Array, ...]:
+        """The indices in the type in which they are stored."""
         width = index_type(len(self.values))
-        return [each.cast(width) for each in self.places]
+        return tuple(each.cast(width) for each in self.places)
 
 
 def build(arrays: Sequence[pa.Array]) -> Dictionary:
-    """Return the dictionary of arrays of one type. Floats are compared by their bits, so every NaN is preserved."""
-    # Arrow omits empty chunks. They are restored below.
-    filled = [_as_bits(array) for array in arrays if len(array)]
-    nothing = pa.array([], pa.int32())
-    if not filled:
-        return Dictionary(arrays[0].slice(0, 0), (nothing,) * len(arrays))
-    encoded = pa.chunked_array(filled).dictionary_encode().unify_dictionaries()
-    values = encoded.chunk(0).dictionary.view(arrays[0].type)
-    places = iter(chunk.indices for chunk in encoded.chunks)
-    return Dictionary(values, tuple(next(places) if len(array) else nothing for array in arrays))
+    """Return the dictionary of arrays of one type. Floats are told apart by their bits, so every NaN is preserved."""
+    growing = Growing(arrays[0].type, sum(map(len, arrays)), _MOST_BYTES)
+    for array in arrays:
+        if not growing.add(array):
+            raise F3Error(f"the distinct values of {sum(map(len, arrays))} rows have more than {_MOST_BYTES} bytes")
+    return growing.dictionary()
 
 
 def _as_bits(array: pa.Array) -> pa.Array:
@@ -120,87 +129,87 @@ def in_first_appearance_order(indices: pa.Array, entries: int) -> bool:
 # --- whether a dictionary pays --------------------------------------------------------------------------------------
 
 
-def worthwhile(units: Sequence[pa.Array], size_of: Callable[[pa.Array], int]) -> Dictionary | None:
-    """Return a shared dictionary of a column if it makes the column smaller than separate units, else None.
+class Growing:
+    """The dictionary of a scope while its arrays arrive. Only indices and distinct values are kept of them."""
 
-    Building a dictionary of a million values takes longer than all other steps, so it is skipped if a sample shows that
-    hardly any value repeats.
+    def __init__(self, arrow_type: pa.DataType, most_entries: int, most_bytes: int) -> None:
+        self._type = arrow_type
+        shape = shape_of(arrow_type)
+        self._memo = Memo(0 if shape.kind == TEXT else shape.width_bytes, most_entries, most_bytes)
+        self._places: list[pa.Array] = []
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def add(self, array: pa.Array) -> bool:
+        """Add the values of an array. Return False, and add nothing, if the dictionary would exceed a limit."""
+        present = array.drop_null() if array.null_count else array
+        numbers = self._memo.add(*_numbers_of(present))
+        if numbers is None:
+            return False
+        if array.null_count:
+            places = np.zeros(len(array), np.uint32)
+            places[array.is_valid().to_numpy(zero_copy_only=False)] = numbers
+            self._places.append(pa.array(places, mask=array.is_null().to_numpy(zero_copy_only=False)))
+        else:
+            self._places.append(pa.array(numbers))
+        return True
+
+    def dictionary(self) -> Dictionary:
+        """Return the dictionary of the arrays added so far."""
+        data, lengths = self._memo.values()
+        values = pa.py_buffer(data)
+        if shape_of(self._type).kind == TEXT:
+            wide = np.int64 if pa.types.is_large_string(self._type) else np.int32
+            offsets = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64))).astype(wide)
+            array = pa.Array.from_buffers(self._type, len(lengths), [None, pa.py_buffer(offsets), values])
+        else:
+            array = pa.Array.from_buffers(self._type, len(lengths), [None, values])
+        return Dictionary(array, tuple(self._places), self._memo.hashes())
+
+
+def may_pay(array: pa.Array) -> bool:
+    """Return whether a dictionary that several units share could be smaller than a dictionary, or runs, in each.
+
+    It could not where values hardly repeat, where they come in long runs, or where the values of a unit's own dictionary
+    take next to nothing beside the indices.
     """
-    rows = sum(map(len, units))
-    entries = _entries_expected(units, rows)
-    # If values repeat more often, the encoded indices may be far smaller than their width suggests. Then only encoding
-    # both can decide.
-    if entries > rows / 2 and not _could_pay(entries, rows, sum(each.nbytes for each in units)):
-        return None
-    built = build(units)
-    return built if pays(units, built, size_of) else None
+    present = array.drop_null() if array.null_count else array
+    if len(present) < _LEAST_ROWS:
+        return False
+    values, lengths = _numbers_of(present)
+    found = arithmetic.repetitions(values, lengths)
+    if found.distinct > _MOST_DISTINCT * len(present) or found.runs < _LEAST_CHANGES * len(present):
+        return False
+    values_bytes = present.nbytes / len(present) * found.distinct
+    return bool(values_bytes > _LEAST_SAVED * len(present) * math.log2(found.distinct + 1) / 8)
 
 
-def pays(units: Sequence[pa.Array], dictionary: Dictionary, size_of: Callable[[pa.Array], int]) -> bool:
+def pays(dictionary: Dictionary, size_of: Callable[[pa.Array], int]) -> bool:
     """Return whether a shared dictionary makes a column smaller than separate units.
 
-    Both sizes are estimated from four units and four parts of the dictionary. For 16 units this takes a quarter of the
-    time of encoding everything. Ties go to the separate units, as in the original.
+    The sizes of units are those of the first array, with and without the dictionary, and the dictionary's share of it.
+    Ties go to the separate units, as in the original.
     """
-    sample = _spread(len(units), _SAMPLED_UNITS)
-    alone = _scaled(size_of, [units[place] for place in sample], sum(map(len, units)))
-    indices = dictionary.indices()
-    by_index = _scaled(size_of, [indices[place] for place in sample], sum(map(len, units)))
-    entries = len(dictionary.values)
-    stretch = max(1, max(map(len, units)))
-    stretches = [dictionary.values.slice(start, stretch) for start in range(0, entries, stretch)]
-    shared = _scaled(size_of, [stretches[place] for place in _spread(len(stretches), _SAMPLED_UNITS)], entries)
-    return by_index + shared < alone
+    if len(dictionary.places) < 2:
+        return False
+    indices = dictionary.indices[0]
+    alone = size_of(looked_up(dictionary.values, indices))
+    parts = sum(map(len, dictionary.places)) / len(indices)
+    return size_of(indices) + size_of(dictionary.values) / parts < alone
 
 
-def _could_pay(entries: float, rows: int, plain_bytes: float) -> bool:
-    """Return whether one copy of each value and one index per row could be smaller than the plain values."""
-    by_index = rows * math.log2(max(entries, 1)) / 8
-    return by_index + entries * plain_bytes / max(rows, 1) < plain_bytes
-
-
-def _entries_expected(units: Sequence[pa.Array], rows: int) -> float:
-    """Estimate the number of distinct values from a sample. The estimate is more often too low than too high."""
-    sample = pa.concat_arrays([unit.take(pa.array(places)) for unit, places in _sampled(units, rows)]).drop_null()
-    drawn = len(sample)
-    distinct = len(_as_bits(sample).unique())
-    if drawn in (0, rows):
-        return distinct
-    if distinct == drawn:
-        return rows
-    # Find the number of equally frequent values for which a sample this large is expected to have this many distinct
-    # values. If some values are rarer, the true number is higher. If each value occurs exactly twice, the found number
-    # is twice the true one. The final formula corrects this.
-    least, most = float(distinct), float(drawn) ** 2
-    while most - least > 1:
-        middle = (least + most) / 2
-        if middle * -math.expm1(-drawn / middle) < distinct:
-            least = middle
-        else:
-            most = middle
-    return 1 / (1 / rows + 1 / most)
-
-
-def _sampled(units: Sequence[pa.Array], rows: int) -> Iterator[tuple[pa.Array, np.ndarray]]:
-    """Yield sampled positions across all units. They are the same for the same number of rows."""
-    if rows <= _SAMPLED_VALUES:
-        places = np.arange(rows)
-    else:
-        places = np.unique(np.random.default_rng(rows).integers(0, rows, _SAMPLED_VALUES))
-    start = 0
-    for unit in units:
-        yield unit, places[(start <= places) & (places < start + len(unit))] - start
-        start += len(unit)
-
-
-def _spread(count: int, wanted: int) -> list[int]:
-    """Return evenly spread positions, including the first and the last."""
-    return sorted({round(place) for place in np.linspace(0, count - 1, min(count, wanted))}) if count else []
-
-
-def _scaled(size_of: Callable[[pa.Array], int], sample: Sequence[pa.Array], rows: int) -> float:
-    sampled = sum(map(len, sample))
-    return sum(map(size_of, sample)) * rows / sampled if sampled else 0.0
+def _numbers_of(array: pa.Array) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the values of an array without nulls as numbers, or the bytes of strings with their lengths."""
+    shape = shape_of(array.type)
+    if shape.kind == TEXT:
+        strings = strings_of(array)
+        return strings.data, strings.lengths
+    buffer = array.buffers()[1]
+    dtype = np.dtype(f"<u{shape.width_bytes}")
+    if buffer is None:
+        return np.empty(0, dtype), None
+    return np.frombuffer(buffer, dtype, len(array), array.offset * dtype.itemsize), None
 
 
 # --- sharing across columns ----------------------------------------------------------------------------------------
@@ -257,7 +266,9 @@ def _pairs(dictionaries: Sequence[Dictionary]) -> list[tuple[int, int]]:
         # The number of pairs grows with the square of the number of dictionaries, so only the largest dictionaries are
         # compared.
         compared = sorted(sorted(places, key=lambda place: -len(dictionaries[place].values))[:_MOST_COMPARED])
-        samples = _samples([dictionaries[place].values for place in compared])
+        largest = max(len(dictionaries[place].values) for place in compared)
+        most = min(1.0, _SAMPLE_ENTRIES / largest) * 2**32
+        samples = [np.unique(hashes[hashes < most]) for hashes in (dictionaries[place].hashes for place in compared)]
         for index, first in enumerate(compared):
             for other in range(index + 1, len(compared)):
                 similarity = _similarity(samples[index], samples[other])
@@ -270,15 +281,6 @@ def _pairs(dictionaries: Sequence[Dictionary]) -> list[tuple[int, int]]:
             taken |= {first, second}
             pairs.append((first, second))
     return pairs
-
-
-def _samples(values: Sequence[pa.Array]) -> list[np.ndarray]:
-    if len(values) < 2 or sum(each.nbytes for each in values) > _MOST_COMPARED_BYTES:
-        return [np.empty(0, np.uint64)] * len(values)
-    # Number the values across all dictionaries, so that equal numbers mean equal values.
-    numbers = [each.to_numpy().astype(np.uint64) for each in build(values).places]
-    most = np.uint64(min(1.0, _SAMPLE_ENTRIES / max(map(len, numbers))) * (2**64 - 2**11))
-    return [each[each * _SCATTER <= most] for each in numbers]
 
 
 def _similarity(first: np.ndarray, second: np.ndarray) -> float:
@@ -301,4 +303,6 @@ def _held(values: pa.Array, among: pa.Array) -> pa.Array:
 
 def _reordered(dictionary: Dictionary, values: pa.Array) -> Dictionary:
     moved = pc.index_in(_as_bits(dictionary.values), _as_bits(values))
-    return Dictionary(values, tuple(moved.take(each) for each in dictionary.places))
+    hashes = np.empty_like(dictionary.hashes)
+    hashes[moved.to_numpy()] = dictionary.hashes
+    return Dictionary(values, tuple(moved.take(each) for each in dictionary.places), hashes)

@@ -45,6 +45,7 @@ FAULTS = {
 _NO_ROOM = 8
 _RETURN_U64 = (
     "f3_pack", "f3_training_bytes", "f3_to_symbols", "f3_decimals_64", "f3_decimals_32", "f3_lz4_bytes",
+    "f3_memo_add",
 )  # fmt: skip
 NOT_BUILT = (
     "F3's native library is not built: files are read by the Wasm modules in them and written by numpy, both slower\n"

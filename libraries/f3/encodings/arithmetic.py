@@ -7,6 +7,7 @@ library strings are stored without symbols.
 from __future__ import annotations
 
 import ctypes
+import math
 import threading
 from dataclasses import dataclass
 from typing import Any
@@ -57,6 +58,52 @@ def _statistics(values: Numbers) -> Statistics:
     steps = (unsigned[1:] - unsigned[:-1]).view(signed.dtype)
     runs = int(np.count_nonzero(steps)) + 1
     return Statistics(int(signed.min()), int(signed.max()), int(steps.min()), int(steps.max()), runs)
+
+
+@dataclass(frozen=True)
+class Repetitions:
+    """How often values repeat: an estimate of the number of distinct values, and the number of runs of equal values."""
+
+    distinct: int
+    runs: int
+
+
+class _Repetitions(ctypes.Structure):
+    _fields_ = tuple((name, ctypes.c_uint64) for name in ("set_bits", "runs"))
+
+
+def repetitions(values: Numbers, lengths: Numbers | None = None) -> Repetitions:
+    """Count values of 2 or more bytes, or strings of the given lengths in bytes.
+
+    The number of distinct values is exact without the native library. With it, it is estimated by linear counting, with
+    an error of about 0.3 % (Whang, Vander-Zanden, Taylor; TODS 1990, section 3).
+    """
+    count = len(values) if lengths is None else len(lengths)
+    kernels = native.library()
+    if count == 0:
+        return Repetitions(0, 0)
+    if kernels is None:
+        return _repetitions(values, lengths)
+    bits = min(max(count.bit_length(), 12), 24)
+    bitmap, found = np.zeros((1 << bits) // 64, np.uint64), _Repetitions()
+    kernels.f3_repetitions(
+        ctypes.c_void_p(values.ctypes.data), values.itemsize,
+        ctypes.c_void_p(None if lengths is None else lengths.ctypes.data), ctypes.c_uint64(count), bits,
+        ctypes.c_void_p(bitmap.ctypes.data), ctypes.byref(found),
+    )  # fmt: skip
+    unset = (1 << bits) - found.set_bits
+    return Repetitions(min(count, round(math.log((1 << bits) / max(unset, 1)) * (1 << bits))), found.runs)
+
+
+def _repetitions(values: Numbers, lengths: Numbers | None) -> Repetitions:
+    if lengths is not None:
+        count = len(lengths)
+        ends = np.cumsum(lengths, dtype=np.int64)
+        text = values.tobytes()
+        texts = [text[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+        numbers = dict(zip(dict.fromkeys(texts), range(count), strict=False))
+        values = np.array([numbers[each] for each in texts])
+    return Repetitions(len(np.unique(values)), int(np.count_nonzero(values[1:] != values[:-1])) + 1)
 
 
 def packed(values: Numbers, reference: int, bits: int) -> bytes:

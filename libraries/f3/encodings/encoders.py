@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from libraries.f3.encodings import arithmetic
 from libraries.f3.encodings.arithmetic import Numbers
+from libraries.f3.encodings.memo import Memo
 from libraries.f3.encodings.nodes import NODE_BYTES, Tag, node, u32, u64
 
 NAMES = frozenset(tag.name.lower() for tag in Tag)
@@ -28,8 +29,11 @@ _SLOWER = {"delta": 1.04, "runs": 1.05, "dictionary": 1.08, "patched": 1.05, "de
 _SYMBOLS_SLOWER = 1.25
 _SYMBOL_SAMPLE_RUNS, _SYMBOL_SAMPLE_RUN = 32, 512
 _FEWEST_SYMBOL_BYTES = 1024
-_DISTINCT_LIMIT = 0.6
-"""A dictionary is tried only if at most this share of a sample's values is distinct."""
+_MOST_DISTINCT = 0.8
+"""A dictionary is tried only if at most this share of the values is distinct."""
+_SURELY_SMALLER = 0.25
+"""A dictionary of strings whose share of distinct values is smaller needs no comparison, unless strings are short."""
+_SHORT_BYTES = 12
 _TRIMS = (0.0, 0.005, 0.02, 0.05, 0.1)
 _MOST_DECIMAL = {8: 17, 4: 9}
 
@@ -144,9 +148,8 @@ def _repetitions(values: Numbers, runs: int, bits: int, choice: Choice) -> list[
         size = (4 + 3 * NODE_BYTES + runs * (length_bits + bits) / 8) * _SLOWER["runs"]
         candidates.append(_Candidate(size, lambda: _runs(values, choice)))
     if choice.allows("dictionary") and bits > 8 and count > 16:
-        sample = _sample(values)
-        distinct = len(np.unique(sample))
-        if distinct <= _DISTINCT_LIMIT * len(sample):
+        distinct = arithmetic.repetitions(values).distinct
+        if distinct <= _MOST_DISTINCT * count:
             size = (4 + 3 * NODE_BYTES + count * _bits(distinct) / 8 + distinct * width) * _SLOWER["dictionary"]
             candidates.append(_Candidate(size, lambda: _dictionary(values, choice)))
     return candidates
@@ -181,24 +184,14 @@ def _distinct(values: Numbers) -> tuple[Numbers, Numbers]:
         entries = np.flatnonzero(places).astype(values.dtype)
         places[entries] = np.arange(len(entries), dtype=np.uint16)
         return entries, places[values]
-    encoded = _arrow_of(values).dictionary_encode()
-    return _numbers_of(encoded.dictionary, values.dtype), encoded.indices.to_numpy()
+    memo = Memo(values.itemsize, len(values))
+    codes = memo.add(values)
+    assert codes is not None  # There is room for all values.
+    return memo.values()[0].view(values.dtype), codes
 
 
 def _narrowed(codes: Numbers, entries: int) -> Numbers:
     return codes.astype(np.uint8 if entries <= 1 << 8 else np.uint16 if entries <= 1 << 16 else np.uint32)
-
-
-def _arrow_of(values: Numbers) -> pa.Array:
-    if values.dtype.kind == "u":
-        return pa.array(values)
-    wide = pa.binary(values.itemsize)
-    return pa.Array.from_buffers(wide, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
-
-
-def _numbers_of(array: pa.Array, dtype: np.dtype[np.void]) -> Numbers:
-    buffer = array.buffers()[1]
-    return np.frombuffer(buffer, dtype, len(array), array.offset * dtype.itemsize)
 
 
 def _outliers(values: Numbers, signed: bool, choice: Choice) -> list[_Candidate]:
@@ -206,28 +199,35 @@ def _outliers(values: Numbers, signed: bool, choice: Choice) -> list[_Candidate]
     width = values.itemsize
     sample = np.sort(_sample(values).view(f"i{width}") if signed else _sample(values))
     count, size = len(values), len(sample)
+    lows = [int(sample[int(trim * size)]) for trim in _TRIMS]
+    highs = [int(sample[size - 1 - int(trim * size)]) for trim in _TRIMS]
     best: tuple[float, int, int] | None = None
-    for low_trim in _TRIMS:
-        for high_trim in _TRIMS:
+    for low_trim, low in zip(_TRIMS, lows, strict=True):
+        for high_trim, high in zip(_TRIMS, highs, strict=True):
             if low_trim == high_trim == 0:
                 continue
-            low, high = int(sample[int(low_trim * size)]), int(sample[size - 1 - int(high_trim * size)])
             bits = _bits(high - low) if high > low else 0
-            outside = (low_trim + high_trim) * count
-            cost = count * bits / 8 + outside * (width + 2)
+            cost = count * bits / 8 + (low_trim + high_trim) * count * (width + 2)
             if best is None or cost < best[0]:
                 best = (cost, low, high)
-    numbers, counts = np.unique(sample, return_counts=True)
-    usual = int(counts.argmax())
-    if counts[usual] > size / 2:
-        cost = (count - count * counts[usual] / size) * (width + 2)
+    usual, times = _most_frequent(sample)
+    if times > size / 2:
+        cost = (count - count * times / size) * (width + 2)
         if best is None or cost < best[0]:
-            best = (cost, int(numbers[usual]), int(numbers[usual]))
+            best = (cost, int(usual), int(usual))
     if best is None:
         return []
     cost, low, high = best
     estimate = (4 + 4 * NODE_BYTES + cost) * _SLOWER["patched"]
     return [_Candidate(estimate, lambda: _patched_range(values, low, high, signed, choice))]
+
+
+def _most_frequent(ascending: Numbers) -> tuple[np.integer, int]:
+    """Return the most frequent of ascending numbers, and how often it occurs."""
+    ends = np.append(np.flatnonzero(ascending[1:] != ascending[:-1]), len(ascending) - 1)
+    times = np.diff(ends, prepend=-1)
+    most = int(times.argmax())
+    return ascending[ends[most]], int(times[most])
 
 
 def _patched_range(values: Numbers, low: int, high: int, signed: bool, choice: Choice) -> bytes:
@@ -267,11 +267,10 @@ def encode_floats(values: Numbers, choice: Choice) -> bytes:
     if choice.allows("split"):
         candidates += _splits(bits, sample, choice)
     if choice.allows("patched") and count > 64:
-        numbers, counts = np.unique(sample, return_counts=True)
-        usual = int(counts.argmax())
-        if counts[usual] > len(sample) / 2:
-            size = (4 + 4 * NODE_BYTES + count * (1 - counts[usual] / len(sample)) * (width + 2)) * _SLOWER["patched"]
-            candidates.append(_Candidate(size, lambda: _mostly(bits, numbers[usual : usual + 1], choice)))
+        usual, times = _most_frequent(np.sort(sample))
+        if times > len(sample) / 2:
+            size = (4 + 4 * NODE_BYTES + count * (1 - times / len(sample)) * (width + 2)) * _SLOWER["patched"]
+            candidates.append(_Candidate(size, lambda: _mostly(bits, np.array([usual]), choice)))
     return _smallest(candidates)
 
 
@@ -413,13 +412,12 @@ def strings_of(array: pa.Array) -> Strings:
 def encode_strings(array: pa.Array, choice: Choice) -> bytes:
     """Encode strings or binaries of an Arrow array without nulls."""
     count = len(array)
+    strings = strings_of(array)
     if choice.allows("dictionary") and count > 1:
-        positions = _sampled(count, _SAMPLE_RUNS, _SAMPLE_RUN)
-        sample = array if positions is None else array.take(pa.array(positions))
-        distinct = len(sample.unique())
-        if distinct <= _DISTINCT_LIMIT * len(sample) or distinct == 1:
-            return _string_dictionary(array, choice)
-    return _plain_strings(strings_of(array), choice)
+        distinct = arithmetic.repetitions(strings.data, strings.lengths).distinct
+        if distinct <= _MOST_DISTINCT * count or distinct == 1:
+            return _string_dictionary(strings, choice)
+    return _plain_strings(strings, choice)
 
 
 def _plain_strings(strings: Strings, choice: Choice) -> bytes:
@@ -428,22 +426,22 @@ def _plain_strings(strings: Strings, choice: Choice) -> bytes:
     return node(Tag.PLAIN, lengths + encode_bytes(strings.data, inside))
 
 
-def _string_dictionary(array: pa.Array, choice: Choice) -> bytes:
-    encoded = array.dictionary_encode()
-    entries, count = len(encoded.dictionary), len(array)
-    strings = strings_of(encoded.dictionary)
-    if entries == 1 and "constant" in choice.allowed:
-        return node(Tag.CONSTANT, strings.data.tobytes())
-    inside = choice.inside()
-    if entries > count * 0.8:
-        return _plain_strings(strings_of(array), choice)
-    codes = _narrowed(encoded.indices.to_numpy(), entries)
+def _string_dictionary(strings: Strings, choice: Choice) -> bytes:
+    """Return the node with a dictionary, or without one if that is smaller."""
+    count = len(strings.lengths)
+    memo = Memo(0, count)
+    numbers = memo.add(strings.data, strings.lengths)
+    assert numbers is not None  # There is room for all strings.
+    entries, distinct = Strings(*memo.values()), memo.entries
+    if distinct == 1 and "constant" in choice.allowed:
+        return node(Tag.CONSTANT, entries.data.tobytes())
+    codes = _narrowed(numbers, distinct)
     stored = encode_integers(codes, choice.of_codes(), signed=False)
-    body = u32(entries) + u32(len(strings.data)) + stored + _plain_strings(strings, inside)
+    body = u32(distinct) + u32(len(entries.data)) + stored + _plain_strings(entries, choice.inside())
     made = node(Tag.DICTIONARY, body, codes.itemsize)
-    if entries < count / 4:
+    if distinct < count * _SURELY_SMALLER and len(strings.data) > count * _SHORT_BYTES:
         return made
-    return min(made, _plain_strings(strings_of(array), choice), key=len)
+    return min(made, _plain_strings(strings, choice), key=len)
 
 
 def encode_bytes(data: Numbers, choice: Choice) -> bytes:

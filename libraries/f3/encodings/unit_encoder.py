@@ -27,14 +27,23 @@ class UnitEncoder:
         self._coding = coding
         self._codec = codec
         self._ids: dict[str, int] = {}
+        self._measured: list[tuple[pa.Array, Encoded]] = []
 
-    def encoded(self, array: pa.Array) -> Encoded:
-        """Return the uncompressed payload of an array."""
-        return self._coding.encode(array)
+    def measured(self, array: pa.Array) -> int:
+        """Return the size of an array's payload in bytes, uncompressed, and keep it in case it becomes a unit."""
+        encoded = self._coding.encode(array)
+        self._measured.append((array, encoded))
+        return len(encoded.payload)
+
+    def forget(self) -> None:
+        """Drop the payloads that were measured and did not become units."""
+        self._measured.clear()
 
     def unit(self, array: pa.Array) -> tuple[EncUnit, bytes]:
         """Return the unit of a flat array, and its stored bytes."""
-        encoded = self._coding.encode(array)
+        encoded = next((made for measured, made in self._measured if measured is array), None)
+        if encoded is None:
+            encoded = self._coding.encode(array)
         return self._packed(encoded.payload, len(array), encoded.module)
 
     def list_unit(self, present: pa.Array, offsets: pa.Array) -> tuple[EncUnit, bytes]:

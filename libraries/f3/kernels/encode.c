@@ -46,6 +46,162 @@ EXPORT void f3_statistics(const void *values, u32 width, u64 count, struct stati
     }
 }
 
+/* ---- distinct values --------------------------------------------------------------------------------------------- */
+
+/* How often values repeat. The number of distinct values follows from the number of bits that their hashes set (linear
+ * counting: Whang, Vander-Zanden, Taylor; TODS 1990). */
+struct repetitions {
+    u64 set_bits;
+    u64 runs;
+};
+
+static u64 mixed(u64 hash) {
+    hash = (hash ^ hash >> 32) * 0x9E3779B97F4A7C15u;
+    return (hash ^ hash >> 29) * 0xBF58476D1CE4E5B9u;
+}
+
+static void note(u64 hash, u32 shift, u64 *bitmap, u64 *last, struct repetitions *found) {
+    u64 place = hash >> shift;
+    u64 bit = (u64)1 << (place % 64), word = bitmap[place / 64];
+    found->set_bits += !(word & bit);
+    bitmap[place / 64] = word | bit;
+    found->runs += hash != *last;
+    *last = hash;
+}
+
+#define REPETITIONS(name, type)                                                                               \
+    static void name(const void *in, u64 count, u32 shift, u64 *bitmap, u64 *last, struct repetitions *found) { \
+        const type *values = in;                                                                              \
+        for (u64 index = 0; index < count; index++)                                                           \
+            note(mixed(values[index] + 1), shift, bitmap, last, found);                                       \
+    }
+REPETITIONS(repetitions_16, u16)
+REPETITIONS(repetitions_32, u32)
+REPETITIONS(repetitions_64, u64)
+
+static u64 hash_of(const u8 *text, u64 bytes) {
+    u64 hash = bytes + 1;
+    for (; bytes >= 8; bytes -= 8, text += 8)
+        hash = mixed(hash ^ *(const u64_at *)text);
+    u64 rest = 0;
+    for (u64 byte = 0; byte < bytes; byte++)
+        rest |= (u64)text[byte] << (8 * byte);
+    return mixed(hash ^ rest);
+}
+
+/* Count in a zeroed bitmap of 2^bits bits. Values are of `width` bytes (2, 4, 8 or more), or strings of `lengths` bytes. */
+EXPORT void f3_repetitions(const u8 *values, u32 width, const u32 *lengths, u64 count, u32 bits, u64 *bitmap,
+                           struct repetitions *found) {
+    u32 shift = 64 - bits;
+    u64 last = 0; /* no hash of a value is likely to be 0 */
+    found->set_bits = found->runs = 0;
+    if (lengths) {
+        for (u64 index = 0; index < count; values += lengths[index++])
+            note(hash_of(values, lengths[index]), shift, bitmap, &last, found);
+        return;
+    }
+    switch (width) {
+    case 2: repetitions_16(values, count, shift, bitmap, &last, found); return;
+    case 4: repetitions_32(values, count, shift, bitmap, &last, found); return;
+    case 8: repetitions_64(values, count, shift, bitmap, &last, found); return;
+    default:
+        for (u64 index = 0; index < count; index++, values += width)
+            note(hash_of(values, width), shift, bitmap, &last, found);
+    }
+}
+
+/* ---- dictionaries ------------------------------------------------------------------------------------------------ */
+
+/* The distinct values of some arrays, in the order of their appearance. The caller owns the memory and makes it larger. */
+struct memo {
+    u8 *data;              /* the values, or the bytes of strings */
+    u32 *ends;             /* of strings in `data` */
+    u32 *hashes;           /* of the values */
+    u32 *slots;            /* 2^slot_bits numbers of values + 1; 0 is free */
+    u64 most_bytes, bytes; /* of `data`: its size, and how much of it is used */
+    u32 most, entries;     /* values that there is memory for, and how many there are */
+    u32 slot_bits;         /* at most half of the slots are used */
+};
+
+static int same_bytes(const u8 *one, const u8 *other, u64 bytes) {
+    for (; bytes >= 8; bytes -= 8, one += 8, other += 8)
+        if (*(const u64_at *)one != *(const u64_at *)other)
+            return 0;
+    for (; bytes; bytes--)
+        if (*one++ != *other++)
+            return 0;
+    return 1;
+}
+
+/* Return the number of a value, or UINT32_MAX if the memo is full. */
+static inline __attribute__((always_inline)) u32 number_of(struct memo *memo, const u8 *value, u32 bytes, u64 hash,
+                                                           const u32 width) {
+    u32 mask = (1u << memo->slot_bits) - 1, short_hash = (u32)hash;
+    u32 slot = (u32)(hash >> 32) & mask;
+    for (u32 found; (found = memo->slots[slot]); slot = (slot + 1) & mask) {
+        found--;
+        if (memo->hashes[found] != short_hash)
+            continue;
+        u64 start = width ? (u64)found * width : found ? memo->ends[found - 1] : 0;
+        u64 size = width ? width : memo->ends[found] - start;
+        if (size == bytes && same_bytes(memo->data + start, value, bytes))
+            return found;
+    }
+    if (memo->entries == memo->most || memo->most_bytes - memo->bytes < bytes)
+        return UINT32_MAX;
+    u32 entry = memo->entries++;
+    memo->slots[slot] = entry + 1;
+    memo->hashes[entry] = short_hash;
+    __builtin_memcpy(memo->data + memo->bytes, value, bytes);
+    memo->bytes += bytes;
+    if (!width)
+        memo->ends[entry] = (u32)memo->bytes;
+    return entry;
+}
+
+#define NUMBER_ALL(bytes_of, hash, step, width)                                           \
+    for (u64 index = 0; index < count; values += step, index++) {                         \
+        u32 code = number_of(memo, values, bytes_of, hash, width);                        \
+        if (code == UINT32_MAX)                                                           \
+            return index;                                                                 \
+        codes[index] = code;                                                              \
+    }
+
+/* Number values of `width` bytes, or strings of `lengths` bytes. Return how many were numbered before the memo was full. */
+EXPORT u64 f3_memo_add(struct memo *memo, const u8 *values, u32 width, const u32 *lengths, u64 count, u32 *codes) {
+    if (lengths)
+        NUMBER_ALL(lengths[index], hash_of(values, lengths[index]), lengths[index], 0)
+    else if (width == 4)
+        NUMBER_ALL(4, mixed(*(const u32_at *)values + 1ull), 4, 4)
+    else if (width == 8)
+        NUMBER_ALL(8, mixed(*(const u64_at *)values + 1), 8, 8)
+    else
+        NUMBER_ALL(width, hash_of(values, width), width, width)
+    return count;
+}
+
+/* Enter all values into new slots, which are zeroed. */
+EXPORT void f3_memo_enter(struct memo *memo, u32 width) {
+    const u8 *values = memo->data;
+    u32 mask = (1u << memo->slot_bits) - 1, start = 0;
+    for (u32 entry = 0; entry < memo->entries; entry++) {
+        u64 hash;
+        if (width) {
+            const u8 *value = values + (u64)entry * width;
+            hash = width == 4   ? mixed(*(const u32_at *)value + 1ull)
+                   : width == 8 ? mixed(*(const u64_at *)value + 1)
+                                : hash_of(value, width);
+        } else {
+            hash = hash_of(values + start, memo->ends[entry] - start);
+            start = memo->ends[entry];
+        }
+        u32 slot = (u32)(hash >> 32) & mask;
+        while (memo->slots[slot])
+            slot = (slot + 1) & mask;
+        memo->slots[slot] = entry + 1;
+    }
+}
+
 /* ---- bit packing ------------------------------------------------------------------------------------------------ */
 
 #define PACK(name, in_type, word_type, word_bits)                                                            \

@@ -12,6 +12,7 @@ import pytest
 from libraries.f3 import writer
 from libraries.f3.columns import dictionaries
 from libraries.f3.columns.dictionaries import build, index_type, looked_up, share
+from libraries.f3.encodings import memo
 from libraries.f3.errors import F3Error
 from libraries.f3.tests.tables import opened, stored
 
@@ -31,8 +32,8 @@ def test_indices_are_as_wide_as_the_specification_has_it(entries, width):
 def test_a_dictionary_has_values_in_the_order_of_their_appearance():
     built = build([pa.array(["b", None, "a"]), pa.array([], pa.string()), pa.array(["c", "b"])])
     assert built.values.to_pylist() == ["b", "a", "c"]
-    assert [each.to_pylist() for each in built.indices()] == [[0, None, 1], [], [2, 0]]
-    assert {str(each.type) for each in built.indices()} == {"uint8"}
+    assert [each.to_pylist() for each in built.indices] == [[0, None, 1], [], [2, 0]]
+    assert {str(each.type) for each in built.indices} == {"uint8"}
 
 
 def test_floats_are_told_apart_by_their_bits():
@@ -82,35 +83,34 @@ def test_columns_of_nulls_alone_come_back(scope):
 
 
 def test_what_is_too_large_for_a_dictionary_is_stored_without(monkeypatch):
-    """The test lowers the limits to 1,000 entries or 10 kB, or lets Arrow raise its error for 2 GB of texts."""
+    """The test lowers the limits to 1,000 entries or 4 kB."""
     table = pa.table({"a": [f"{number}" for number in range(1500)], "b": ["b" * 20] * 1500})
-    for module, name, limit in ((writer, "MOST_UNIT_ROWS", 1000), (writer, "MOST_UNIT_BYTES", 10_000)):
+    for module, name, limit in ((writer, "MOST_UNIT_ROWS", 1000), (writer, "MOST_UNIT_BYTES", 4000)):
         with monkeypatch.context() as limited:
             limited.setattr(module, name, limit)
-            file = stored(table, dictionary="shared", rows_per_unit=100, unit_bytes=9999)
+            file = stored(table, dictionary="shared", rows_per_unit=100, unit_bytes=3999)
         assert [column(file, each).scopes for each in ("a", "b")] == [("none",), ("shared",)]
         assert opened(file).read().equals(table)
 
-    def refusing(arrays):
-        raise pa.ArrowCapacityError("array cannot contain more than 2147483646 bytes")
 
-    monkeypatch.setattr(dictionaries, "build", refusing)
-    for scope in ("shared", "best"):
-        assert column(stored(table, dictionary=scope), "b").scopes == ("none",)
-
-
-def test_dictionaries_that_are_too_large_together_share_nothing(monkeypatch):
-    monkeypatch.setattr(dictionaries, "_MOST_COMPARED_BYTES", 100)
-    values = [f"value {number}" for number in range(20)]
-    assert len(share([dictionary_of(values), dictionary_of(values)]).parts) == 2
+@pytest.mark.parametrize("limit", ["_MOST_ENTRIES", "_MOST_ENTRY_BYTES"])
+def test_a_dictionary_that_grows_too_large_is_given_up_in_the_middle_of_a_scope(limit, monkeypatch):
+    """The rows before and after stay in order, and the next scope begins anew."""
+    numbers = np.concatenate([np.tile(np.arange(900), 20), np.arange(40_000) // 2, np.tile(np.arange(900), 30)])
+    table = pa.table({"a": [f"a text of some length, number {number}" for number in numbers]})
+    monkeypatch.setattr(writer, limit, {"_MOST_ENTRIES": 2000, "_MOST_ENTRY_BYTES": 80_000}[limit])
+    file = stored(table, dictionary="best", rows_per_unit=6000, scope_rows=60_000)
+    assert opened(file).read().equals(table)
+    assert column(file, "a").scopes == ("none", "shared")
 
 
 @pytest.mark.parametrize("scope", ["shared", "best"])
-def test_a_scope_ends_after_its_rows_and_with_the_row_group(scope):
-    """The scope also ends if this is in the middle of a unit."""
-    table = pa.table({"a": [str(number % 5) for number in range(1000)]})
+def test_a_scope_ends_after_its_rows_and_with_the_row_group(scope, monkeypatch):
+    """The scope also ends if this is in the middle of a unit. With 'best', a scope of one unit has no dictionary."""
+    monkeypatch.setattr(dictionaries, "_LEAST_ROWS", 1)
+    table = pa.table({"a": [f"{'a long text ' * 20}{number % 5}" for number in range(1000)]})
     for parameters, scopes in (
-        ({"scope_rows": 300}, 4),
+        ({"scope_rows": 300}, 4 if scope == "shared" else 3),
         ({"scope_rows": 250}, 4),
         ({"scope_rows": 300, "row_group_rows": 500}, 4),
         ({}, 1),
@@ -123,7 +123,8 @@ def test_a_scope_ends_after_its_rows_and_with_the_row_group(scope):
 # --- whether a dictionary pays ----------------------------------------------------------------------------------------
 
 
-def test_the_better_of_both_is_taken_for_each_column():
+def test_the_better_of_both_is_taken_for_each_column(monkeypatch):
+    monkeypatch.setattr(dictionaries, "_LEAST_ROWS", 1)
     random = np.random.default_rng(4)
     words = np.array([f"a rather long word, number {number}" for number in range(300)])
     table = pa.table(
@@ -141,44 +142,64 @@ def test_the_better_of_both_is_taken_for_each_column():
 
 
 def test_ties_go_to_units_that_stand_for_themselves():
-    units = [pa.array([1, 2], pa.int64())]
-    assert not dictionaries.pays(units, build(units), lambda array: 0)
+    values = [pa.array([1, 2], pa.int64())]
+    assert not dictionaries.pays(build(values * 2), lambda array: 0)
+
+
+def test_a_single_unit_has_no_shared_dictionary():
+    assert not dictionaries.pays(build([pa.array(["a long text"] * 1000)]), lambda array: array.nbytes)
 
 
 def test_what_the_dictionary_itself_takes_counts():
     """If each value occurs only once, narrow indices do not save space, because the dictionary holds all values."""
     units = [pa.array(np.arange(1000) + number * 1000) for number in range(3)]
-    assert not dictionaries.pays(units, build(units), lambda array: array.nbytes)
-    assert dictionaries.pays(units[:1] * 3, build(units[:1] * 3), lambda array: array.nbytes)
+    assert not dictionaries.pays(build(units), lambda array: array.nbytes)
+    assert dictionaries.pays(build(units[:1] * 3), lambda array: array.nbytes)
 
 
-@pytest.mark.parametrize("rows", [1000, 200_000])
 @pytest.mark.parametrize("dtype", [np.int64, np.float32])
-def test_no_dictionary_is_made_of_values_that_hardly_repeat(rows, dtype, monkeypatch):
-    """Building a dictionary of a million distinct values takes longer than all other steps."""
-    monkeypatch.setattr(dictionaries, "build", lambda units: pytest.fail("a dictionary is made"))
-    values = np.random.default_rng(5).permutation(rows).astype(dtype)
+def test_no_dictionary_is_made_of_values_that_hardly_repeat(dtype, monkeypatch):
+    monkeypatch.setattr(dictionaries, "Growing", lambda *limits: pytest.fail("a dictionary is made"))
+    values = np.random.default_rng(5).permutation(200_000).astype(dtype)
     file = stored(pa.table({"a": values}), dictionary="best")
     assert column(file, "a").scopes == ("none",)
 
 
-def test_a_dictionary_is_made_where_its_indices_take_next_to_nothing():
-    """Each value occurs twice in a row, so an index equals the one before or is the next new number."""
-    values = np.repeat(np.random.default_rng(7).integers(0, 2**62, 50_000), 2)
-    values = np.concatenate((values, values, values))
-    units = [pa.array(values[start : start + 60_000]) for start in range(0, 300_000, 60_000)]
-    assert dictionaries.worthwhile(units, lambda array: array.nbytes) is not None
+@pytest.mark.parametrize(
+    ("values", "tried"),
+    [
+        (np.tile(np.arange(3000), 10), True),
+        (np.tile(np.arange(40), 1000), False),  # the distinct values take next to nothing
+        (np.arange(30_000) // 10, False),  # long runs
+        (np.arange(30_000), False),
+        (np.tile(np.arange(30), 100), False),  # too few to know
+    ],
+)
+def test_a_shared_dictionary_is_tried_where_it_could_be_smaller(values, tried):
+    texts = pa.array([f"some text {value}" for value in values])
+    for array in (pa.array(values), texts, pa.concat_arrays([texts, pa.nulls(20_000, pa.string())])):
+        assert dictionaries.may_pay(array) is tried
 
 
-@pytest.mark.parametrize("distinct", [1, 50, 5000, 60_000, 200_000])
-@pytest.mark.parametrize("in_order", [True, False])
-def test_how_many_values_are_distinct_is_seen_in_a_sample(distinct, in_order):
-    rows = 200_000
-    values = np.arange(rows) * distinct // rows
-    if not in_order:
-        np.random.default_rng(6).shuffle(values)
-    units = [pa.array(values[:150_000]), pa.array(values[150_000:])]
-    assert 0.7 * distinct - 1 < dictionaries._entries_expected(units, rows) < 1.15 * distinct + 1
+@pytest.mark.parametrize("native", [True, False])
+def test_a_growing_dictionary_equals_one_made_at_once(native, monkeypatch):
+    if not native:
+        monkeypatch.setattr(memo.native, "library", lambda: None)
+    rng = np.random.default_rng(8)
+    texts = [f"{number:x}" * (number % 40) for number in rng.integers(0, 30_000, 50_000)]
+    for array in (
+        pa.array(texts),
+        pa.array([text or None for text in texts], pa.large_string()),
+        pa.array(rng.integers(0, 9000, 50_000)),
+        pa.array(rng.integers(0, 9000, 50_000), pa.int32(), mask=rng.random(50_000) < 0.2),
+        pa.array(rng.integers(0, 20_000, 50_000) / 8),
+    ):
+        units = [array.slice(start, 20_000) for start in range(0, 50_000, 20_000)]
+        growing = dictionaries.Growing(array.type, 2**24, 2**31)
+        assert all(growing.add(unit) for unit in units)
+        made, expected = growing.dictionary(), build(units)
+        assert made.values.equals(expected.values)
+        assert [each.to_pylist() for each in made.indices] == [each.to_pylist() for each in expected.indices]
 
 
 # --- sharing across columns -----------------------------------------------------------------------------------------
@@ -191,7 +212,7 @@ def dictionary_of(values):
 def back(shared, place):
     """Return the values of a column from its stored parts and indices."""
     parts = pa.concat_arrays([shared.parts[part] for part in shared.made_of[place]])
-    return looked_up(parts, shared.dictionaries[place].indices()[0]).to_pylist()
+    return looked_up(parts, shared.dictionaries[place].indices[0]).to_pylist()
 
 
 def test_equal_dictionaries_are_stored_once():

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from libraries.f3.decoders import native
-from libraries.f3.encodings import encoders, unit_codec
+from libraries.f3.encodings import arithmetic, encoders, unit_codec
 from libraries.f3.encodings.nodes import HEADER_BYTES, Tag
 from libraries.f3.errors import F3Error
 from libraries.f3.tests.arrays import PATTERNS, TYPES, assert_same, made
@@ -294,14 +294,18 @@ def test_an_encoder_that_returns_no_bytes_is_told_by_name():
         unit_codec.unregister("texts")
 
 
-def test_no_dictionary_is_made_of_the_codes_of_one(monkeypatch, decoder):
-    """The sample has fewer distinct codes than the column, so it suggests a second dictionary."""
-    made = []
-    make = encoders._dictionary
-    monkeypatch.setattr(encoders, "_dictionary", lambda values, choice: made.append(values) or make(values, choice))
-    array = pa.array(np.random.default_rng(1).random(65_536, np.float32))
+def test_codes_of_a_dictionary_are_not_searched_for_repetitions(monkeypatch, decoder):
+    """A dictionary of the codes would have as many codes, so looking for one is a waste of time."""
+    searched = []
+    count = arithmetic.repetitions
+    monkeypatch.setattr(
+        arithmetic, "repetitions", lambda values, *rest: searched.append(values) or count(values, *rest)
+    )
+    rng = np.random.default_rng(1)
+    array = pa.array(rng.choice(rng.random(9000), 65_536))
     payload = unit_codec.encode(array).payload
-    assert len(made) == 1
+    assert [each.itemsize for each in searched if len(each) == 65_536] == [8]
+    assert unit_codec.encoding_of("core", memoryview(payload)) == "dictionary"
     assert decoder.decode(payload, array.type, len(array)).equals(array)
 
 

@@ -36,7 +36,8 @@ def test_sections_stand_in_the_order_of_the_specification():
     modules = metadata.read_modules(_section(data, modules_at))
 
     expected = 0
-    for part in [*sorted(chunks, key=lambda chunk: chunk.offset), *dictionary_chunks, *modules, modules_at, *columns]:
+    data_chunks = sorted([*chunks, *dictionary_chunks], key=lambda chunk: chunk.offset)
+    for part in [*data_chunks, *modules, modules_at, *columns]:
         assert part.offset == expected
         expected += part.size_bytes
     assert expected == footer_start
