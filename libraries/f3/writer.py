@@ -11,7 +11,7 @@ grow with the size of row groups.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from numbers import Integral
 from types import TracebackType
 from typing import Literal
@@ -37,6 +37,16 @@ UNIT_BYTES = 8 * 1024 * 1024
 SCOPE_ROWS = 16 * ROWS_PER_UNIT
 _MOST_GROUP_ROWS = 2**31
 _MOST_METADATA_BYTES = 2**32 - 1
+_UNIT_DECODED_BYTES = 9 << 17
+"""An EncUnit is split if it decodes to more than 1 MiB and an eighth, so that a row costs no more than that. The eighth
+is for bitmaps, so that 65,536 decimals stay one unit.
+"""
+_BLOCK_ROWS = 1024
+"""Rows of a block of bit packing."""
+_BLOCK_BYTES = 1 << 24
+"""Rows of a column that are joined, and searched for repetitions, at a time."""
+_PENDING_BYTES, _PENDING_COLUMN_BYTES = 1 << 26, 1 << 16
+"""Collected rows are written early if they have more bytes than both the first, and the second times the columns."""
 _MOST_ENTRIES, _MOST_ENTRY_BYTES = 1 << 17, 1 << 23
 """Limits of a shared dictionary that is made because it saves space. A reader holds all of it to read one row."""
 DICTIONARIES = ("none", "local", "shared", "best")
@@ -149,7 +159,7 @@ class Writer:
         self._scope = dictionary
         self._encoder = UnitEncoder(default_coding() if coding is None else coding, codec)
         self._pending: list[pa.Table] = []
-        self._pending_rows = 0
+        self._pending_rows = self._pending_bytes = 0
         self._open_scope_rows = 0
         self._group_rows = self._closed_rows = 0
         self._group_start = 0
@@ -158,7 +168,8 @@ class Writer:
         self._shared: list[tuple[pa.DataType, tuple[int, ...]]] = []
         self._out = Output(io.open_target(path), checksums=checksums)
         nodes = [each for node in self._nodes for each in node.walk()]
-        self._columns = [_Column(node, self._out, self._encoder, unit_bytes) for node in nodes]
+        flat = {node.column for node in self._nodes if not node.children}
+        self._columns = [_Column(node, self._out, self._encoder, unit_bytes, node.column in flat) for node in nodes]
 
     def __enter__(self) -> Writer:
         return self
@@ -191,7 +202,7 @@ class Writer:
             raise F3Error("the file is complete, or was given up after an error; no rows can be added")
         # Small tables are collected until they fill a unit, because callers may append thousands of single rows.
         self._wait(table)
-        if self._pending_rows < self._next_unit_rows():
+        if not self._must_write():
             return
         try:
             rows = self._took_pending()
@@ -202,19 +213,28 @@ class Writer:
                 done += count
             # Pass the length, because pyarrow (26) slices a table without columns wrongly if it is omitted.
             self._wait(rows.slice(done, rows.num_rows - done))
+            if self._must_write():
+                self._write_unit(self._took_pending())
         except BaseException:
             self._out.abort()
             raise
+
+    def _must_write(self) -> bool:
+        """Return whether the collected rows fill a unit, or much memory."""
+        if self._pending_rows >= self._next_unit_rows():
+            return True
+        return self._pending_bytes > max(_PENDING_BYTES, _PENDING_COLUMN_BYTES * len(self._columns))
 
     def _wait(self, rows: pa.Table) -> None:
         """Keep rows until they fill a unit."""
         if rows.num_rows:
             self._pending.append(rows)
             self._pending_rows += rows.num_rows
+            self._pending_bytes += rows.nbytes
 
     def _took_pending(self) -> pa.Table:
         pending, count = self._pending, self._pending_rows
-        self._pending, self._pending_rows = [], 0
+        self._pending, self._pending_rows, self._pending_bytes = [], 0, 0
         return pa.concat_tables(pending) if self._nodes else rows_alone(self._schema, count)
 
     def close(self) -> None:
@@ -240,36 +260,24 @@ class Writer:
         return min(self._rows_per_unit, left)
 
     def _write_unit(self, table: pa.Table) -> None:
-        """Write rows as one unit per column, or as several if list items or string bytes exceed the limit of a unit."""
-        if table.num_rows > 1 and not self._fits(table):
-            half = table.num_rows // 2
-            self._write_unit(table.slice(0, half))
-            self._write_unit(table.slice(half))
-            return
+        """Write rows as one unit per column, or as several where a unit would decode to too many bytes."""
+        first_row = self._closed_rows + self._group_rows
         for node, column in zip(self._nodes, table.columns, strict=True):
-            rows = _contiguous(column)
-            for piece in shred(node, rows):
-                check_texts(node, piece, rows, self._closed_rows + self._group_rows)
-                self._columns[piece.node.column].add(piece, self._scope)
+            # Items of lists are in the unit with the ordinal of their lists, so all columns of a nested column are cut
+            # at the same rows. Others are cut when it is known whether they have a dictionary.
+            row = first_row
+            for part in _parts(node, column, _UNIT_DECODED_BYTES if node.children else _BLOCK_BYTES):
+                rows = _contiguous(part)
+                for piece in shred(node, rows):
+                    check_texts(node, piece, rows, row)
+                    self._columns[piece.node.column].add(piece, self._scope)
+                row += len(rows)
         self._group_rows += table.num_rows
         self._open_scope_rows += table.num_rows
         if self._open_scope_rows == self._scope_rows:
             self._close_scope()
         if self._group_rows == self._row_group_rows:
             self._close_group()
-
-    def _fits(self, table: pa.Table) -> bool:
-        """Return whether rows fit into one unit. The check goes chunk by chunk, to avoid joining the chunks."""
-        for node, column in zip(self._nodes, table.columns, strict=True):
-            if column.nbytes >= MOST_UNIT_BYTES:
-                return False
-            items: Counter[int] = Counter()
-            for chunk in column.chunks if node.children else ():
-                for piece in shred(node, chunk):
-                    items[piece.node.column] += len(piece.values)
-            if max(items.values(), default=0) > MOST_UNIT_ROWS:
-                return False
-        return True
 
     def _close_scope(self) -> None:
         """Make the dictionaries of the scope, and write the columns that were kept until its end."""
@@ -340,8 +348,10 @@ class Writer:
 class _Column:
     """The open IOUnit of a physical column in the current row group, and the IOUnits written before it."""
 
-    def __init__(self, node: Node, out: Output, encoder: UnitEncoder, unit_bytes: int) -> None:
+    def __init__(self, node: Node, out: Output, encoder: UnitEncoder, unit_bytes: int, alone: bool) -> None:
+        """`alone` states that the column is not part of a nested one, so its units may end at any row."""
         self._node, self._out, self._encoder, self._unit_bytes = node, out, encoder, unit_bytes
+        self._alone = alone
         self._growing: dictionaries.Growing | None = None
         self._declined = False
         self._chunks: list[Chunk] = []
@@ -445,35 +455,69 @@ class _Column:
             self._open(scope, dictionary)
 
     def _write(self, piece: Piece) -> None:
-        with self._named():
-            if piece.offsets is None:
-                unit, stored = self._encoder.unit(piece.values)
-            else:
-                unit, stored = self._encoder.list_unit(piece.values, piece.offsets)
-        self._append(unit, stored)
-        self._rows += unit.rows
-        self._flush_if_full()
+        if piece.offsets is not None:
+            with self._named():
+                self._append(len(piece.values), self._encoder.list_unit(piece.values, piece.offsets))
+            return
+        for values in self._cut(piece.values):
+            with self._named():
+                self._append(len(values), self._encoder.unit(values))
 
     def _write_local(self, values: pa.Array) -> None:
         self._switch(metadata.LOCAL_DICTIONARY, None)
-        built = dictionaries.build([values])
-        with self._named():
-            self._append(*self._encoder.unit(built.values))
-            self._append(*self._encoder.unit(built.indices[0]))
-        self._rows += len(values)
-        self._flush_if_full()
+        for part in self._cut(values):
+            built = dictionaries.build([part])
+            with self._named():
+                self._append(len(part), self._encoder.unit(built.values), self._encoder.unit(built.indices[0]))
 
-    def _append(self, unit: EncUnit, stored: bytes) -> None:
-        self._units.append(unit)
-        self._stored.append(stored)
-        self._stored_bytes += len(stored)
+    def _cut(self, values: pa.Array) -> Iterator[pa.Array]:
+        """Yield values in parts that decode to few bytes, unless they have to stay together."""
+        if self._alone and len(values) > 1 and values.nbytes > _UNIT_DECODED_BYTES:
+            half = _half(len(values))
+            yield from self._cut(values.slice(0, half))
+            yield from self._cut(values.slice(half))
+        else:
+            yield values
 
-    def _flush_if_full(self) -> None:
+    def _append(self, rows: int, *encoded: tuple[EncUnit, bytes]) -> None:
+        """Append the units of some rows, and write the IOUnit if it is full."""
+        for unit, stored in encoded:
+            self._units.append(unit)
+            self._stored.append(stored)
+            self._stored_bytes += len(stored)
+        self._rows += rows
         if self._stored_bytes > self._unit_bytes:
             self.flush()
 
     def _named(self) -> Placed:
         return Placed(f"column {self._node.what}")
+
+
+def _parts(node: Node, column: pa.ChunkedArray, most_bytes: int) -> Iterator[pa.ChunkedArray]:
+    """Yield the rows of a column in parts of at most `most_bytes` that also fit into units, or of one row."""
+    if len(column) > 1 and not _fits(node, column, most_bytes):
+        half = _half(len(column))
+        yield from _parts(node, column.slice(0, half), most_bytes)
+        yield from _parts(node, column.slice(half), most_bytes)
+    else:
+        yield column
+
+
+def _fits(node: Node, column: pa.ChunkedArray, most_bytes: int) -> bool:
+    """Return whether rows fit. The check goes chunk by chunk, to avoid joining the chunks."""
+    if column.nbytes > most_bytes:
+        return False
+    items: Counter[int] = Counter()
+    for chunk in column.chunks if node.children else ():
+        for piece in shred(node, chunk):
+            items[piece.node.column] += len(piece.values)
+    return max(items.values(), default=0) <= MOST_UNIT_ROWS
+
+
+def _half(rows: int) -> int:
+    """Return about half of the rows, a whole number of blocks of bit packing if there are several."""
+    half = rows // 2
+    return half if half < _BLOCK_ROWS else half - half % _BLOCK_ROWS
 
 
 def _contiguous(column: pa.ChunkedArray) -> pa.Array:

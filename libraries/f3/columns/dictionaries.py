@@ -171,8 +171,8 @@ class Growing:
 def may_pay(array: pa.Array) -> bool:
     """Return whether a dictionary that several units share could be smaller than a dictionary, or runs, in each.
 
-    It could not where values hardly repeat, where they come in long runs, or where the values of a unit's own dictionary
-    take next to nothing beside the indices.
+    It could not where values hardly repeat, where they come in long runs, or where the values of a unit's own
+    dictionary take next to nothing beside the indices.
     """
     present = array.drop_null() if array.null_count else array
     if len(present) < _LEAST_ROWS:

@@ -20,6 +20,8 @@ from libraries.f3.decoders import native
 Numbers = NDArray[Any]
 _BLOCK = 1024
 _DECIMAL_MOST = {8: 1e15, 4: 2e9}
+_TRIMS = (ctypes.c_double * 5)(0.0, 0.005, 0.02, 0.05, 0.1)
+"""Shares of a sample that may be left out at each end of the usual range."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,64 @@ def _statistics(values: Numbers) -> Statistics:
     steps = (unsigned[1:] - unsigned[:-1]).view(signed.dtype)
     runs = int(np.count_nonzero(steps)) + 1
     return Statistics(int(signed.min()), int(signed.max()), int(steps.min()), int(steps.max()), runs)
+
+
+@dataclass(frozen=True)
+class UsualRange:
+    """The range of integers that is cheapest to pack if the values outside are stored separately, and the estimated
+    bytes of all values. Also the most frequent value of the sample, and the number of times that it occurs there.
+    """
+
+    low: int
+    high: int
+    cost_bytes: float
+    usual: int
+    times: int
+
+
+class _Range(ctypes.Structure):
+    _fields_ = (
+        ("low", ctypes.c_int64),
+        ("high", ctypes.c_int64),
+        ("cost", ctypes.c_double),
+        ("usual", ctypes.c_int64),
+        ("times", ctypes.c_uint64),
+    )
+
+
+def usual_range(sample: Numbers, count: int, *, signed: bool) -> UsualRange:
+    """Return the usual range of `count` integers from a sample of 1 to 2,048 of them, given as unsigned.
+
+    `signed` states whether they represent signed integers.
+    """
+    kernels = native.library()
+    if kernels is None:
+        return _usual_range(sample, count, signed)
+    sample, found = np.ascontiguousarray(sample), _Range()
+    kernels.f3_usual_range(
+        ctypes.c_void_p(sample.ctypes.data), sample.itemsize, int(signed), len(sample), ctypes.c_uint64(count), _TRIMS,
+        ctypes.byref(found),
+    )  # fmt: skip
+    base = 0 if signed else 1 << 64
+    low, high, usual = (number % base if base else number for number in (found.low, found.high, found.usual))
+    return UsualRange(low, high, found.cost, usual, found.times)
+
+
+def _usual_range(sample: Numbers, count: int, signed: bool) -> UsualRange:
+    width, size = sample.itemsize, len(sample)
+    ascending = np.sort(sample.view(f"i{width}") if signed else sample)
+    best = (math.inf, 0, 0)
+    for low_trim in _TRIMS:
+        for high_trim in _TRIMS:
+            low, high = int(ascending[int(low_trim * size)]), int(ascending[size - 1 - int(high_trim * size)])
+            bits = (high - low).bit_length() if high > low else 0
+            cost = count * bits / 8 + (low_trim + high_trim) * count * (width + 2)
+            if low_trim + high_trim and cost < best[0]:
+                best = (cost, low, high)
+    ends = np.append(np.flatnonzero(ascending[1:] != ascending[:-1]), size - 1)
+    times = np.diff(ends, prepend=-1)
+    most = int(times.argmax())
+    return UsualRange(best[1], best[2], best[0], int(ascending[ends[most]]), int(times[most]))
 
 
 @dataclass(frozen=True)

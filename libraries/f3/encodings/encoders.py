@@ -34,7 +34,6 @@ _MOST_DISTINCT = 0.8
 _SURELY_SMALLER = 0.25
 """A dictionary of strings whose share of distinct values is smaller needs no comparison, unless strings are short."""
 _SHORT_BYTES = 12
-_TRIMS = (0.0, 0.005, 0.02, 0.05, 0.1)
 _MOST_DECIMAL = {8: 17, 4: 9}
 
 
@@ -196,38 +195,15 @@ def _narrowed(codes: Numbers, entries: int) -> Numbers:
 
 def _outliers(values: Numbers, signed: bool, choice: Choice) -> list[_Candidate]:
     """Return candidates that pack a narrow range and store outliers separately. The range is chosen from a sample."""
-    width = values.itemsize
-    sample = np.sort(_sample(values).view(f"i{width}") if signed else _sample(values))
-    count, size = len(values), len(sample)
-    lows = [int(sample[int(trim * size)]) for trim in _TRIMS]
-    highs = [int(sample[size - 1 - int(trim * size)]) for trim in _TRIMS]
-    best: tuple[float, int, int] | None = None
-    for low_trim, low in zip(_TRIMS, lows, strict=True):
-        for high_trim, high in zip(_TRIMS, highs, strict=True):
-            if low_trim == high_trim == 0:
-                continue
-            bits = _bits(high - low) if high > low else 0
-            cost = count * bits / 8 + (low_trim + high_trim) * count * (width + 2)
-            if best is None or cost < best[0]:
-                best = (cost, low, high)
-    usual, times = _most_frequent(sample)
-    if times > size / 2:
-        cost = (count - count * times / size) * (width + 2)
-        if best is None or cost < best[0]:
-            best = (cost, int(usual), int(usual))
-    if best is None:
-        return []
-    cost, low, high = best
+    sample, count = _sample(values), len(values)
+    found = arithmetic.usual_range(sample, count, signed=signed)
+    cost, low, high = found.cost_bytes, found.low, found.high
+    if found.times > len(sample) / 2:
+        usual_cost = (count - count * found.times / len(sample)) * (values.itemsize + 2)
+        if usual_cost < cost:
+            cost, low, high = usual_cost, found.usual, found.usual
     estimate = (4 + 4 * NODE_BYTES + cost) * _SLOWER["patched"]
     return [_Candidate(estimate, lambda: _patched_range(values, low, high, signed, choice))]
-
-
-def _most_frequent(ascending: Numbers) -> tuple[np.integer, int]:
-    """Return the most frequent of ascending numbers, and how often it occurs."""
-    ends = np.append(np.flatnonzero(ascending[1:] != ascending[:-1]), len(ascending) - 1)
-    times = np.diff(ends, prepend=-1)
-    most = int(times.argmax())
-    return ascending[ends[most]], int(times[most])
 
 
 def _patched_range(values: Numbers, low: int, high: int, signed: bool, choice: Choice) -> bytes:
@@ -256,21 +232,22 @@ def encode_floats(values: Numbers, choice: Choice) -> bytes:
     count, width = len(bits), bits.itemsize
     if count == 0:
         return plain(bits)
-    found = arithmetic.statistics(bits)
-    if found.least == found.most and "constant" in choice.allowed:
+    statistics = arithmetic.statistics(bits)
+    if statistics.least == statistics.most and "constant" in choice.allowed:
         return node(Tag.CONSTANT, bits[:1].tobytes())
     candidates = [_Candidate(NODE_BYTES + count * width, lambda: plain(bits))]
-    candidates += _repetitions(bits, found.runs, 8 * width, choice)
+    candidates += _repetitions(bits, statistics.runs, 8 * width, choice)
     sample = _sample(bits)
     if choice.allows("decimal"):
         candidates += _decimals(values, sample.view(values.dtype), choice)
     if choice.allows("split"):
         candidates += _splits(bits, sample, choice)
     if choice.allows("patched") and count > 64:
-        usual, times = _most_frequent(np.sort(sample))
-        if times > len(sample) / 2:
-            size = (4 + 4 * NODE_BYTES + count * (1 - times / len(sample)) * (width + 2)) * _SLOWER["patched"]
-            candidates.append(_Candidate(size, lambda: _mostly(bits, np.array([usual]), choice)))
+        found = arithmetic.usual_range(sample, count, signed=False)
+        if found.times > len(sample) / 2:
+            usual = np.array([found.usual], bits.dtype)
+            size = (4 + 4 * NODE_BYTES + count * (1 - found.times / len(sample)) * (width + 2)) * _SLOWER["patched"]
+            candidates.append(_Candidate(size, lambda: _mostly(bits, usual, choice)))
     return _smallest(candidates)
 
 

@@ -46,6 +46,77 @@ EXPORT void f3_statistics(const void *values, u32 width, u64 count, struct stati
     }
 }
 
+/* ---- the usual range -------------------------------------------------------------------------------------------- */
+
+enum { MOST_SAMPLED = 2048, TRIMS = 5 };
+
+struct range {
+    i64 low, high;  /* of most values; with unsigned values of 8 bytes as signed bits */
+    double cost;    /* estimated bytes for all values: packed, and outliers apart */
+    i64 usual;      /* the most frequent value */
+    u64 times;      /* how often it occurs in the sample */
+};
+
+/* Sort by bytes, lowest first; a byte that is the same in all is skipped. Return the sorted numbers. */
+static u64 *sorted(u64 *numbers, u64 *other, u32 count) {
+    for (u32 shift = 0; shift < 64; shift += 8) {
+        u32 starts[256] = {0}, sum = 0;
+        for (u32 index = 0; index < count; index++)
+            starts[numbers[index] >> shift & 255]++;
+        if (starts[numbers[0] >> shift & 255] == count)
+            continue;
+        for (u32 byte = 0; byte < 256; byte++) {
+            u32 size = starts[byte];
+            starts[byte] = sum;
+            sum += size;
+        }
+        for (u32 index = 0; index < count; index++)
+            other[starts[numbers[index] >> shift & 255]++] = numbers[index];
+        u64 *swap = numbers;
+        numbers = other;
+        other = swap;
+    }
+    return numbers;
+}
+
+/* Find the range that is cheapest to pack, from a sample of at most MOST_SAMPLED of the `count` values, trimmed by each of
+ * `trims` at both ends. */
+EXPORT void f3_usual_range(const void *sample, u32 width, u32 is_signed, u32 size, u64 count, const double *trims,
+                           struct range *found) {
+    u64 numbers[MOST_SAMPLED], other[MOST_SAMPLED];
+    u64 sign = is_signed ? (u64)1 << 63 : 0; /* sorts negative numbers before the others */
+    u32 unused = 64 - 8 * width;
+    for (u32 index = 0; index < size; index++) {
+        u64 value = width == 1   ? ((const u8 *)sample)[index]
+                    : width == 2 ? ((const u16 *)sample)[index]
+                    : width == 4 ? ((const u32 *)sample)[index]
+                                 : ((const u64 *)sample)[index];
+        numbers[index] = is_signed ? (u64)((i64)(value << unused) >> unused) ^ sign : value;
+    }
+    const u64 *ascending = sorted(numbers, other, size);
+    found->cost = 1e300;
+    for (u32 low = 0; low < TRIMS; low++)
+        for (u32 high = 0; high < TRIMS; high++) {
+            u64 least = ascending[(u32)(trims[low] * size)], most = ascending[size - 1 - (u32)(trims[high] * size)];
+            u32 bits = most > least ? 64 - (u32)__builtin_clzll(most - least) : 0;
+            double cost = (double)count * bits / 8 + (trims[low] + trims[high]) * (double)count * (width + 2);
+            if (low + high && cost < found->cost) {
+                found->cost = cost;
+                found->low = (i64)(least ^ sign);
+                found->high = (i64)(most ^ sign);
+            }
+        }
+    u64 times = 0;
+    found->times = 0;
+    for (u32 index = 0; index < size; index++) {
+        times = index && ascending[index] == ascending[index - 1] ? times + 1 : 1;
+        if (times > found->times) {
+            found->times = times;
+            found->usual = (i64)(ascending[index] ^ sign);
+        }
+    }
+}
+
 /* ---- distinct values --------------------------------------------------------------------------------------------- */
 
 /* How often values repeat. The number of distinct values follows from the number of bits that their hashes set (linear

@@ -317,20 +317,36 @@ def test_a_unit_holds_no_more_items_than_are_read(monkeypatch):
     lists = pa.table({"a": range(300), "b": [[row] * (row % 20) for row in range(300)]})
     file = opened(stored(lists, rows_per_unit=900, row_group_rows=200))
     told = file.describe().columns
-    assert [(each.name, each.enc_units) for each in told] == [("a", 3), ("b", 3), ("b[]", 3)]
+    assert [(each.name, each.enc_units) for each in told] == [("a", 2), ("b", 3), ("b[]", 3)]
     assert file.read().equals(lists)
     with pytest.raises(f3.F3Error, match=r"column b\[\]: a row has 1001 items; an EncUnit may have 1000"):
         stored(pa.table({"b": [[1], [1] * 1001]}), rows_per_unit=900)
 
 
-def test_a_unit_holds_no_more_bytes_than_are_read(monkeypatch):
-    """65,536 long texts may exceed 2 GB, the range of 32-bit offsets. The test lowers the limit to 10 kB."""
-    for module in (f3.writer, unit_encoder):
-        monkeypatch.setattr(module, "MOST_UNIT_BYTES", 10_000)
-    texts = pa.table({"a": ["t" * 1000] * 40})
-    file = opened(stored(texts, rows_per_unit=32, unit_bytes=9000))
-    assert file.describe().columns[0].enc_units == 5
-    assert file.read().equals(texts)
+def test_units_decode_to_a_mebibyte_and_fill_ordinary_reads():
+    """One wide column is cut, and the other keeps its rows per unit. A row decodes a mebibyte, not 65,536 rows."""
+    rng = np.random.default_rng(2)
+    wide = pa.array([rng.bytes(4096) for _ in range(5000)])
+    vectors = pa.array(list(rng.random((5000, 96), np.float32)), pa.list_(pa.float32()))
+    table = pa.table({"wide": wide, "vector": vectors, "number": np.arange(5000)})
+    file = opened(stored(table, unit_bytes=4 << 20))
+    assert file.read().equals(table)
+    units = {each.name: each.enc_units for each in file.describe().columns}
+    assert units == {"wide": 20, "vector": 2, "vector[]": 2, "number": 1}
+    chunks = file._contents.column(0, 0).chunks
+    assert max(chunk.size_bytes for chunk in chunks) < 6 << 20
+    assert file.read(rows=[4999, 7, 2500]).equals(table.take([4999, 7, 2500]))
+
+
+def test_wide_rows_are_written_before_they_fill_a_unit():
+    """Rows arrive one by one. 65,536 of them would have 4 GB."""
+    batch = pa.record_batch({"wide": [bytes(1 << 16)], "number": [1]})
+    held = []
+    with f3.Writer(io.BytesIO(), batch.schema, coding=plain_coding) as writer:
+        for _ in range(2500):
+            writer.write_batch(batch)
+            held.append(writer._pending_bytes)
+    assert 60 << 20 < max(held) < 70 << 20
 
 
 def test_rows_that_come_one_by_one_are_joined_once_for_a_unit(monkeypatch):
