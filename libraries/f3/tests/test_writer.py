@@ -16,7 +16,6 @@ import xxhash
 from libraries import f3
 from libraries.f3.container import metadata
 from libraries.f3.container.layout import read_postscript
-from libraries.f3.encodings import unit_encoder
 from libraries.f3.tests import plain_coding
 from libraries.f3.tests.tables import opened, stored, varied
 
