@@ -23,7 +23,7 @@ from libraries.f3.columns import dictionaries
 from libraries.f3.columns.shredding import Node, Piece, node_of, rows_alone, shred
 from libraries.f3.columns.utf8_check import check_texts
 from libraries.f3.container import io, metadata
-from libraries.f3.container.compression import CODECS
+from libraries.f3.container.compression import AUTO, CODECS
 from libraries.f3.container.layout import Postscript
 from libraries.f3.container.metadata import Chunk, EncUnit, RowGroup, Section
 from libraries.f3.container.output import Output
@@ -51,6 +51,7 @@ _MOST_ENTRIES, _MOST_ENTRY_BYTES = 1 << 17, 1 << 23
 """Limits of a shared dictionary that is made because it saves space. A reader holds all of it to read one row."""
 DICTIONARIES = ("none", "local", "shared", "best")
 Scope = Literal["none", "local", "shared", "best"]
+Codec = Literal["auto", "zstd", "lz4"] | None
 
 
 def write(
@@ -60,9 +61,9 @@ def write(
     rows_per_unit: int = ROWS_PER_UNIT,
     unit_bytes: int = UNIT_BYTES,
     row_group_rows: int | None = None,
-    codec: Literal["zstd", "lz4"] | None = None,
+    codec: Codec = AUTO,
     checksums: bool = False,
-    dictionary: Scope = "none",
+    dictionary: Scope = "best",
     scope_rows: int = SCOPE_ROWS,
     coding: Coding | None = None,
 ) -> None:
@@ -113,9 +114,9 @@ class Writer:
         rows_per_unit: int = ROWS_PER_UNIT,
         unit_bytes: int = UNIT_BYTES,
         row_group_rows: int | None = None,
-        codec: Literal["zstd", "lz4"] | None = None,
+        codec: Codec = AUTO,
         checksums: bool = False,
-        dictionary: Scope = "none",
+        dictionary: Scope = "best",
         scope_rows: int = SCOPE_ROWS,
         coding: Coding | None = None,
     ) -> None:
@@ -127,12 +128,12 @@ class Writer:
             rows_per_unit: rows of an EncUnit, the smallest part that can be decoded
             unit_bytes: write an IOUnit when it exceeds this size
             row_group_rows: rows of a row group; None: a single row group
-            codec: compress each EncUnit, in addition to its encoding
+            codec: compress each EncUnit, in addition to its encoding; 'auto': with zstd, where that saves a fifth
             checksums: store a checksum of each IOUnit; file and schema always have one
             dictionary: 'none': encodings may use dictionaries inside a unit; 'local': one dictionary per unit;
                 'shared': one for all units of a scope and for columns with the same values; 'best': 'none' or 'shared'
                 for each column, chosen from a sample
-            scope_rows: rows that share a dictionary; they are all held in memory
+            scope_rows: rows that share a dictionary; memory holds their indices and distinct values
             coding: encodings to use instead of this package's
 
         Raises:
@@ -146,8 +147,9 @@ class Writer:
         self._scope_rows = _checked("scope_rows", scope_rows, 2**31)
         if not isinstance(schema, pa.Schema):
             raise F3Error(f"schema must be an Arrow schema (got {type(schema).__name__}); pa.schema(...) makes one")
-        if codec not in tuple(CODECS):
-            raise F3Error(f"codec must be one of {', '.join(map(repr, CODECS))} (got {codec!r})")
+        codecs = (AUTO, *CODECS)
+        if codec not in codecs:
+            raise F3Error(f"codec must be one of {', '.join(map(repr, codecs))} (got {codec!r})")
         if dictionary not in DICTIONARIES:
             raise F3Error(f"dictionary must be one of {', '.join(map(repr, DICTIONARIES))} (got {dictionary!r})")
         self._schema = schema
@@ -388,10 +390,10 @@ class _Column:
                 return False
             limits = (MOST_UNIT_ROWS, MOST_UNIT_BYTES - 1) if always else (_MOST_ENTRIES, _MOST_ENTRY_BYTES)
             self._growing = dictionaries.Growing(values.type, *limits)
-        if self._growing.add(values):
-            return True
-        self._decline()
-        return False
+        is_kept = self._growing.add(values)
+        if not is_kept or (not always and self._growing.grows_too_large):
+            self._decline()
+        return is_kept
 
     def _decline(self) -> None:
         """Write the kept values without a dictionary, and those that follow in this scope."""

@@ -133,13 +133,24 @@ class Growing:
     """The dictionary of a scope while its arrays arrive. Only indices and distinct values are kept of them."""
 
     def __init__(self, arrow_type: pa.DataType, most_entries: int, most_bytes: int) -> None:
-        self._type = arrow_type
+        self._type, self._most_entries = arrow_type, most_entries
         shape = shape_of(arrow_type)
         self._memo = Memo(0 if shape.kind == TEXT else shape.width_bytes, most_entries, most_bytes)
         self._places: list[pa.Array] = []
 
     def __len__(self) -> int:
         return len(self._places)
+
+    @property
+    def grows_too_large(self) -> bool:
+        """Whether so many values are new that more rows would exceed the limit of entries.
+
+        The expected number of distinct values among `rows` draws from N equally likely ones is N (1 - exp(-rows / N)).
+        Values that are not equally likely show more and more of them.
+        """
+        entries, limit = self._memo.entries, self._most_entries
+        rows = sum(len(each) - each.null_count for each in self._places)
+        return bool(entries > -limit * math.expm1(-rows / limit))
 
     def add(self, array: pa.Array) -> bool:
         """Add the values of an array. Return False, and add nothing, if the dictionary would exceed a limit."""

@@ -18,8 +18,11 @@ from libraries.f3.encodings.arithmetic import Numbers
 from libraries.f3.encodings.memo import Memo
 from libraries.f3.encodings.nodes import NODE_BYTES, Tag, node, u32, u64
 
-NAMES = frozenset(tag.name.lower() for tag in Tag)
+_PACKED_BYTES = "packed bytes"
+NAMES = frozenset(tag.name.lower() for tag in Tag) | {_PACKED_BYTES}
 """The names that `allow` accepts. Plain encoding is always allowed."""
+FOR_CODECS = NAMES - {"symbols", _PACKED_BYTES}
+"""Encodings that leave the bytes of strings as they are, because a codec finds more in them."""
 
 _SAMPLE_RUNS, _SAMPLE_RUN = 16, 64
 _DEEPEST = 4
@@ -27,13 +30,12 @@ _DEEPEST = 4
 _SLOWER = {"delta": 1.04, "runs": 1.05, "dictionary": 1.08, "patched": 1.05, "decimal": 1.04, "split": 1.04}
 """The estimated size of a candidate is multiplied by this factor, to account for slower decoding."""
 _SYMBOLS_SLOWER = 1.25
-_SYMBOL_SAMPLE_RUNS, _SYMBOL_SAMPLE_RUN = 32, 512
+_SYMBOL_SAMPLE_RUNS, _SYMBOL_SAMPLE_RUN = 16, 512
 _FEWEST_SYMBOL_BYTES = 1024
 _MOST_DISTINCT = 0.8
 """A dictionary is tried only if at most this share of the values is distinct."""
-_SURELY_SMALLER = 0.25
-"""A dictionary of strings whose share of distinct values is smaller needs no comparison, unless strings are short."""
-_SHORT_BYTES = 12
+_SURE = 1.2
+"""Strings are encoded with and without a dictionary if its estimated gain is nearer to its codes than this factor."""
 _MOST_DECIMAL = {8: 17, 4: 9}
 
 
@@ -414,11 +416,14 @@ def _string_dictionary(strings: Strings, choice: Choice) -> bytes:
         return node(Tag.CONSTANT, entries.data.tobytes())
     codes = _narrowed(numbers, distinct)
     stored = encode_integers(codes, choice.of_codes(), signed=False)
-    body = u32(distinct) + u32(len(entries.data)) + stored + _plain_strings(entries, choice.inside())
-    made = node(Tag.DICTIONARY, body, codes.itemsize)
-    if distinct < count * _SURELY_SMALLER and len(strings.data) > count * _SHORT_BYTES:
+    held = _plain_strings(entries, choice.inside())
+    made = node(Tag.DICTIONARY, u32(distinct) + u32(len(entries.data)) + stored + held, codes.itemsize)
+    # What the repeated strings would take without a dictionary, if they are like the distinct ones.
+    repeated_bytes = len(held) * (len(strings.data) + count) / (len(entries.data) + distinct) - len(held)
+    if repeated_bytes > _SURE * len(stored):
         return made
-    return min(made, _plain_strings(strings, choice), key=len)
+    alone = _plain_strings(strings, choice)
+    return alone if repeated_bytes * _SURE < len(stored) else min(made, alone, key=len)
 
 
 def encode_bytes(data: Numbers, choice: Choice) -> bytes:
@@ -431,7 +436,7 @@ def encode_bytes(data: Numbers, choice: Choice) -> bytes:
     bits = _bits(most - least)
     if least == most and "constant" in choice.allowed:
         return node(Tag.CONSTANT, data[:1].tobytes())
-    if "packed" in choice.allowed and bits < 8:
+    if _PACKED_BYTES in choice.allowed and bits < 8:
         candidates.append(_Candidate(NODE_BYTES + 8 + count * bits / 8, lambda: _packed(data, least, bits)))
     if "symbols" in choice.allowed and count >= _FEWEST_SYMBOL_BYTES:
         positions = _sampled(count, _SYMBOL_SAMPLE_RUNS, _SYMBOL_SAMPLE_RUN)

@@ -24,12 +24,11 @@ from libraries.f3.decoders import native
 from libraries.f3.decoders.wasm import DEFAULT_LIMITS, Limits, Sandbox
 from libraries.f3.encodings import encoders, versions
 from libraries.f3.encodings.arithmetic import Numbers
+from libraries.f3.encodings.coders import CORE
 from libraries.f3.encodings.encoders import Choice
 from libraries.f3.encodings.nodes import header, outermost
 from libraries.f3.errors import F3Error, Placed
 
-CORE = "core"
-"""Name of this package's decoder module."""
 NATIVE, WASM = "native", "wasm"
 Encoder = Callable[[pa.Array], bytes | None]
 """Array -> payload of one EncUnit, or None if the encoding does not apply to it."""

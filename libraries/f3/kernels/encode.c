@@ -395,7 +395,7 @@ EXPORT u64 f3_decimals_32(const float *values, u64 count, u32 exponent, i32 *int
 
 /* ---- symbol tables (FSST: Boncz, Neumann, Leis; VLDB 2020) ------------------------------------------------------- */
 
-enum { SYMBOLS = 255, IDS = 512, SLOTS = 4096, CANDIDATE_SLOTS = 32768, GENERATIONS = 5 };
+enum { SYMBOLS = 255, IDS = 512, SLOTS = 4096, CANDIDATE_SLOTS = 32768, GENERATIONS = 4 };
 
 struct symbols {
     u64 texts[256];

@@ -185,7 +185,7 @@ def test_floats_without_a_pattern_are_split_into_few_exponents_and_the_rest(widt
 
 
 def test_what_is_allowed_names_encodings_that_there_are():
-    assert {tag.name.lower() for tag in Tag} == encoders.NAMES
+    assert {tag.name.lower() for tag in Tag} == encoders.NAMES - {"packed bytes"}
 
 
 def test_symbols_make_addresses_small(decoder, sandbox):

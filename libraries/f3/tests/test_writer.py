@@ -390,6 +390,30 @@ def test_both_payloads_of_a_list_are_asked_of_the_own_module():
     assert asked == [("bool", True), ("int32", True), ("int64", False)]
 
 
+@pytest.mark.parametrize("text", ["urls", "noise"])
+def test_zstd_is_used_by_default_where_it_saves_a_fifth(text):
+    """Long texts that repeat phrases are left to zstd, which decodes faster than symbols and zstd together."""
+    rng = np.random.default_rng(4)
+    phrases = ["https://www.example.com/catalogue/", "summer-sale-", "article.html?reference=newsletter&number="]
+    rows = [
+        "".join(phrases[place] for place in rng.integers(0, 3, 4)) + str(rng.integers(10**9))
+        if text == "urls" else rng.bytes(30).hex() for _ in range(9000)
+    ]  # fmt: skip
+    table = pa.table({"text": rows, "number": rng.integers(0, 2**63, 9000)})
+    sizes = {}
+    for codec in ("auto", None, "zstd"):
+        out = io.BytesIO()
+        f3.write(table, out, codec=codec)
+        with f3.open(out) as file:
+            assert file.read().equals(table)
+            sizes[codec] = [column.size_bytes for column in file.describe().columns]
+            if codec == "auto":
+                assert [column.codecs for column in file.describe().columns][1] == ("none",)
+                assert file.describe().columns[0].codecs == (("zstd",) if text == "urls" else ("none",))
+    if text == "urls":
+        assert sizes["auto"][0] < 0.5 * sizes[None][0]
+
+
 @pytest.mark.parametrize("codec", ["zstd", "lz4"])
 def test_units_that_a_codec_makes_no_smaller_are_stored_as_they_are(codec):
     random = np.random.default_rng(2)
