@@ -12,10 +12,12 @@ import sys
 import threading
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from libraries.f3.columns.memory_layout import TEXT, Shape, shape_of
@@ -40,9 +42,11 @@ FAULTS = {
     6: "the payload has other rows or another type than the metadata say",
     7: "the payload has a string that is not UTF-8",
     8: "the payload needs more memory than any valid one",
+    9: "the file cannot be read, or was made shorter since it was opened",
 }
 """Error code of kernels.h -> message."""
-_NO_ROOM = 8
+_NO_ROOM, _UNREADABLE = 8, 9
+_GUESSED_TEXT_BYTES = 64
 _RETURN_U64 = (
     "f3_pack", "f3_training_bytes", "f3_to_symbols", "f3_decimals_64", "f3_decimals_32", "f3_lz4_bytes",
     "f3_memo_add",
@@ -141,6 +145,85 @@ def decode(kernels: Any, payloads: Sequence[memoryview], arrow_type: pa.DataType
         scratch = _scratch_of(2 * len(scratch))
     buffers = [validity, offsets, values] if offsets else [validity, values]
     return pa.Array.from_buffers(arrow_type, total, buffers, target.nulls)
+
+
+@dataclass(frozen=True, slots=True)
+class PickedUnit:
+    """An EncUnit of which some rows are wanted: its payload, or where it is in a file, and its number of rows."""
+
+    payload: memoryview | None
+    offset: int
+    size_bytes: int
+    rows: int
+
+
+class _Picked(ctypes.Structure):
+    """`struct picked` of native.c."""
+
+    _fields_ = (
+        ("memory", ctypes.c_void_p),
+        ("offset", ctypes.c_uint64),
+        ("bytes", ctypes.c_uint64),
+        ("rows", ctypes.c_uint32),
+        ("first", ctypes.c_uint32),
+        ("count", ctypes.c_uint32),
+    )
+
+
+def pick(
+    kernels: Any, units: Sequence[PickedUnit], descriptor: int, wanted: np.ndarray, ends: np.ndarray, kind: pa.DataType
+) -> pa.Array:
+    """Decode some rows of EncUnits into one array.
+
+    Args:
+        kernels: the library
+        units: the units, in the order of the result
+        descriptor: the open file of units without a payload; -1 if there are none
+        wanted: uint32, row numbers within their units
+        ends: for each unit, the end of its rows in `wanted`
+        kind: type of the values
+
+    Raises F3Error for invalid payloads, and OSError if the file cannot be read.
+    """
+    shape, total = shape_of(kind), len(wanted)
+    held = [None if unit.payload is None else pa.py_buffer(unit.payload) for unit in units]
+    table = (_Picked * len(units))()
+    start = 0
+    for entry, unit, buffer, end in zip(table, units, held, ends.tolist(), strict=True):
+        entry.memory = None if buffer is None else buffer.address
+        entry.offset, entry.bytes, entry.rows = unit.offset, unit.size_bytes, unit.rows
+        entry.first, entry.count, start = start, end - start, end
+    validity = np.zeros((total + 7) // 8, np.uint8)
+    is_text = shape.kind == TEXT
+    offsets = np.zeros(total + 1, f"u{shape.width_bytes}") if is_text else None
+    values_bytes = total * _GUESSED_TEXT_BYTES if is_text else total * shape.width_bytes or (total + 7) // 8
+    scratch = _scratch_of(_FIRST_SCRATCH_BYTES)
+    while True:
+        values = np.zeros(values_bytes, np.uint8)
+        target = DecodeTarget(
+            values=values.ctypes.data,
+            values_bytes=values_bytes,
+            offsets=None if offsets is None else offsets.ctypes.data,
+            validity=validity.ctypes.data,
+            kind=shape.kind,
+            width=shape.width_bytes,
+            utf8=shape.utf8,
+        )
+        failed = ctypes.c_uint32()
+        arguments = (len(units), table, descriptor, ctypes.c_void_p(wanted.ctypes.data), ctypes.byref(target))
+        while fault := kernels.f3_pick_units(*arguments, scratch, ctypes.c_uint64(len(scratch)), ctypes.byref(failed)):
+            if fault == _UNREADABLE:
+                raise OSError(FAULTS[fault])
+            if fault != _NO_ROOM or len(scratch) >= _MOST_SCRATCH_BYTES:
+                raise F3Error(f"EncUnit {failed.value} of {len(units)}: {FAULTS[fault]}")
+            scratch = _scratch_of(2 * len(scratch))
+        if not is_text or target.first_byte <= values_bytes:
+            break
+        values_bytes = check_size(shape, total, target.first_byte)
+    buffers = [pa.py_buffer(validity) if target.nulls else None, pa.py_buffer(values)]
+    if offsets is not None:
+        buffers.insert(1, pa.py_buffer(offsets))
+    return pa.Array.from_buffers(kind, total, buffers, target.nulls)
 
 
 def lz4_bytes(kernels: Any, block: memoryview) -> int:

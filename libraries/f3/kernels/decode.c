@@ -2,39 +2,20 @@
  * that files carry. The payload is hostile: its statements are checked before use, nothing is written outside the target
  * and the scratch memory, nothing is read outside the payload, and the work is bounded by the rows. The code allocates no
  * memory and uses no library; the caller supplies scratch memory. */
-#include "kernels.h"
+#include "decode.h"
 
 #ifdef __wasm_simd128__
 #include <wasm_simd128.h>
 #endif
-
-struct room {
-    u8 *base;
-    size_t used, bytes;
-    u64 work; /* values that may still be decoded: a tree of nodes can ask for far more than its rows */
-};
-
-struct span {
-    const u8 *at, *end;
-};
 
 struct node {
     u32 tag, a;
     struct span body;
 };
 
-#define TRY(call)                    \
-    do {                             \
-        int fault_ = (call);         \
-        if (fault_ != FINE)          \
-            return fault_;           \
-    } while (0)
-
-static u32 load32(const u8 *at) { return *(const u32_at *)at; }
-static u64 load64(const u8 *at) { return *(const u64_at *)at; }
 static size_t left(const struct span *span) { return (size_t)(span->end - span->at); }
 
-static int take(struct room *room, u64 bytes, u8 **taken) {
+int f3_take(struct room *room, u64 bytes, u8 **taken) {
     bytes = (bytes + 127) & ~(u64)63; /* aligned, plus 64 bytes that may be read past the end */
     if (bytes > room->bytes - room->used)
         return NO_ROOM;
@@ -43,7 +24,7 @@ static int take(struct room *room, u64 bytes, u8 **taken) {
     return FINE;
 }
 
-static int spend(struct room *room, u64 values) {
+int f3_spend(struct room *room, u64 values) {
     values += 16;
     if (values > room->work)
         return TOO_MUCH;
@@ -255,7 +236,7 @@ static void unpack_mantissas(const u8 *restrict in, u64 reference, u8 *restrict 
     }
 }
 
-static void store_number(u8 *out, u32 width, size_t index, u64 value) {
+void f3_store_number(u8 *out, u32 width, size_t index, u64 value) {
     switch (width) {
     case 1: out[index] = (u8)value; break;
     case 2: ((u16_at *)out)[index] = (u16)value; break;
@@ -290,11 +271,11 @@ static void unpack_rest(const u8 *in, size_t in_bytes, u32 bits, u64 reference, 
         }
         if (shift + bits > 64)
             value |= (u64)in[byte + 8] << (64 - shift);
-        store_number(out, width, index, (value & mask) + reference);
+        f3_store_number(out, width, index, (value & mask) + reference);
     }
 }
 
-static void fill(u8 *out, u32 width, u32 count, const u8 *value) {
+void f3_fill(u8 *out, u32 width, u32 count, const u8 *value) {
     switch (width) {
     case 1: memset(out, value[0], count); return;
     case 2: {
@@ -332,7 +313,7 @@ static int decode_packed(struct node *node, u32 width, u32 count, u8 *out) {
     if (bits == 0) {
         u8 value[8];
         memcpy(value, &reference, 8);
-        fill(out, width, count, value);
+        f3_fill(out, width, count, value);
         return FINE;
     }
     size_t blocks = count / BLOCK;
@@ -357,8 +338,6 @@ static int decode_packed(struct node *node, u32 width, u32 count, u8 *out) {
 }
 
 /* ---- nodes of values of one width ------------------------------------------------------------------------------- */
-
-static int decode_values(struct room *room, struct span *in, u32 width, u32 count, u8 *out, u32 depth);
 
 /* Write runs of values of up to eight bytes while the next runs overwrite what a run writes past its end; return the number
  * of runs. `ones` times a value repeats the value over eight bytes. */
@@ -419,10 +398,10 @@ static int decode_runs(struct room *room, struct node *node, u32 width, u32 coun
     if (runs > count)
         return MALFORMED;
     u8 *lengths, *values;
-    TRY(take(room, (u64)runs * 4, &lengths));
-    TRY(take(room, (u64)runs * width, &values));
-    TRY(decode_values(room, &node->body, 4, runs, lengths, depth));
-    TRY(decode_values(room, &node->body, width, runs, values, depth));
+    TRY(f3_take(room, (u64)runs * 4, &lengths));
+    TRY(f3_take(room, (u64)runs * width, &values));
+    TRY(f3_decode_values(room, &node->body, 4, runs, lengths, depth));
+    TRY(f3_decode_values(room, &node->body, width, runs, values, depth));
     u8 *const end = out + (size_t)count * width;
     u64 bytes = (u64)count * width;
     u32 run = 0;
@@ -436,7 +415,7 @@ static int decode_runs(struct room *room, struct node *node, u32 width, u32 coun
         u32 length = ((u32_at *)lengths)[run];
         if (length > (size_t)(end - out) / width)
             return OUTSIDE;
-        fill(out, width, length, values + (size_t)run * width);
+        f3_fill(out, width, length, values + (size_t)run * width);
         out += (size_t)length * width;
     }
     return out == end ? FINE : MALFORMED;
@@ -461,7 +440,7 @@ static int decode_delta(struct room *room, struct node *node, u32 width, u32 cou
         return CUT;
     u64 first = load64(node->body.at);
     node->body.at += 8;
-    TRY(decode_values(room, &node->body, width, count, out, depth));
+    TRY(f3_decode_values(room, &node->body, width, count, out, depth));
     switch (width) {
     case 1: prefix_sum_8(out, count, (u8)first); break;
     case 2: prefix_sum_16(out, count, (u16)first); break;
@@ -502,8 +481,8 @@ static int decode_codes(struct room *room, struct span *body, u32 width, u32 cou
         return MALFORMED;
     if (entries > count || (count && !entries))
         return MALFORMED;
-    TRY(take(room, (u64)count * width, codes));
-    TRY(decode_values(room, body, width, count, *codes, depth));
+    TRY(f3_take(room, (u64)count * width, codes));
+    TRY(f3_decode_values(room, body, width, count, *codes, depth));
     u32 largest = width == 1   ? largest_8(*codes, count)
                   : width == 2 ? largest_16(*codes, count)
                                : largest_32(*codes, count);
@@ -548,8 +527,8 @@ static int decode_dictionary(struct room *room, struct node *node, u32 width, u3
     u8 *codes, *values;
     TRY(read_u32(&node->body, &entries));
     TRY(decode_codes(room, &node->body, node->a, count, entries, &codes, depth));
-    TRY(take(room, (u64)entries * width, &values));
-    TRY(decode_values(room, &node->body, width, entries, values, depth));
+    TRY(f3_take(room, (u64)entries * width, &values));
+    TRY(f3_decode_values(room, &node->body, width, entries, values, depth));
     gather(codes, node->a, values, width, count, out);
     return FINE;
 }
@@ -557,8 +536,8 @@ static int decode_dictionary(struct room *room, struct node *node, u32 width, u3
 static int decode_positions(struct room *room, struct span *body, u32 positions, u32 count, u8 **out, u32 depth) {
     if (positions > count)
         return MALFORMED;
-    TRY(take(room, (u64)positions * 4, out));
-    TRY(decode_values(room, body, 4, positions, *out, depth));
+    TRY(f3_take(room, (u64)positions * 4, out));
+    TRY(f3_decode_values(room, body, 4, positions, *out, depth));
     return positions && largest_32(*out, positions) >= count ? OUTSIDE : FINE;
 }
 
@@ -566,10 +545,10 @@ static int decode_patched(struct room *room, struct node *node, u32 width, u32 c
     u32 patches;
     u8 *positions, *values;
     TRY(read_u32(&node->body, &patches));
-    TRY(decode_values(room, &node->body, width, count, out, depth));
+    TRY(f3_decode_values(room, &node->body, width, count, out, depth));
     TRY(decode_positions(room, &node->body, patches, count, &positions, depth));
-    TRY(take(room, (u64)patches * width, &values));
-    TRY(decode_values(room, &node->body, width, patches, values, depth));
+    TRY(f3_take(room, (u64)patches * width, &values));
+    TRY(f3_decode_values(room, &node->body, width, patches, values, depth));
     for (u32 patch = 0; patch < patches; patch++) {
         u8 *to = out + (size_t)((u32_at *)positions)[patch] * width;
         const u8 *from = values + (size_t)patch * width;
@@ -587,17 +566,14 @@ static int decode_patched(struct room *room, struct node *node, u32 width, u32 c
 static const double POWERS[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-/* Decode decimals stored as integers. One division by an exact power of ten is rounded correctly, so it gives the same
- * double as parsing the decimal's text. */
-static int decode_decimal(struct room *room, struct node *node, u32 width, u32 count, u8 *out, u32 depth) {
-    if (node->a > 22 || (width != 4 && width != 8))
-        return MALFORMED;
-    TRY(decode_values(room, &node->body, width, count, out, depth));
-    double power = POWERS[node->a];
+/* Turn integers into the decimals that they stand for. One division by an exact power of ten is rounded correctly, so it
+ * gives the same double as parsing the decimal's text. */
+void f3_to_decimals(u32 exponent, u32 width, u32 count, u8 *out) {
+    double power = POWERS[exponent];
     if (width == 4) {
         for (u32 index = 0; index < count; index++)
             ((f32_at *)out)[index] = (float)((double)(i32)((u32_at *)out)[index] / power);
-        return FINE;
+        return;
     }
     /* An integer below 2^51, added to the bits of 3 * 2^51, gives that double plus the integer. Vectors lack a conversion. */
     u64_at *at = (u64_at *)out;
@@ -607,6 +583,13 @@ static int decode_decimal(struct room *room, struct node *node, u32 width, u32 c
         __builtin_memcpy(&number, &shifted, 8);
         ((f64_at *)at)[row] = (number - 6755399441055744.0) / power;
     });
+}
+
+static int decode_decimal(struct room *room, struct node *node, u32 width, u32 count, u8 *out, u32 depth) {
+    if (node->a > MOST_EXPONENT || (width != 4 && width != 8))
+        return MALFORMED;
+    TRY(f3_decode_values(room, &node->body, width, count, out, depth));
+    f3_to_decimals(node->a, width, count, out);
     return FINE;
 }
 
@@ -615,14 +598,8 @@ static inline __attribute__((always_inline)) void join_64(u64_at *low, const u16
     STEPS(count, WHOLLY_UNROLLED, (low += rows, high += rows), low[row] |= (u64)high[row] << low_bits);
 }
 
-static int decode_split(struct room *room, struct node *node, u32 width, u32 count, u8 *out, u32 depth) {
-    u32 low_bits = node->a;
-    if ((width != 4 && width != 8) || low_bits == 0 || low_bits >= 8 * width)
-        return MALFORMED;
-    u8 *high;
-    TRY(decode_values(room, &node->body, width, count, out, depth));
-    TRY(take(room, (u64)count * 2, &high));
-    TRY(decode_values(room, &node->body, 2, count, high, depth));
+/* Add the high bits to numbers that have only their low bits. */
+void f3_join(u32 low_bits, u32 width, u32 count, const u8 *high, u8 *out) {
     if (width == 4)
         for (u32 index = 0; index < count; index++)
             ((u32_at *)out)[index] |= (u32)((u16_at *)high)[index] << low_bits;
@@ -630,7 +607,34 @@ static int decode_split(struct room *room, struct node *node, u32 width, u32 cou
         join_64((u64_at *)out, (const u16_at *)high, count, 52);
     else
         join_64((u64_at *)out, (const u16_at *)high, count, low_bits);
+}
+
+static int decode_split(struct room *room, struct node *node, u32 width, u32 count, u8 *out, u32 depth) {
+    u32 low_bits = node->a;
+    if ((width != 4 && width != 8) || low_bits == 0 || low_bits >= 8 * width)
+        return MALFORMED;
+    u8 *high;
+    TRY(f3_decode_values(room, &node->body, width, count, out, depth));
+    TRY(f3_take(room, (u64)count * 2, &high));
+    TRY(f3_decode_values(room, &node->body, 2, count, high, depth));
+    f3_join(low_bits, width, count, high, out);
     return FINE;
+}
+
+/* Extend the sign of narrow numbers. */
+void f3_widen(const u8 *values, u32 narrow, u32 width, u32 count, u8 *out) {
+    u32 unused = 64 - 8 * narrow;
+    for (u32 index = 0; index < count; index++, out += width) {
+        u64 value = load_number(values + (size_t)index * narrow, narrow);
+        i64 extended = (i64)(value << unused) >> unused;
+        if (width <= 8) {
+            f3_store_number(out, width, 0, (u64)extended);
+            continue;
+        }
+        ((i64_at *)out)[0] = extended;
+        for (u32 word = 1; word < width / 8; word++)
+            ((i64_at *)out)[word] = extended >> 63;
+    }
 }
 
 static int decode_widened(struct room *room, struct node *node, u32 width, u32 count, u8 *out, u32 depth) {
@@ -638,20 +642,9 @@ static int decode_widened(struct room *room, struct node *node, u32 width, u32 c
     if ((narrow != 1 && narrow != 2 && narrow != 4 && narrow != 8) || narrow >= width)
         return MALFORMED;
     u8 *values;
-    TRY(take(room, (u64)count * narrow, &values));
-    TRY(decode_values(room, &node->body, narrow, count, values, depth));
-    u32 unused = 64 - 8 * narrow;
-    for (u32 index = 0; index < count; index++, out += width) {
-        u64 value = load_number(values + (size_t)index * narrow, narrow);
-        i64 extended = (i64)(value << unused) >> unused;
-        if (width <= 8) {
-            store_number(out, width, 0, (u64)extended);
-            continue;
-        }
-        ((i64_at *)out)[0] = extended;
-        for (u32 word = 1; word < width / 8; word++)
-            ((i64_at *)out)[word] = extended >> 63;
-    }
+    TRY(f3_take(room, (u64)count * narrow, &values));
+    TRY(f3_decode_values(room, &node->body, narrow, count, values, depth));
+    f3_widen(values, narrow, width, count, out);
     return FINE;
 }
 
@@ -719,10 +712,10 @@ static int decode_symbols(struct node *node, u32 width, u32 count, u8 *out) {
     return out == end ? FINE : MALFORMED;
 }
 
-static int decode_values(struct room *room, struct span *in, u32 width, u32 count, u8 *out, u32 depth) {
+int f3_decode_values(struct room *room, struct span *in, u32 width, u32 count, u8 *out, u32 depth) {
     struct node node;
     TRY(open_node(in, &node));
-    TRY(spend(room, count));
+    TRY(f3_spend(room, count));
     if (depth >= MOST_DEPTH)
         return TOO_DEEP;
     size_t used = room->used;
@@ -736,7 +729,7 @@ static int decode_values(struct room *room, struct span *in, u32 width, u32 coun
     case TAG_CONSTANT:
         if (left(&node.body) < width)
             return CUT;
-        fill(out, width, count, node.body.at);
+        f3_fill(out, width, count, node.body.at);
         return FINE;
     case TAG_PACKED: return decode_packed(&node, width, count, out);
     case TAG_SYMBOLS: return decode_symbols(&node, width, count, out);
@@ -770,10 +763,10 @@ static void set_bits(u8 *out, u64 from, u64 until) {
 }
 
 /* Decode a bitmap of `count` bits from bit 0 on; remaining bits of the last byte become 0. */
-static int decode_bits(struct room *room, struct span *in, u32 count, u8 *out) {
+int f3_decode_bits(struct room *room, struct span *in, u32 count, u8 *out) {
     struct node node;
     TRY(open_node(in, &node));
-    TRY(spend(room, count));
+    TRY(f3_spend(room, count));
     size_t bytes = ((size_t)count + 7) / 8;
     size_t used = room->used;
     u32 items;
@@ -789,8 +782,8 @@ static int decode_bits(struct room *room, struct span *in, u32 count, u8 *out) {
         TRY(read_u32(&node.body, &items));
         if (items > count)
             return MALFORMED;
-        TRY(take(room, (u64)items * 4, &numbers));
-        TRY(decode_values(room, &node.body, 4, items, numbers, 1));
+        TRY(f3_take(room, (u64)items * 4, &numbers));
+        TRY(f3_decode_values(room, &node.body, 4, items, numbers, 1));
         memset(out, 0, bytes);
         u64 bit = 0;
         for (u32 run = 0; run < items; run++) {
@@ -866,7 +859,7 @@ static int is_ascii(const u8 *in, u64 bytes) {
     return !(seen & 0x8080808080808080u);
 }
 
-static int is_utf8(const u8 *in, u64 bytes) {
+int f3_is_utf8(const u8 *in, u64 bytes) {
     u64 at = 0;
     while (at < bytes) {
         u8 lead = in[at];
@@ -895,7 +888,7 @@ static int is_utf8(const u8 *in, u64 bytes) {
 static int check_utf8(const u8 *data, u64 bytes, const u8 *ends, u32 first, u32 count) {
     if (is_ascii(data, bytes))
         return FINE;
-    if (!is_utf8(data, bytes))
+    if (!f3_is_utf8(data, bytes))
         return NOT_UTF8;
     for (u32 index = 0; index < count; index++) {
         u32 end = ((const u32_at *)ends)[index] - first;
@@ -909,7 +902,7 @@ static int check_utf8(const u8 *data, u64 bytes, const u8 *ends, u32 first, u32 
 int f3_check_utf8(const u8 *data, u64 bytes, const u8 *offsets, u32 width, u64 count) {
     if (is_ascii(data, bytes))
         return FINE;
-    if (!is_utf8(data, bytes))
+    if (!f3_is_utf8(data, bytes))
         return NOT_UTF8;
     for (u64 index = 0; index < count; index++) {
         u64 at = width == 4 ? ((const u32_at *)offsets)[index] : ((const u64_at *)offsets)[index];
@@ -920,7 +913,7 @@ int f3_check_utf8(const u8 *data, u64 bytes, const u8 *offsets, u32 width, u64 c
 }
 
 /* Turn lengths into ends, counted from `first` on; return their sum. */
-static u64 add_up(u8 *lengths, u32 count, u32 first) {
+u64 f3_add_up(u8 *lengths, u32 count, u32 first) {
     u32_at *at = (u32_at *)lengths;
     u64 sum = first;
     STEPS(count, WHOLLY_UNROLLED_ROWS, at += rows, (sum += at[row], at[row] = (u32)sum));
@@ -1021,17 +1014,17 @@ static int decode_strings(struct room *room, struct span *in, u32 count, u64 byt
                           u32 depth) {
     struct node node;
     TRY(open_node(in, &node));
-    TRY(spend(room, count));
+    TRY(f3_spend(room, count));
     if (depth >= MOST_DEPTH)
         return TOO_DEEP;
     size_t used = room->used;
     if (node.tag == TAG_PLAIN) {
         if (bytes > UINT32_MAX)
             return MALFORMED;
-        TRY(decode_values(room, &node.body, 4, count, ends, depth + 1));
-        if (add_up(ends, count, first) != bytes)
+        TRY(f3_decode_values(room, &node.body, 4, count, ends, depth + 1));
+        if (f3_add_up(ends, count, first) != bytes)
             return MALFORMED;
-        TRY(decode_values(room, &node.body, 1, (u32)bytes, data, depth + 1));
+        TRY(f3_decode_values(room, &node.body, 1, (u32)bytes, data, depth + 1));
         room->used = used;
         return utf8 ? check_utf8(data, bytes, ends, first, count) : FINE;
     }
@@ -1044,7 +1037,7 @@ static int decode_strings(struct room *room, struct span *in, u32 count, u64 byt
             ((u32_at *)ends)[index] = end += (u32)length;
             memcpy(data + index * length, node.body.at, (size_t)length);
         }
-        return utf8 && !is_utf8(node.body.at, length) ? NOT_UTF8 : FINE;
+        return utf8 && !f3_is_utf8(node.body.at, length) ? NOT_UTF8 : FINE;
     }
     if (node.tag != TAG_DICTIONARY)
         return MALFORMED;
@@ -1055,10 +1048,10 @@ static int decode_strings(struct room *room, struct span *in, u32 count, u64 byt
     if (entry_bytes > bytes)
         return MALFORMED;
     TRY(decode_codes(room, &node.body, node.a, count, entries, &codes, depth + 1));
-    TRY(take(room, (u64)entry_bytes, &entry_data));
-    TRY(take(room, (u64)entries * 4, &entry_ends));
-    TRY(take(room, (u64)entries * 8, &places));
-    TRY(spend(room, entry_bytes));
+    TRY(f3_take(room, (u64)entry_bytes, &entry_data));
+    TRY(f3_take(room, (u64)entries * 4, &entry_ends));
+    TRY(f3_take(room, (u64)entries * 8, &places));
+    TRY(f3_spend(room, entry_bytes));
     TRY(decode_strings(room, &node.body, entries, entry_bytes, entry_data, entry_ends, 0, utf8, depth + 1));
     struct entries found = {entry_data, (u64_at *)places, 0};
     u32 start = 0;
@@ -1068,7 +1061,7 @@ static int decode_strings(struct room *room, struct span *in, u32 count, u64 byt
         found.longest = length > found.longest ? length : found.longest;
         start = end;
     }
-    TRY(spend(room, bytes / 16));
+    TRY(f3_spend(room, bytes / 16));
     u32_at *at = (u32_at *)ends;
     int fault = node.a == 1   ? lay_strings(codes, 1, count, &found, data, bytes, at, first)
                 : node.a == 2 ? lay_strings(codes, 2, count, &found, data, bytes, at, first)
@@ -1110,11 +1103,11 @@ int f3_decode_unit(const u8 *payload, size_t bytes, u32 rows, struct target *tar
     struct room room = {scratch, 0, scratch_bytes, 24 * (u64)rows + 65536};
     struct span in = {payload + HEADER_BYTES, payload + bytes};
     u8 *bitmap;
-    TRY(take(&room, ((u64)rows + 7) / 8, &bitmap));
+    TRY(f3_take(&room, ((u64)rows + 7) / 8, &bitmap));
     if (header.has_nulls) {
         if (!target->validity)
             return MISMATCH;
-        TRY(decode_bits(&room, &in, rows, bitmap));
+        TRY(f3_decode_bits(&room, &in, rows, bitmap));
         target->nulls += rows - count_ones(bitmap, rows);
         append_bits(target->validity, target->first_row, bitmap, rows);
     } else if (target->validity) {
@@ -1128,12 +1121,12 @@ int f3_decode_unit(const u8 *payload, size_t bytes, u32 rows, struct target *tar
     case KIND_FIXED:
         if ((target->first_row + rows) * target->width > target->values_bytes)
             return MISMATCH;
-        TRY(decode_values(&room, &in, target->width, rows, target->values + target->first_row * target->width, 0));
+        TRY(f3_decode_values(&room, &in, target->width, rows, target->values + target->first_row * target->width, 0));
         break;
     case KIND_BITS:
         if ((target->first_row + rows + 7) / 8 > target->values_bytes)
             return MISMATCH;
-        TRY(decode_bits(&room, &in, rows, bitmap));
+        TRY(f3_decode_bits(&room, &in, rows, bitmap));
         append_bits(target->values, target->first_row, bitmap, rows);
         break;
     default: {
@@ -1143,7 +1136,7 @@ int f3_decode_unit(const u8 *payload, size_t bytes, u32 rows, struct target *tar
             return MISMATCH;
         room.work += 8 * header.data_bytes;
         if (!is_narrow)
-            TRY(take(&room, (u64)rows * 4, &ends));
+            TRY(f3_take(&room, (u64)rows * 4, &ends));
         TRY(decode_strings(&room, &in, rows, header.data_bytes, target->values + target->first_byte, ends,
                            is_narrow ? (u32)target->first_byte : 0, target->utf8, 0));
         if (!is_narrow)

@@ -150,8 +150,30 @@ REPETITIONS(repetitions_16, u16)
 REPETITIONS(repetitions_32, u32)
 REPETITIONS(repetitions_64, u64)
 
+static int same_bytes(const u8 *one, const u8 *other, u64 bytes) {
+    for (; bytes >= 8; bytes -= 8, one += 8, other += 8)
+        if (*(const u64_at *)one != *(const u64_at *)other)
+            return 0;
+    for (; bytes; bytes--)
+        if (*one++ != *other++)
+            return 0;
+    return 1;
+}
+
+/* Return whether a string equals the one before it. */
+static int is_last(const u8 *text, const u32 *lengths) {
+    return lengths[0] == lengths[-1] && same_bytes(text, text - lengths[-1], lengths[0]);
+}
+
 static u64 hash_of(const u8 *text, u64 bytes) {
     u64 hash = bytes + 1;
+    if (bytes >= 64) { /* four lanes, because a multiplication waits for the one before */
+        u64 lanes[4] = {hash, ~hash, hash << 32, ~hash << 32};
+        for (; bytes >= 32; bytes -= 32, text += 32)
+            for (u32 lane = 0; lane < 4; lane++)
+                lanes[lane] = mixed(lanes[lane] ^ ((const u64_at *)text)[lane]);
+        hash = mixed(lanes[0] ^ mixed(lanes[1] ^ mixed(lanes[2] ^ mixed(lanes[3]))));
+    }
     for (; bytes >= 8; bytes -= 8, text += 8)
         hash = mixed(hash ^ *(const u64_at *)text);
     u64 rest = 0;
@@ -168,7 +190,8 @@ EXPORT void f3_repetitions(const u8 *values, u32 width, const u32 *lengths, u64 
     found->set_bits = found->runs = 0;
     if (lengths) {
         for (u64 index = 0; index < count; values += lengths[index++])
-            note(hash_of(values, lengths[index]), shift, bitmap, &last, found);
+            if (!index || !is_last(values, lengths + index))
+                note(hash_of(values, lengths[index]), shift, bitmap, &last, found);
         return;
     }
     switch (width) {
@@ -193,16 +216,6 @@ struct memo {
     u32 most, entries;     /* values that there is memory for, and how many there are */
     u32 slot_bits;         /* at most half of the slots are used */
 };
-
-static int same_bytes(const u8 *one, const u8 *other, u64 bytes) {
-    for (; bytes >= 8; bytes -= 8, one += 8, other += 8)
-        if (*(const u64_at *)one != *(const u64_at *)other)
-            return 0;
-    for (; bytes; bytes--)
-        if (*one++ != *other++)
-            return 0;
-    return 1;
-}
 
 /* Return the number of a value, or UINT32_MAX if the memo is full. */
 static inline __attribute__((always_inline)) u32 number_of(struct memo *memo, const u8 *value, u32 bytes, u64 hash,
@@ -230,9 +243,9 @@ static inline __attribute__((always_inline)) u32 number_of(struct memo *memo, co
     return entry;
 }
 
-#define NUMBER_ALL(bytes_of, hash, step, width)                                           \
-    for (u64 index = 0; index < count; values += step, index++) {                         \
-        u32 code = number_of(memo, values, bytes_of, hash, width);                        \
+#define NUMBER_ALL(width, hash)                                                           \
+    for (u64 index = 0; index < count; values += width, index++) {                        \
+        u32 code = number_of(memo, values, width, hash, width);                           \
         if (code == UINT32_MAX)                                                           \
             return index;                                                                 \
         codes[index] = code;                                                              \
@@ -241,13 +254,20 @@ static inline __attribute__((always_inline)) u32 number_of(struct memo *memo, co
 /* Number values of `width` bytes, or strings of `lengths` bytes. Return how many were numbered before the memo was full. */
 EXPORT u64 f3_memo_add(struct memo *memo, const u8 *values, u32 width, const u32 *lengths, u64 count, u32 *codes) {
     if (lengths)
-        NUMBER_ALL(lengths[index], hash_of(values, lengths[index]), lengths[index], 0)
+        for (u64 index = 0; index < count; values += lengths[index++]) {
+            u32 code = index && is_last(values, lengths + index)
+                           ? codes[index - 1]
+                           : number_of(memo, values, lengths[index], hash_of(values, lengths[index]), 0);
+            if (code == UINT32_MAX)
+                return index;
+            codes[index] = code;
+        }
     else if (width == 4)
-        NUMBER_ALL(4, mixed(*(const u32_at *)values + 1ull), 4, 4)
+        NUMBER_ALL(4, mixed(*(const u32_at *)values + 1ull))
     else if (width == 8)
-        NUMBER_ALL(8, mixed(*(const u64_at *)values + 1), 8, 8)
+        NUMBER_ALL(8, mixed(*(const u64_at *)values + 1))
     else
-        NUMBER_ALL(width, hash_of(values, width), width, width)
+        NUMBER_ALL(width, hash_of(values, width))
     return count;
 }
 

@@ -55,7 +55,8 @@ enum fault {
     TOO_MUCH = 5,     /* more work than any encoder asks for */
     MISMATCH = 6,     /* other rows or another type than the file states */
     NOT_UTF8 = 7,
-    NO_ROOM = 8       /* the scratch memory is too small: call again with more */
+    NO_ROOM = 8,      /* the scratch memory is too small: call again with more */
+    UNREADABLE = 9    /* the file cannot be read, or was made shorter since it was opened */
 };
 
 enum { HEADER_BYTES = 16, NODE_BYTES = 8, BLOCK = 1024, MOST_DEPTH = 8, VERSION = 1 };
@@ -87,6 +88,8 @@ struct header {
 
 int f3_header(const u8 *payload, size_t bytes, struct header *header);
 int f3_decode_unit(const u8 *payload, size_t bytes, u32 rows, struct target *target, u8 *scratch, size_t scratch_bytes);
+int f3_pick_unit(const u8 *memory, i32 file, u64 offset, u64 bytes, u32 count, const u32 *wanted, u32 rows,
+                 struct target *target, u8 *scratch, size_t scratch_bytes);
 int f3_check_utf8(const u8 *data, u64 bytes, const u8 *offsets, u32 width, u64 count);
 
 #endif

@@ -1,5 +1,11 @@
 /* The native library's functions for libraries/f3/decoders/native.py: decode several EncUnits per call into a column. */
-#include "kernels.h"
+#define _POSIX_C_SOURCE 200809L /* for pread */
+#define _FILE_OFFSET_BITS 64
+#include "decode.h"
+
+#ifndef _WIN32
+#include <unistd.h>
+#endif
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -32,6 +38,44 @@ EXPORT i32 f3_decode_units(u32 units, const u8 *const *payloads, const u64 *byte
         struct target before = *target;
         int fault = f3_decode_unit(payloads[*next], (size_t)bytes[*next], rows[*next], target, scratch,
                                    (size_t)scratch_bytes);
+        if (fault != FINE) {
+            *target = before;
+            return fault;
+        }
+    }
+    return FINE;
+}
+
+int f3_read_file(i32 file, u64 offset, u64 bytes, u8 *out) {
+#ifdef _WIN32
+    (void)file, (void)offset, (void)bytes, (void)out;
+    return 0; /* payloads are in memory there */
+#else
+    while (bytes) {
+        ssize_t got = pread(file, out, bytes, (off_t)offset);
+        if (got <= 0)
+            return 0;
+        bytes -= (u64)got, offset += (u64)got, out += got;
+    }
+    return 1;
+#endif
+}
+
+/* An EncUnit, in memory or (memory is 0) in a file, and which rows of it are picked. */
+struct picked {
+    const u8 *memory;
+    u64 offset, bytes;
+    u32 rows;         /* of the EncUnit */
+    u32 first, count; /* in the array of wanted rows */
+};
+
+EXPORT i32 f3_pick_units(u32 units, const struct picked *table, i32 file, const u32 *wanted, struct target *target,
+                         u8 *scratch, u64 scratch_bytes, u32 *next) {
+    for (; *next < units; ++*next) {
+        const struct picked *unit = &table[*next];
+        struct target before = *target;
+        int fault = f3_pick_unit(unit->memory, file, unit->offset, unit->bytes, unit->rows, wanted + unit->first,
+                                 unit->count, target, scratch, (size_t)scratch_bytes);
         if (fault != FINE) {
             *target = before;
             return fault;

@@ -1,0 +1,124 @@
+"""Rows picked from a payload equal the rows of the decoded payload, in memory and in a file, for any bytes."""
+
+import os
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from libraries.f3.decoders import native
+from libraries.f3.decoders.native import PickedUnit, pick
+from libraries.f3.encodings import encoders, unit_codec
+from libraries.f3.errors import F3Error
+from libraries.f3.tests.arrays import PATTERNS, TYPES, assert_same, made
+
+pytestmark = pytest.mark.skipif(native.library() is None, reason="the kernels are not built: python -m libraries.build")
+ROWS = 2500
+TEXTS = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """Return a function that puts payloads in a file, and gives its descriptor and their offsets."""
+    opened = []
+
+    def store(payloads):
+        path = tmp_path / "payloads"
+        path.write_bytes(b"front" + b"".join(payloads))
+        opened.append(os.open(path, os.O_RDONLY))
+        return opened[-1], 5 + np.cumsum([0, *map(len, payloads)])[:-1]
+
+    yield store
+    for each in opened:
+        os.close(each)
+
+
+def picked(payloads, arrow_type, rows, wanted, stored=None):
+    """Pick rows (one array of row numbers per payload) from payloads in memory, or in a file if `stored` is given."""
+    descriptor, offsets = (-1, [0] * len(payloads)) if stored is None else stored(payloads)
+    units = [
+        PickedUnit(memoryview(payload) if stored is None else None, int(offset), len(payload), count)
+        for payload, offset, count in zip(payloads, offsets, rows, strict=True)
+    ]
+    ends = np.cumsum([len(each) for each in wanted])
+    return pick(native.library(), units, descriptor, np.concatenate(wanted).astype(np.uint32), ends, arrow_type)
+
+
+@pytest.mark.parametrize("arrow_type", TYPES, ids=str)
+def test_picked_rows_are_those_of_the_array(arrow_type, stored):
+    rng = np.random.default_rng(21)
+    for pattern in PATTERNS:
+        for nulls in (0.0, 0.3):
+            array = made(arrow_type, pattern, ROWS, rng, nulls)
+            parts = [array, array.slice(7, 1100), array.slice(3, 1)]
+            payloads = [unit_codec.encode(part).payload for part in parts]
+            wanted = [rng.integers(0, len(part), count) for part, count in zip(parts, (30, 1, 2), strict=True)]
+            wanted[0][:3] = [0, ROWS - 1, 1023]
+            expected = pa.concat_arrays([part.take(pa.array(each)) for part, each in zip(parts, wanted, strict=True)])
+            for place in (None, stored):
+                found = picked(payloads, arrow_type, list(map(len, parts)), wanted, place)
+                found.validate(full=found.type in TEXTS)
+                assert_same(found, expected)
+
+
+def test_every_choice_of_encodings_is_picked_from():
+    rng = np.random.default_rng(22)
+    for number in range(400):
+        arrow_type = TYPES[number % len(TYPES)]
+        allow = frozenset(name for name in encoders.NAMES if rng.random() < 0.6)
+        array = made(arrow_type, PATTERNS[rng.integers(len(PATTERNS))], int(rng.integers(1, 3000)), rng, 0.1)
+        payload = unit_codec.encode(array, allow=allow).payload
+        wanted = rng.integers(0, len(array), 9)
+        assert_same(picked([payload], arrow_type, [len(array)], [wanted]), array.take(pa.array(wanted)))
+
+
+def test_long_strings_are_picked_although_their_memory_was_guessed_too_small():
+    array = pa.array(["x" * 5000 + str(row) for row in range(40)] + [None, ""])
+    payload = unit_codec.encode(array).payload
+    wanted = np.array([39, 40, 3, 3, 41])
+    assert picked([payload], array.type, [42], [wanted]).equals(array.take(pa.array(wanted)))
+
+
+def test_changed_payloads_give_errors_or_values_and_never_a_crash():
+    """Whatever a decoder of all rows accepts, picking gives the same rows or refuses."""
+    rng = np.random.default_rng(23)
+    refused = agreed = 0
+    for number in range(6000):
+        arrow_type = TYPES[number % len(TYPES)]
+        array = made(arrow_type, PATTERNS[rng.integers(len(PATTERNS))], int(rng.integers(1, 1500)), rng, 0.1)
+        payload = bytearray(unit_codec.encode(array).payload)
+        for _ in range(int(rng.integers(1, 4))):
+            payload[rng.integers(0, min(len(payload), 200))] = rng.integers(0, 256)
+        wanted = rng.integers(0, len(array), 5)
+        try:
+            found = picked([bytes(payload)], arrow_type, [len(array)], [wanted])
+        except F3Error:
+            refused += 1
+            continue
+        found.validate(full=found.type in TEXTS)
+        try:
+            expected = unit_codec.Decoder(unit_codec.modules()["core"]).decode(bytes(payload), arrow_type, len(array))
+        except F3Error:
+            continue  # A fault in rows that are not wanted is not seen.
+        agreed += 1
+        assert_same(found, expected.take(pa.array(wanted)))
+    assert refused > 500
+    assert agreed > 500
+
+
+def test_a_row_behind_the_end_is_refused():
+    payload = unit_codec.encode(pa.array([1, 2, 3])).payload
+    with pytest.raises(F3Error, match="index out of range"):
+        picked([payload], pa.int64(), [3], [np.array([3])])
+
+
+def test_a_file_that_became_shorter_is_an_error_of_the_device(stored, tmp_path):
+    payload = unit_codec.encode(pa.array(np.random.default_rng(1).random(4000))).payload
+
+    def cut(payloads):
+        descriptor, offsets = stored(payloads)
+        os.truncate(tmp_path / "payloads", 1000)
+        return descriptor, offsets
+
+    with pytest.raises(OSError, match="was made shorter"):
+        picked([payload], pa.float64(), [4000], [np.array([3999])], cut)
