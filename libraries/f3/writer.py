@@ -20,6 +20,7 @@ import pyarrow as pa
 import xxhash
 
 from libraries.f3.columns import dictionaries
+from libraries.f3.columns.memory_layout import TEXT, shape_of
 from libraries.f3.columns.shredding import Node, Piece, node_of, rows_alone, shred
 from libraries.f3.columns.utf8_check import check_texts
 from libraries.f3.container import io, metadata
@@ -41,6 +42,8 @@ _UNIT_DECODED_BYTES = 9 << 17
 """An EncUnit is split if it decodes to more than 1 MiB and an eighth, so that a row costs no more than that. The eighth
 is for bitmaps, so that 65,536 decimals stay one unit.
 """
+_TEXT_DECODED_BYTES = 1 << 18
+"""The same for strings: one of them costs the symbols, or the zstd frame, of its unit."""
 _BLOCK_ROWS = 1024
 """Rows of a block of bit packing."""
 _BLOCK_BYTES = 1 << 24
@@ -354,6 +357,8 @@ class _Column:
         """`alone` states that the column is not part of a nested one, so its units may end at any row."""
         self._node, self._out, self._encoder, self._unit_bytes = node, out, encoder, unit_bytes
         self._alone = alone
+        is_text = not node.children and shape_of(node.type).kind == TEXT
+        self._most_bytes = _TEXT_DECODED_BYTES if is_text else _UNIT_DECODED_BYTES
         self._growing: dictionaries.Growing | None = None
         self._declined = False
         self._chunks: list[Chunk] = []
@@ -461,25 +466,34 @@ class _Column:
             with self._named():
                 self._append(len(piece.values), self._encoder.list_unit(piece.values, piece.offsets))
             return
-        for values in self._cut(piece.values):
-            with self._named():
-                self._append(len(values), self._encoder.unit(values))
+        parts = list(self._cut(piece.values, self._most_bytes))
+        with self._named():
+            units = self._encoder.units(parts)
+        for part, unit in zip(parts, units, strict=True):
+            self._append(len(part), unit)
 
     def _write_local(self, values: pa.Array) -> None:
         self._switch(metadata.LOCAL_DICTIONARY, None)
-        for part in self._cut(values):
+        for part in self._cut(values, _UNIT_DECODED_BYTES):
             built = dictionaries.build([part])
             with self._named():
                 self._append(len(part), self._encoder.unit(built.values), self._encoder.unit(built.indices[0]))
 
-    def _cut(self, values: pa.Array) -> Iterator[pa.Array]:
-        """Yield values in parts that decode to few bytes, unless they have to stay together."""
-        if self._alone and len(values) > 1 and values.nbytes > _UNIT_DECODED_BYTES:
-            half = _half(len(values))
-            yield from self._cut(values.slice(0, half))
-            yield from self._cut(values.slice(half))
-        else:
+    def _cut(self, values: pa.Array, most_bytes: int) -> Iterator[pa.Array]:
+        """Yield values in parts that decode to about `most_bytes` at most, unless they have to stay together."""
+        rows = len(values)
+        if not self._alone or rows < 2 or values.nbytes <= most_bytes:
             yield values
+            return
+        step = max(rows * most_bytes // values.nbytes, 1)
+        if step > _BLOCK_ROWS:
+            step -= step % _BLOCK_ROWS
+        for start in range(0, rows, step):
+            part = values.slice(start, step)
+            if part.nbytes > 2 * most_bytes:
+                yield from self._cut(part, most_bytes)
+            else:
+                yield part
 
     def _append(self, rows: int, *encoded: tuple[EncUnit, bytes]) -> None:
         """Append the units of some rows, and write the IOUnit if it is full."""

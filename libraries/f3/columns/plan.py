@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -16,17 +17,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from libraries.f3.columns import shredding
-from libraries.f3.columns.rows import Picked, Places
+from libraries.f3.columns.rows import Picked, Places, Scattered, scattered
 from libraries.f3.columns.shredding import Node
 from libraries.f3.columns.values import Values
-from libraries.f3.container import framing, io
+from libraries.f3.container import framing, io, metadata
 from libraries.f3.container.contents import Contents, Held, Span
 from libraries.f3.container.metadata import EncUnit
 from libraries.f3.container.units import MOST_UNIT_ROWS, Key, StoredColumn, Unit, joined, key_of
+from libraries.f3.decoders.native import PICKED
 from libraries.f3.errors import F3Error, Placed
 
 _GROUP_BYTES = 256 * 1024
 """Smallest read in a row group, unless the row group has fewer bytes."""
+_FEW = 8
+"""Rows are picked if their units have at least this many times as many. Otherwise decoding whole units is faster."""
+_ROW_BYTES = 4096
+"""A unit is read whole if it has fewer bytes than this for each wanted row, because reads for each row take longer."""
 _PARALLEL_VALUES = 250_000
 """Below this number of values, starting threads takes longer than they save."""
 
@@ -37,6 +43,7 @@ class ReadPlan:
     def __init__(self, contents: Contents, nodes: Sequence[Node], groups: Sequence[int]) -> None:
         """Read the columns' metadata. Raises F3Error if their counts contradict each other."""
         self._contents, self._nodes = contents, nodes
+        self._kept: tuple[Picked, np.ndarray, Scattered] | None = None
         self._found: tuple[Picked, np.ndarray, tuple[list[int], Places]] | None = None
         numbers = [number for node in nodes for number in node.numbers]
         contents.load(groups, numbers)
@@ -53,12 +60,20 @@ class ReadPlan:
         Uses up to `threads` threads if there are enough values. Columns are read in parts. Small columns share a part.
         At most as many large columns as there are threads are in memory at a time.
         """
-        if threads == 1 or picked.count * len(self._nodes) < _PARALLEL_VALUES:
+        few = [self._few_rows(node, picked) for node in self._nodes]
+        others = [node for node, array in zip(self._nodes, few, strict=True) if array is None]
+        read = self._read(others, picked, threads)
+        for array in few:
+            yield next(read) if array is None else [array]
+
+    def _read(self, nodes: Sequence[Node], picked: Picked, threads: int) -> Iterator[list[pa.Array]]:
+        """Yield the rows of nodes whose units are decoded whole."""
+        if threads == 1 or picked.count * len(nodes) < _PARALLEL_VALUES:
             buffer = io.ReadBuffer()
-            for nodes, spans, size_bytes in self._parts(picked, self._contents.source.at_once_bytes):
-                yield from self._read_part(nodes, spans, size_bytes, picked, buffer)
+            for part, spans, size_bytes in self._parts(nodes, picked, self._contents.source.at_once_bytes):
+                yield from self._read_part(part, spans, size_bytes, picked, buffer)
             return
-        whole_bytes = sum(size_bytes for _, _, size_bytes in self._parts(picked, 1))
+        whole_bytes = sum(size_bytes for _, _, size_bytes in self._parts(nodes, picked, 1))
         # Twice as many parts as threads, so that no thread waits long for the last one.
         at_once_bytes = min(self._contents.source.at_once_bytes, whole_bytes // (2 * threads))
         own = threading.local()
@@ -69,22 +84,24 @@ class ReadPlan:
             return self._read_part(*part, picked, own.buffer)
 
         with ThreadPoolExecutor(threads) as pool:
-            for arrays in pool.map(read_part, self._parts(picked, at_once_bytes)):
+            for arrays in pool.map(read_part, self._parts(nodes, picked, at_once_bytes)):
                 yield from arrays
 
-    def _parts(self, picked: Picked, at_once_bytes: int) -> Iterator[tuple[list[Node], dict[Key, Span], int]]:
+    def _parts(
+        self, nodes: Sequence[Node], picked: Picked, at_once_bytes: int
+    ) -> Iterator[tuple[list[Node], dict[Key, Span], int]]:
         """Yield columns to read together, the byte spans that they need, and their size in bytes."""
         at_once_bytes = max(at_once_bytes, _GROUP_BYTES * len(picked.groups))
         first = 0
-        while first < len(self._nodes):
+        while first < len(nodes):
             spans: dict[Key, Span] = {}
             last, size_bytes = first, 0
-            while last < len(self._nodes) and (last == first or size_bytes < at_once_bytes):
-                needed = self._spans(self._nodes[last], picked)
+            while last < len(nodes) and (last == first or size_bytes < at_once_bytes):
+                needed = self._spans(nodes[last], picked)
                 spans.update(needed)
                 size_bytes += sum(stop - start for _, start, stop in needed.values())
                 last += 1
-            yield list(self._nodes[first:last]), spans, size_bytes
+            yield list(nodes[first:last]), spans, size_bytes
             first = last
 
     def _read_part(
@@ -209,6 +226,69 @@ class ReadPlan:
         yield node.column, ordinals
         for child in node.children:
             yield from self._ordinals(child, picked)
+
+    # --- few rows --------------------------------------------------------------------------------------------------
+
+    def _few_rows(self, node: Node, picked: Picked) -> pa.Array | None:
+        """Return rows of a column without decoding the other rows of their units.
+
+        Return None if that would not pay, or if the units, their decoder or the file do not allow it.
+        """
+        if node.children or picked.count == 0:
+            return None
+        column = self._columns[node.column]
+        kind = column.one_kind
+        if kind is None or kind[0] == metadata.LOCAL_DICTIONARY:
+            return None
+        found = self._scattered(picked, column.starts)
+        if picked.count * _FEW > int((column.starts[found.units + 1] - column.starts[found.units]).sum()):
+            return None
+        units = [column.units[unit] for unit in found.units.tolist()]
+        decoder = self._contents.decoder(units[0].values)
+        if not decoder.picks_rows or any(self._contents.verifies(unit.chunk) for unit in units):
+            return None
+        table, held = self._picked_units(column, found, units)
+        descriptor = self._contents.source.descriptor
+        pick = partial(decoder.pick, table, -1 if descriptor is None else descriptor, found.rows)
+        try:
+            array = Values(self._contents, {}).picked(node.type, units[0], pick)
+        except F3Error:
+            return None  # Decoding whole units says which unit is broken, and splits arrays that become too long.
+        del held
+        return array if found.order is None else array.take(pa.array(found.order))
+
+    def _picked_units(
+        self, column: StoredColumn, found: Scattered, units: Sequence[Unit]
+    ) -> tuple[np.ndarray, list[pa.Buffer]]:
+        """Return the units as the decoder wants them, and the payloads that have to stay in memory.
+
+        Payloads are read if they are compressed, if the file is not local, or if many of their rows are wanted.
+        """
+        offsets, sizes, are_packed = (each[found.units] for each in column.places)
+        table = np.zeros(len(units), PICKED)
+        table["offset"], table["size_bytes"] = offsets, sizes
+        table["rows"] = column.starts[found.units + 1] - column.starts[found.units]
+        table["count"] = found.counts
+        table["first"] = np.cumsum(found.counts) - found.counts
+        are_read = are_packed | (found.counts * _ROW_BYTES > sizes)
+        if self._contents.source.descriptor is None:
+            are_read[:] = True
+        held: list[pa.Buffer] = []
+        places = np.flatnonzero(are_read).tolist()
+        if places:
+            spans = {units[place].key: (units[place].chunk, units[place].start, units[place].stop) for place in places}
+            values = Values(self._contents, self._contents.fetched(spans))
+            for place in places:
+                held.append(pa.py_buffer(values.payload(units[place])))
+                table["memory"][place], table["size_bytes"][place] = held[-1].address, held[-1].size
+        return table, held
+
+    def _scattered(self, picked: Picked, starts: np.ndarray) -> Scattered:
+        """Return the units of the rows. Most columns have the same units, so the result is kept for the next column."""
+        kept = self._kept
+        if kept is None or kept[0] is not picked or not np.array_equal(kept[1], starts):
+            kept = self._kept = (picked, starts, scattered(picked.wanted, starts))
+        return kept[2]
 
     # --- arrays ----------------------------------------------------------------------------------------------------
 

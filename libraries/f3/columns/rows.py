@@ -48,6 +48,34 @@ class Picked:
         return units.tolist(), moved
 
 
+@dataclass(frozen=True)
+class Scattered:
+    """Wanted rows by the units that hold them.
+
+    `units` has the units, `counts` how many rows each holds, and `rows` their numbers within the units. `order` leads
+    from the order of the units to the order in which the rows are wanted; None if that is the same.
+    """
+
+    units: np.ndarray
+    counts: np.ndarray
+    rows: np.ndarray
+    order: np.ndarray | None
+
+
+def scattered(wanted: Places, starts: np.ndarray) -> Scattered:
+    """Find the units of rows. `starts` has the first row of each unit, and the end of the last unit."""
+    numbers = np.arange(wanted.start, wanted.stop) if isinstance(wanted, range) else wanted
+    order = None
+    if np.any(numbers[1:] < numbers[:-1]):
+        places = np.argsort(numbers, kind="stable")
+        numbers = numbers[places]
+        order = np.empty_like(places)
+        order[places] = np.arange(len(places))
+    holding = np.searchsorted(starts, numbers, "right") - 1
+    units, counts = np.unique(holding, return_counts=True)
+    return Scattered(units, counts, (numbers - starts[holding]).astype(np.uint32), order)
+
+
 def pick(rows: Rows | None, group_starts: np.ndarray) -> Picked:
     """Return the requested rows and their row groups. Raises F3Error for rows that do not exist."""
     wanted = _wanted(rows, int(group_starts[-1]))

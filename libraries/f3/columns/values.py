@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -62,6 +62,22 @@ class Values:
             return pa.concat_arrays(arrays) if arrays else pa.array([], arrow_type)
         except pa.ArrowInvalid as error:
             raise TooLongError(str(error)) from None
+
+    def payload(self, unit: Unit) -> memoryview:
+        """Return the payload of a unit's values."""
+        return self._payload(unit, unit.start, unit.values)
+
+    def picked(self, arrow_type: pa.DataType, unit: Unit, pick: Callable[[pa.DataType], pa.Array]) -> pa.Array:
+        """Return some rows of units that are of the same kind as `unit`.
+
+        `pick` returns the units' values at these rows, as an array of the type that it is given.
+        """
+        scope, number, _ = unit.kind
+        if scope != metadata.SHARED_DICTIONARY:
+            return pick(arrow_type)
+        values = self._dictionary(number, arrow_type)
+        indices = pick(index_type(len(values)))
+        return looked_up(values, indices) if len(values) else pa.nulls(len(indices), arrow_type)
 
     def lists(
         self, list_type: pa.DataType, units: Sequence[Unit], count: int

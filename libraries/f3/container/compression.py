@@ -20,7 +20,7 @@ AUTO: Final = "auto"
 CODECS = {None: UNCOMPRESSED, "zstd": ZSTD, "lz4": LZ4}
 """Codec -> CompressionType in the metadata."""
 _SMALLER, _MAY_SAVE = 0.8, 0.9
-_LEAST_BYTES, _SAMPLED_BYTES = 256, 1 << 14
+_LEAST_SAVED_BYTES, _SAMPLED_BYTES = 1 << 14, 1 << 14
 _LENGTH = struct.Struct("<I")
 _STEP_BYTES = 1024 * 1024
 _ALWAYS_ALLOWED_BYTES = 64 * 1024 * 1024
@@ -32,7 +32,8 @@ _MOST_BYTES = 1 << 32
 def compress(payload: bytes, codec: str | None) -> tuple[bytes, int]:
     """Return the bytes to store and their CompressionType. They are stored uncompressed if the codec saves nothing.
 
-    `AUTO` uses zstd where it saves a fifth. A sample of large payloads decides whether it is tried.
+    `AUTO` uses zstd where it saves a fifth, and enough bytes to pay for its start. A sample of large payloads decides
+    whether it is tried.
     """
     if codec == "lz4":
         packed = _LENGTH.pack(len(payload)) + pa.compress(payload, codec="lz4_raw", asbytes=True)
@@ -40,7 +41,7 @@ def compress(payload: bytes, codec: str | None) -> tuple[bytes, int]:
     if codec is None or (codec == AUTO and not _may_save(payload)):
         return payload, UNCOMPRESSED
     packed = pa.compress(payload, codec="zstd", asbytes=True)
-    most = _SMALLER * len(payload) if codec == AUTO else len(payload)
+    most = min(_SMALLER * len(payload), len(payload) - _LEAST_SAVED_BYTES) if codec == AUTO else len(payload)
     return (packed, ZSTD) if len(packed) < most else (payload, UNCOMPRESSED)
 
 
@@ -50,7 +51,7 @@ def zstd_bytes(data: Any) -> int:
 
 
 def _may_save(payload: bytes) -> bool:
-    if len(payload) < _LEAST_BYTES:
+    if len(payload) < _LEAST_SAVED_BYTES:
         return False
     if len(payload) <= 2 * _SAMPLED_BYTES:
         return True

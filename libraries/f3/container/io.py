@@ -78,6 +78,8 @@ class ByteSource(Protocol):
     """Largest gap between two spans that is read along, because a second read would take longer."""
     shared_by_threads: bool
     """Whether several threads may read at the same time."""
+    descriptor: int | None
+    """The open file of the system, if there is one."""
 
     def read(self, offset: int, size_bytes: int, buffer: ReadBuffer | None = None) -> memoryview:
         """Return `size_bytes` bytes at `offset`. Raises F3Error if the file is shorter. The caller adds the file's
@@ -190,10 +192,11 @@ class _LocalSource:
     def __init__(self, name: str) -> None:
         self.name = name
         # Without O_NONBLOCK, opening a pipe would block before its type can be checked.
-        self._descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        self._descriptor = descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         # After f3.open(path).read(), the caller has no reference with which to close the file.
-        self.close = weakref.finalize(self, os.close, self._descriptor)
-        status = os.fstat(self._descriptor)
+        self.descriptor: int | None = descriptor
+        self.close = weakref.finalize(self, os.close, descriptor)
+        status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             self.close()
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a device, a pipe or a socket"
@@ -221,6 +224,7 @@ class _OpenSource:
     at_once_bytes = 32 * 1024 * 1024
     near_bytes = 64 * 1024
     shared_by_threads = False
+    descriptor: int | None = None
 
     def __init__(self, file: BinaryIO, name: str, *, ours: bool) -> None:
         self.name = str(name)

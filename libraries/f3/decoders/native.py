@@ -12,7 +12,6 @@ import sys
 import threading
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -147,52 +146,28 @@ def decode(kernels: Any, payloads: Sequence[memoryview], arrow_type: pa.DataType
     return pa.Array.from_buffers(arrow_type, total, buffers, target.nulls)
 
 
-@dataclass(frozen=True, slots=True)
-class PickedUnit:
-    """An EncUnit of which some rows are wanted: its payload, or where it is in a file, and its number of rows."""
-
-    payload: memoryview | None
-    offset: int
-    size_bytes: int
-    rows: int
-
-
-class _Picked(ctypes.Structure):
-    """`struct picked` of native.c."""
-
-    _fields_ = (
-        ("memory", ctypes.c_void_p),
-        ("offset", ctypes.c_uint64),
-        ("bytes", ctypes.c_uint64),
-        ("rows", ctypes.c_uint32),
-        ("first", ctypes.c_uint32),
-        ("count", ctypes.c_uint32),
-    )
+PICKED = np.dtype(
+    [("memory", "<u8"), ("offset", "<u8"), ("size_bytes", "<u8"), ("rows", "<u4"), ("first", "<u4"), ("count", "<u4")],
+    align=True,
+)
+"""`struct picked` of native.c: an EncUnit's payload in memory, or (memory is 0) where it is in a file, its number of
+rows, and which part of the wanted rows is in it.
+"""
 
 
-def pick(
-    kernels: Any, units: Sequence[PickedUnit], descriptor: int, wanted: np.ndarray, ends: np.ndarray, kind: pa.DataType
-) -> pa.Array:
+def pick(kernels: Any, units: np.ndarray, descriptor: int, wanted: np.ndarray, arrow_type: pa.DataType) -> pa.Array:
     """Decode some rows of EncUnits into one array.
 
     Args:
         kernels: the library
-        units: the units, in the order of the result
-        descriptor: the open file of units without a payload; -1 if there are none
+        units: array of PICKED, in the order of the result. The caller keeps the payloads in memory
+        descriptor: the open file of units that are not in memory; -1 if there are none
         wanted: uint32, row numbers within their units
-        ends: for each unit, the end of its rows in `wanted`
-        kind: type of the values
+        arrow_type: type of the values
 
     Raises F3Error for invalid payloads, and OSError if the file cannot be read.
     """
-    shape, total = shape_of(kind), len(wanted)
-    held = [None if unit.payload is None else pa.py_buffer(unit.payload) for unit in units]
-    table = (_Picked * len(units))()
-    start = 0
-    for entry, unit, buffer, end in zip(table, units, held, ends.tolist(), strict=True):
-        entry.memory = None if buffer is None else buffer.address
-        entry.offset, entry.bytes, entry.rows = unit.offset, unit.size_bytes, unit.rows
-        entry.first, entry.count, start = start, end - start, end
+    shape, total = shape_of(arrow_type), len(wanted)
     validity = np.zeros((total + 7) // 8, np.uint8)
     is_text = shape.kind == TEXT
     offsets = np.zeros(total + 1, f"u{shape.width_bytes}") if is_text else None
@@ -210,7 +185,10 @@ def pick(
             utf8=shape.utf8,
         )
         failed = ctypes.c_uint32()
-        arguments = (len(units), table, descriptor, ctypes.c_void_p(wanted.ctypes.data), ctypes.byref(target))
+        arguments = (
+            len(units), ctypes.c_void_p(units.ctypes.data), descriptor, ctypes.c_void_p(wanted.ctypes.data),
+            ctypes.byref(target),
+        )  # fmt: skip
         while fault := kernels.f3_pick_units(*arguments, scratch, ctypes.c_uint64(len(scratch)), ctypes.byref(failed)):
             if fault == _UNREADABLE:
                 raise OSError(FAULTS[fault])
@@ -223,7 +201,7 @@ def pick(
     buffers = [pa.py_buffer(validity) if target.nulls else None, pa.py_buffer(values)]
     if offsets is not None:
         buffers.insert(1, pa.py_buffer(offsets))
-    return pa.Array.from_buffers(kind, total, buffers, target.nulls)
+    return pa.Array.from_buffers(arrow_type, total, buffers, target.nulls)
 
 
 def lz4_bytes(kernels: Any, block: memoryview) -> int:

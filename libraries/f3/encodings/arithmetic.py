@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -255,22 +254,11 @@ class Symbols:
         return out[:size].tobytes()
 
 
-_training = threading.local()
-
-
 def trained(sample: Numbers) -> Symbols | None:
-    """Train a symbol table on a sample of texts, or return None without the native library.
-
-    The table is valid until the same thread trains another one.
-    """
+    """Train a symbol table on a sample of texts, or return None without the native library."""
     kernels = native.library()
     if kernels is None:
         return None
-    size = kernels.f3_training_bytes()
-    work: ctypes.Array[ctypes.c_char] | None = getattr(_training, "memory", None)
-    if work is None:
-        work = _training.memory = ctypes.create_string_buffer(size)
-    else:
-        ctypes.memset(work, 0, size)
+    work = ctypes.create_string_buffer(kernels.f3_training_bytes())
     count = kernels.f3_train(ctypes.c_void_p(sample.ctypes.data), ctypes.c_uint64(len(sample)), work)
     return Symbols(work, count, kernels)

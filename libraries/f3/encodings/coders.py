@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
 
@@ -36,6 +37,13 @@ class Decoder(Protocol):
     def how(self) -> str:
         """'native' if this process decodes, 'wasm' if the module does."""
 
+    @property
+    def picks_rows(self) -> bool:
+        """Whether `pick` can be called."""
+
+    def pick(self, units: np.ndarray, descriptor: int, wanted: np.ndarray, arrow_type: pa.DataType) -> pa.Array:
+        """Return some rows of EncUnits, without decoding the others (`decoders.native.pick`)."""
+
     def decode(self, payload: memoryview, arrow_type: pa.DataType, rows: int) -> pa.Array:
         """Return the array of one EncUnit."""
 
@@ -48,6 +56,9 @@ class Coding(Protocol):
 
     def encode(self, array: pa.Array, *, allow: frozenset[str] | None = None) -> Encoded:
         """Encode a flat array as one EncUnit. Raises F3Error if it cannot be stored."""
+
+    def encode_parts(self, parts: Sequence[pa.Array], *, allow: frozenset[str] | None = None) -> Sequence[Encoded]:
+        """Encode consecutive parts of a column as one EncUnit each. They may share what is learned from all of them."""
 
     def modules(self) -> Mapping[str, bytes]:
         """Return the code of the decoding modules, by name."""

@@ -7,7 +7,7 @@ other for the contents of nodes (lengths of runs, codes of a dictionary), so a p
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 import numpy as np
@@ -45,6 +45,8 @@ class Choice:
 
     allowed: frozenset[str] = NAMES
     left: int = _DEEPEST
+    symbols: arithmetic.Symbols | None = None
+    """A symbol table that was trained on more strings than those of the unit; None: train one."""
 
     def allows(self, name: str) -> bool:
         """Return whether an encoding that contains other nodes may be used at this level."""
@@ -52,11 +54,11 @@ class Choice:
 
     def inside(self) -> Choice:
         """Return the choice for the nodes inside a node."""
-        return Choice(self.allowed, self.left - 1)
+        return replace(self, left=self.left - 1)
 
     def of_codes(self) -> Choice:
         """Return the choice for the codes of a dictionary. It excludes dictionaries, which would gain nothing there."""
-        return Choice(self.allowed - {"dictionary"}, self.left - 1)
+        return replace(self, allowed=self.allowed - {"dictionary"}, left=self.left - 1)
 
 
 @dataclass(frozen=True)
@@ -439,14 +441,24 @@ def encode_bytes(data: Numbers, choice: Choice) -> bytes:
     if _PACKED_BYTES in choice.allowed and bits < 8:
         candidates.append(_Candidate(NODE_BYTES + 8 + count * bits / 8, lambda: _packed(data, least, bits)))
     if "symbols" in choice.allowed and count >= _FEWEST_SYMBOL_BYTES:
-        positions = _sampled(count, _SYMBOL_SAMPLE_RUNS, _SYMBOL_SAMPLE_RUN)
-        sample = np.ascontiguousarray(data if positions is None else data[positions])
-        symbols = arithmetic.trained(sample)
+        sample = _sampled_text(data)
+        symbols = choice.symbols or arithmetic.trained(sample)
         if symbols is not None:
             ratio = len(symbols.codes(sample)) / len(sample)
             size = (NODE_BYTES + 9 * symbols.count + count * ratio) * _SYMBOLS_SLOWER
             candidates.append(_Candidate(size, lambda: _symbols(data, symbols)))
     return _smallest(candidates)
+
+
+def symbols_of(array: pa.Array) -> arithmetic.Symbols | None:
+    """Return a symbol table for strings, to encode parts of them; None if there is none, or for few bytes."""
+    data = strings_of(array.drop_null() if array.null_count else array).data
+    return arithmetic.trained(_sampled_text(data)) if len(data) >= _FEWEST_SYMBOL_BYTES else None
+
+
+def _sampled_text(data: Numbers) -> Numbers:
+    positions = _sampled(len(data), _SYMBOL_SAMPLE_RUNS, _SYMBOL_SAMPLE_RUN)
+    return np.ascontiguousarray(data if positions is None else data[positions])
 
 
 def _symbols(data: Numbers, symbols: arithmetic.Symbols) -> bytes:

@@ -23,7 +23,7 @@ from libraries.f3.columns.memory_layout import BITS, TEXT, shape_of
 from libraries.f3.decoders import native
 from libraries.f3.decoders.wasm import DEFAULT_LIMITS, Limits, Sandbox
 from libraries.f3.encodings import encoders, versions
-from libraries.f3.encodings.arithmetic import Numbers
+from libraries.f3.encodings.arithmetic import Numbers, Symbols
 from libraries.f3.encodings.coders import CORE
 from libraries.f3.encodings.encoders import Choice
 from libraries.f3.encodings.nodes import header, outermost
@@ -90,8 +90,19 @@ def modules() -> Mapping[str, bytes]:
     return MappingProxyType({CORE: _core()} | {name: added.wasm for name, added in _added.items()})
 
 
-def encode(array: pa.Array, *, allow: frozenset[str] | None = None) -> Encoded:
-    """Encode a flat array as one EncUnit.
+def encode_parts(parts: Sequence[pa.Array], *, allow: frozenset[str] | None = None) -> list[Encoded]:
+    """Encode consecutive parts of a column as one EncUnit each, like `encode`.
+
+    Strings share a symbol table, which is trained on all parts. Each unit holds a copy, so it is decoded alone.
+    """
+    symbols = None
+    if len(parts) > 1 and shape_of(parts[0].type).kind == TEXT and (allow is None or "symbols" in allow):
+        symbols = encoders.symbols_of(pa.concat_arrays(parts))
+    return [encode(part, allow=allow, symbols=symbols) for part in parts]
+
+
+def encode(array: pa.Array, *, allow: frozenset[str] | None = None, symbols: Symbols | None = None) -> Encoded:
+    """Encode a flat array as one EncUnit, with the given symbol table if it uses one.
 
     `allow` restricts the choice to some of encoders.NAMES and excludes added encodings. None allows all. Raises F3Error
     if the type cannot be stored.
@@ -106,7 +117,7 @@ def encode(array: pa.Array, *, allow: frozenset[str] | None = None) -> Encoded:
                 return Encoded(payload, name)
             if payload is not None:
                 raise F3Error(f"encoding {name!r}: its encoder returned {type(payload).__name__}, not bytes or None")
-    choice = Choice(encoders.NAMES if allow is None else allow)
+    choice = Choice(encoders.NAMES if allow is None else allow, symbols=symbols)
     nullable = array.null_count > 0
     valid = array.is_valid().to_numpy(zero_copy_only=False) if nullable else None
     parts = [] if valid is None else [encoders.encode_bits(valid.view(np.uint8), choice)]
@@ -200,6 +211,15 @@ class Decoder:
     def how(self) -> str:
         """'native' or 'wasm'."""
         return WASM if self._kernels is None else NATIVE
+
+    @property
+    def picks_rows(self) -> bool:
+        """Whether `pick` can be called."""
+        return self._kernels is not None
+
+    def pick(self, units: np.ndarray, descriptor: int, wanted: np.ndarray, arrow_type: pa.DataType) -> pa.Array:
+        """Decode some rows of EncUnits (`native.pick`). Raises F3Error and OSError."""
+        return native.pick(self._kernels, units, descriptor, wanted, arrow_type)
 
     def prepare(self) -> None:
         """Compile the module or load it from the cache. Do nothing if the native library decodes.

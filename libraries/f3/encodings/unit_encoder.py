@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -51,21 +51,29 @@ class UnitEncoder:
 
     def unit(self, array: pa.Array) -> tuple[EncUnit, bytes]:
         """Return the unit of a flat array, and its stored bytes."""
-        encoded = next((made for measured, made in self._measured if measured is array), None)
-        if encoded is None:
-            allow = FOR_CODECS if self._is_better_packed(array) else None
-            encoded = self._coding.encode(array, allow=allow)
-        return self._packed(encoded.payload, len(array), encoded.module)
+        return self.units([array])[0]
+
+    def units(self, parts: Sequence[pa.Array]) -> list[tuple[EncUnit, bytes]]:
+        """Return the units of consecutive parts of a column, and their stored bytes."""
+        encoded: Sequence[Encoded]
+        if len(parts) == 1 and (kept := self._kept(parts[0])) is not None:
+            encoded = [kept]
+        else:
+            allow = FOR_CODECS if self._is_better_packed(parts[len(parts) // 2]) else None
+            coding = self._coding
+            encoded = (
+                [coding.encode(parts[0], allow=allow)] if len(parts) == 1 else coding.encode_parts(parts, allow=allow)
+            )
+        return [self._packed(each.payload, len(part), each.module) for part, each in zip(parts, encoded, strict=True)]
+
+    def _kept(self, array: pa.Array) -> Encoded | None:
+        return next((made for measured, made in self._measured if measured is array), None)
 
     def _is_better_packed(self, array: pa.Array) -> bool:
         """Return whether zstd finds much more in texts than symbols of eight bytes would, which hide repetitions from
         it. Symbols are decoded two to three times as fast.
         """
-        if (
-            shape_of(array.type).kind != TEXT
-            or array.nbytes < _LEAST_TEXT_BYTES
-            or set(self._coding.modules()) != {CORE}
-        ):
+        if not self._may_leave_out_symbols or shape_of(array.type).kind != TEXT or array.nbytes < _LEAST_TEXT_BYTES:
             return False
         text = strings_of(array.drop_null() if array.null_count else array).data
         start = max(len(text) - _SAMPLED_TEXT_BYTES, 0) // 2

@@ -129,6 +129,39 @@ static int pick_packed(const struct source *source, struct room *room, const str
     return FINE;
 }
 
+/* Unpack `length` bytes of strings from `start` on, block by block. The caller checked the body's size. */
+static int unpack_text(const struct source *source, struct room *room, const struct item *item, u64 bytes, u64 start,
+                       u64 length, u8 *out) {
+    u32 bits = item->a, mask = (1u << bits) - 1;
+    u64 block_bytes = (u64)bits * (BLOCK / 8), blocks = bytes / BLOCK;
+    const u8 *at;
+    TRY(fetch(source, room, item->body.at, 1, &at));
+    u32 reference = *at;
+    size_t used = room->used;
+    for (u64 end = start + length; start < end; room->used = used) {
+        u64 block = start / BLOCK, block_end = (block + 1) * BLOCK < end ? (block + 1) * BLOCK : end;
+        u64 stored = block < blocks ? block_bytes : (bytes % BLOCK * bits + 7) / 8;
+        TRY(fetch(source, room, item->body.at + 8 + block * block_bytes, stored, &at));
+        for (; start < block_end; start++) {
+            u32 place = start % BLOCK, value;
+            if (block < blocks) {
+                u32 first = place / 32 * bits, shift = first % 32;
+                const u8 *word = at + (first / 32 * 32 + place % 32) * 4;
+                value = load32(word) >> shift;
+                if (shift + bits > 32)
+                    value |= load32(word + BLOCK / 8) << (32 - shift);
+            } else {
+                u32 position = place * bits, byte = position / 8;
+                value = (u32)at[byte] >> (position % 8);
+                if (position % 8 + bits > 8)
+                    value |= (u32)at[byte + 1] << (8 - position % 8);
+            }
+            *out++ = (u8)((value & mask) + reference);
+        }
+    }
+    return FINE;
+}
+
 static int pick_values(const struct source *source, struct room *room, struct part *in, u32 width, u32 count,
                        const u32 *wanted, u32 rows, u8 *out, u32 depth);
 
@@ -383,7 +416,12 @@ static int pick_strings(const struct source *source, struct room *room, struct p
             return MALFORMED;
     }
     TRY(open_item(source, room, &item.body, &data));
-    if (data.tag != TAG_PLAIN) {
+    int is_packed = data.tag == TAG_PACKED && data.a > 0 && data.a <= 8;
+    if (is_packed) {
+        u64 packed = bytes / BLOCK * data.a * (BLOCK / 8) + (bytes % BLOCK * data.a + 7) / 8;
+        if (data.body.end - data.body.at < 8 + packed)
+            return CUT;
+    } else if (data.tag != TAG_PLAIN) {
         TRY(f3_spend(room, bytes));
         TRY(whole(source, room, &data, 1, (u32)bytes, &text, depth + 1));
     } else if (data.body.end - data.body.at < bytes) {
@@ -394,9 +432,14 @@ static int pick_strings(const struct source *source, struct room *room, struct p
         u32 row = wanted[index];
         u64 start = !ends ? (u64)row * each : row ? ((u32 *)ends)[row - 1] : 0;
         u64 length = ends ? ((u32 *)ends)[row] - start : each;
-        if (text)
+        if (text) {
             at = text + start;
-        else
+        } else if (is_packed) {
+            u8 *unpacked;
+            TRY(f3_take(room, length, &unpacked));
+            TRY(unpack_text(source, room, &data, bytes, start, length, unpacked));
+            at = unpacked;
+        } else
             TRY(fetch(source, room, data.body.at + start, length, &at));
         TRY(put_text(out, at, length));
     }

@@ -40,12 +40,17 @@ def encode(array: pa.Array, *, allow: frozenset[str] | None = None) -> Encoded:
     return Encoded(header + (data.to_pybytes()[start : start + rows * width] if data else b""), "plain")
 
 
+def encode_parts(parts: Sequence[pa.Array], *, allow: frozenset[str] | None = None) -> list[Encoded]:
+    return [encode(part, allow=allow) for part in parts]
+
+
 def modules() -> Mapping[str, bytes]:
     return MODULES
 
 
 class Decoder:
     how = "native"
+    picks_rows = False
 
     def __init__(self, wasm: bytes, *, prefer: str = "native") -> None:
         if wasm not in MODULES.values():

@@ -134,10 +134,11 @@ def test_the_better_of_both_is_taken_for_each_column(monkeypatch):
             "numbers": random.integers(0, 2**60, 5000),
         }
     )
-    file = stored(table, dictionary="best", rows_per_unit=500)
+    file = stored(table, dictionary="best", rows_per_unit=500, codec=None)
     assert opened(file).read().equals(table)
     assert [column(file, name).scopes for name in table.column_names] == [("shared",), ("none",), ("none",)]
-    others = [len(stored(table, dictionary=scope, rows_per_unit=500).getvalue()) for scope in ("none", "shared")]
+    settings = {"rows_per_unit": 500, "codec": None}
+    others = [len(stored(table, dictionary=scope, **settings).getvalue()) for scope in ("none", "shared")]
     assert len(file.getvalue()) < min(others)
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from libraries.f3.decoders import native
-from libraries.f3.decoders.native import PickedUnit, pick
+from libraries.f3.decoders.native import PICKED, pick
 from libraries.f3.encodings import encoders, unit_codec
 from libraries.f3.errors import F3Error
 from libraries.f3.tests.arrays import PATTERNS, TYPES, assert_same, made
@@ -35,13 +35,17 @@ def stored(tmp_path):
 
 def picked(payloads, arrow_type, rows, wanted, stored=None):
     """Pick rows (one array of row numbers per payload) from payloads in memory, or in a file if `stored` is given."""
-    descriptor, offsets = (-1, [0] * len(payloads)) if stored is None else stored(payloads)
-    units = [
-        PickedUnit(memoryview(payload) if stored is None else None, int(offset), len(payload), count)
-        for payload, offset, count in zip(payloads, offsets, rows, strict=True)
-    ]
-    ends = np.cumsum([len(each) for each in wanted])
-    return pick(native.library(), units, descriptor, np.concatenate(wanted).astype(np.uint32), ends, arrow_type)
+    held = [pa.py_buffer(payload) for payload in payloads]
+    units = np.zeros(len(payloads), PICKED)
+    descriptor = -1
+    if stored is None:
+        units["memory"] = [each.address for each in held]
+    else:
+        descriptor, units["offset"] = stored(payloads)
+    units["size_bytes"], units["rows"] = list(map(len, payloads)), rows
+    units["count"] = list(map(len, wanted))
+    units["first"] = np.cumsum(units["count"]) - units["count"]
+    return pick(native.library(), units, descriptor, np.concatenate(wanted).astype(np.uint32), arrow_type)
 
 
 @pytest.mark.parametrize("arrow_type", TYPES, ids=str)

@@ -322,8 +322,8 @@ def test_a_unit_holds_no_more_items_than_are_read(monkeypatch):
         stored(pa.table({"b": [[1], [1] * 1001]}), rows_per_unit=900)
 
 
-def test_units_decode_to_a_mebibyte_and_fill_ordinary_reads():
-    """One wide column is cut, and the other keeps its rows per unit. A row decodes a mebibyte, not 65,536 rows."""
+def test_units_decode_to_few_bytes_and_fill_ordinary_reads():
+    """Each column is cut by its own bytes, so a row decodes a quarter of a mebibyte of strings, or one of numbers."""
     rng = np.random.default_rng(2)
     wide = pa.array([rng.bytes(4096) for _ in range(5000)])
     vectors = pa.array(list(rng.random((5000, 96), np.float32)), pa.list_(pa.float32()))
@@ -331,7 +331,7 @@ def test_units_decode_to_a_mebibyte_and_fill_ordinary_reads():
     file = opened(stored(table, unit_bytes=4 << 20))
     assert file.read().equals(table)
     units = {each.name: each.enc_units for each in file.describe().columns}
-    assert units == {"wide": 20, "vector": 2, "vector[]": 2, "number": 1}
+    assert units == {"wide": 80, "vector": 2, "vector[]": 2, "number": 1}
     chunks = file._contents.column(0, 0).chunks
     assert max(chunk.size_bytes for chunk in chunks) < 6 << 20
     assert file.read(rows=[4999, 7, 2500]).equals(table.take([4999, 7, 2500]))
