@@ -84,6 +84,7 @@ class File:
         self._contents, self._threads = contents, threads
         self._group_starts = group_starts(contents.footer.row_counts)
         self._nodes: dict[int, Node] = {}
+        self._last: tuple[tuple[tuple[int, ...], tuple[int, ...]], ReadPlan] | None = None
 
     def __enter__(self) -> File:
         return self
@@ -122,9 +123,16 @@ class File:
             picked = pick(rows, self._group_starts)
             if not nodes:
                 return shredding.rows_alone(schema, picked.count)
-            arrays = ReadPlan(self._contents, nodes, picked.groups).arrays(picked, self._threads)
+            arrays = self._planned(nodes, picked.groups).arrays(picked, self._threads)
             made = [pa.chunked_array(each, field.type) for each, field in zip(arrays, schema, strict=True)]
             return pa.Table.from_arrays(made, schema=schema)
+
+    def _planned(self, nodes: Sequence[Node], groups: tuple[int, ...]) -> ReadPlan:
+        """Return the plan of the last read if it was of the same columns and row groups, else a new one."""
+        key = (tuple(node.column for node in nodes), groups)
+        if self._last is None or self._last[0] != key:
+            self._last = (key, ReadPlan(self._contents, nodes, groups))
+        return self._last[1]
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Yield all rows of the given columns, one EncUnit at a time, or one row group at a time if no column is

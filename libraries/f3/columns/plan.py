@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
@@ -25,6 +26,7 @@ from libraries.f3.container.contents import Contents, Held, Span
 from libraries.f3.container.metadata import EncUnit
 from libraries.f3.container.units import MOST_UNIT_ROWS, Key, StoredColumn, Unit, joined, key_of
 from libraries.f3.decoders.native import PICKED
+from libraries.f3.encodings.coders import Decoder
 from libraries.f3.errors import F3Error, Placed
 
 _GROUP_BYTES = 256 * 1024
@@ -37,13 +39,41 @@ _PARALLEL_VALUES = 250_000
 """Below this number of values, starting threads takes longer than they save."""
 
 
+@dataclass(frozen=True)
+class _Pickable:
+    """A column whose rows can be picked: its units with rows, the first row of each and the end of the last, and the
+    units as the decoder wants them. `are_read` marks those whose payload has to be in memory. Columns with equal starts
+    have the same `starts_like`.
+    """
+
+    decoder: Decoder
+    units: Sequence[Unit]
+    starts: np.ndarray
+    starts_like: int
+    table: np.ndarray
+    are_read: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Wanted rows by units, the place of each unit's first one, and the rows that these units have together."""
+
+    rows: Scattered
+    first: np.ndarray
+    unit_rows: int
+
+
 class ReadPlan:
     """A read of some columns over some row groups."""
 
     def __init__(self, contents: Contents, nodes: Sequence[Node], groups: Sequence[int]) -> None:
         """Read the columns' metadata. Raises F3Error if their counts contradict each other."""
         self._contents, self._nodes = contents, nodes
-        self._kept: tuple[Picked, np.ndarray, Scattered] | None = None
+        self._group_rows = sum(contents.footer.row_counts[group] for group in groups)
+        self._pickables: dict[int, _Pickable | None] = {}
+        self._same_starts: dict[bytes, int] = {}
+        self._picked: Picked | None = None
+        self._scattered_rows: dict[int, _Found] = {}
         self._found: tuple[Picked, np.ndarray, tuple[list[int], Places]] | None = None
         numbers = [number for node in nodes for number in node.numbers]
         contents.load(groups, numbers)
@@ -60,7 +90,8 @@ class ReadPlan:
         Uses up to `threads` threads if there are enough values. Columns are read in parts. Small columns share a part.
         At most as many large columns as there are threads are in memory at a time.
         """
-        few = [self._few_rows(node, picked) for node in self._nodes]
+        are_few = 0 < picked.count * _FEW <= self._group_rows
+        few = [self._few_rows(node, picked) if are_few else None for node in self._nodes]
         others = [node for node, array in zip(self._nodes, few, strict=True) if array is None]
         read = self._read(others, picked, threads)
         for array in few:
@@ -234,61 +265,80 @@ class ReadPlan:
 
         Return None if that would not pay, or if the units, their decoder or the file do not allow it.
         """
-        if node.children or picked.count == 0:
+        column = self._pickable(node)
+        if column is None:
             return None
-        column = self._columns[node.column]
-        kind = column.one_kind
-        if kind is None or kind[0] == metadata.LOCAL_DICTIONARY:
+        found = self._scattered(picked, column)
+        if picked.count * _FEW > found.unit_rows:
             return None
-        found = self._scattered(picked, column.starts)
-        if picked.count * _FEW > int((column.starts[found.units + 1] - column.starts[found.units]).sum()):
-            return None
-        units = [column.units[unit] for unit in found.units.tolist()]
-        decoder = self._contents.decoder(units[0].values)
-        if not decoder.picks_rows or any(self._contents.verifies(unit.chunk) for unit in units):
-            return None
-        table, held = self._picked_units(column, found, units)
+        table, held = self._picked_units(column, found)
         descriptor = self._contents.source.descriptor
-        pick = partial(decoder.pick, table, -1 if descriptor is None else descriptor, found.rows)
+        pick = partial(column.decoder.pick, table, -1 if descriptor is None else descriptor, found.rows.rows)
         try:
-            array = Values(self._contents, {}).picked(node.type, units[0], pick)
+            array = Values(self._contents, {}).picked(node.type, column.units[0], pick)
         except F3Error:
             return None  # Decoding whole units says which unit is broken, and splits arrays that become too long.
-        del held
-        return array if found.order is None else array.take(pa.array(found.order))
+        del held  # The decoder read these payloads.
+        return array if found.rows.order is None else array.take(pa.array(found.rows.order))
 
-    def _picked_units(
-        self, column: StoredColumn, found: Scattered, units: Sequence[Unit]
-    ) -> tuple[np.ndarray, list[pa.Buffer]]:
+    def _pickable(self, node: Node) -> _Pickable | None:
+        """Return what picking rows of a column needs, or None if its units do not allow it."""
+        if node.column not in self._pickables:
+            self._pickables[node.column] = None if node.children else self._found_pickable(node)
+        return self._pickables[node.column]
+
+    def _found_pickable(self, node: Node) -> _Pickable | None:
+        column = self._columns[node.column]
+        units = [unit for unit in column.units if unit.rows]
+        kinds = {unit.kind for unit in units}
+        if len(kinds) != 1 or units[0].kind[0] == metadata.LOCAL_DICTIONARY:
+            return None
+        with Placed(f"column {node.what}"):
+            decoder = self._contents.decoder(units[0].values)
+        if not decoder.picks_rows or any(map(self._contents.verifies, column.chunks)):
+            return None
+        starts = np.append(np.cumsum([unit.rows for unit in units]) - [unit.rows for unit in units], column.rows)
+        table = np.zeros(len(units), PICKED)
+        table["offset"] = [unit.start for unit in units]
+        table["size_bytes"] = [unit.values.size_bytes for unit in units]
+        table["rows"] = np.diff(starts)
+        are_read = np.array([unit.values.compression != metadata.UNCOMPRESSED for unit in units])
+        if self._contents.source.descriptor is None:
+            are_read[:] = True
+        return _Pickable(
+            decoder, units, starts, self._same_starts.setdefault(starts.tobytes(), node.column), table, are_read
+        )
+
+    def _picked_units(self, column: _Pickable, found: _Found) -> tuple[np.ndarray, list[pa.Buffer]]:
         """Return the units as the decoder wants them, and the payloads that have to stay in memory.
 
         Payloads are read if they are compressed, if the file is not local, or if many of their rows are wanted.
         """
-        offsets, sizes, are_packed = (each[found.units] for each in column.places)
-        table = np.zeros(len(units), PICKED)
-        table["offset"], table["size_bytes"] = offsets, sizes
-        table["rows"] = column.starts[found.units + 1] - column.starts[found.units]
-        table["count"] = found.counts
-        table["first"] = np.cumsum(found.counts) - found.counts
-        are_read = are_packed | (found.counts * _ROW_BYTES > sizes)
-        if self._contents.source.descriptor is None:
-            are_read[:] = True
+        rows = found.rows
+        table = column.table[rows.units]
+        table["count"], table["first"] = rows.counts, found.first
+        places = np.flatnonzero(column.are_read[rows.units] | (rows.counts * _ROW_BYTES > table["size_bytes"]))
         held: list[pa.Buffer] = []
-        places = np.flatnonzero(are_read).tolist()
-        if places:
-            spans = {units[place].key: (units[place].chunk, units[place].start, units[place].stop) for place in places}
-            values = Values(self._contents, self._contents.fetched(spans))
-            for place in places:
-                held.append(pa.py_buffer(values.payload(units[place])))
-                table["memory"][place], table["size_bytes"][place] = held[-1].address, held[-1].size
+        if len(places):
+            units = [column.units[unit] for unit in rows.units[places].tolist()]
+            fetched = self._contents.fetched({unit.key: (unit.chunk, unit.start, unit.stop) for unit in units})
+            values = Values(self._contents, fetched)
+            held = [pa.py_buffer(values.payload(unit)) for unit in units]
+            table["memory"][places] = [each.address for each in held]
+            table["size_bytes"][places] = [each.size for each in held]
         return table, held
 
-    def _scattered(self, picked: Picked, starts: np.ndarray) -> Scattered:
-        """Return the units of the rows. Most columns have the same units, so the result is kept for the next column."""
-        kept = self._kept
-        if kept is None or kept[0] is not picked or not np.array_equal(kept[1], starts):
-            kept = self._kept = (picked, starts, scattered(picked.wanted, starts))
-        return kept[2]
+    def _scattered(self, picked: Picked, column: _Pickable) -> _Found:
+        """Return the units of the rows. Columns with the same units share the result."""
+        if self._picked is not picked:
+            self._picked, self._scattered_rows = picked, {}
+        found = self._scattered_rows.get(column.starts_like)
+        if found is None:
+            rows = scattered(picked.wanted, column.starts)
+            unit_rows = int((column.starts[rows.units + 1] - column.starts[rows.units]).sum())
+            found = _Found(rows, np.cumsum(rows.counts) - rows.counts, unit_rows)
+            self._scattered_rows[column.starts_like] = found
+        return found
 
     # --- arrays ----------------------------------------------------------------------------------------------------
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from libraries.f3.container.faults import may_be_pairs, wrong_rows
-from libraries.f3.container.metadata import LOCAL_DICTIONARY, UNCOMPRESSED, Chunk, EncUnit
+from libraries.f3.container.metadata import LOCAL_DICTIONARY, Chunk, EncUnit
 from libraries.f3.errors import F3Error
 
 MOST_UNIT_ROWS = 2**24
@@ -63,7 +62,7 @@ class Unit:
         return scope, self.chunk.dictionary or 0, -1 if wasm_id is None else wasm_id
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StoredColumn:
     """A physical column over one or more row groups.
 
@@ -73,19 +72,6 @@ class StoredColumn:
     chunks: tuple[Chunk, ...]
     units: tuple[Unit, ...]
     starts: np.ndarray
-
-    @cached_property
-    def one_kind(self) -> tuple[int, int, int] | None:
-        """The kind of all units with rows; None if they differ or there are none."""
-        kinds = {unit.kind for unit in self.units if unit.rows}
-        return kinds.pop() if len(kinds) == 1 else None
-
-    @cached_property
-    def places(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Offset and size in bytes of each unit's values, and whether a codec compressed them."""
-        offsets = np.array([unit.start for unit in self.units], np.uint64)
-        sizes = np.array([unit.values.size_bytes for unit in self.units], np.uint64)
-        return offsets, sizes, np.array([unit.values.compression != UNCOMPRESSED for unit in self.units], bool)
 
     @property
     def rows(self) -> int:
