@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class F3(TabularFormat):
-    """F3 by `libraries.f3`, with its calls `write` and `open(..).read`, which always use one thread."""
+    """F3 by `libraries.f3`, with its calls `write`, which uses one thread, and `open(..).read`."""
 
     format = "f3"
     # There is only one library for F3, so the names of variants have no engine.
@@ -34,9 +34,9 @@ class F3(TabularFormat):
     suffix = ".f3"
     settings: ClassVar = {
         "codec": Setting(
-            ("none", "lz4", "zstd"),
-            "none",
-            "codec of each encoding unit (EncUnit), applied after its encoding",
+            ("auto", "none", "lz4", "zstd"),
+            "auto",
+            "codec of each encoding unit (EncUnit), applied after its encoding; auto: zstd where it saves a fifth",
             always_spelled=True,
         ),
         "decoder": Setting(
@@ -44,14 +44,22 @@ class F3(TabularFormat):
             "native",
             "wasm: files are decoded by the code that they contain; native: by a library that does the same",
         ),
-        "rows_per_unit": Setting(range(1, 2**21), None, "rows of an encoding unit (EncUnit); by default 65,536"),
+        "dictionary": Setting(
+            ("best", "none", "local", "shared"),
+            "best",
+            "dictionaries beside those inside encodings: one per unit (local), one per 1,048,576 rows (shared), or "
+            "shared ones where they save space (best)",
+        ),
+        "rows_per_unit": Setting(
+            range(1, 2**21), None, "most rows of an encoding unit (EncUnit), which has at most 1 MiB; by default 65,536"
+        ),
         "row_group_rows": Setting(range(1, 2**31), None, "rows of a row group; by default one group has all rows"),
         "unit_bytes": Setting(
             range(1_024, 2**31), None, "number of bytes that fills a unit of reading (IOUnit); by default 8 MiB"
         ),
     }
     plain: ClassVar = {"codec": "none"}
-    library_default: ClassVar = {"codec": "none"}
+    library_default: ClassVar = {"codec": "auto"}
     equal: ClassVar = {"codec": "zstd"}
     beside: ClassVar = ({"codec": "none", "decoder": "wasm"},)
     maturity = Maturity(
@@ -74,20 +82,25 @@ class F3(TabularFormat):
     @property
     def calls(self) -> Calls:
         """The code that a user writes to save and read the data without this adapter."""
-        codec = "" if self.values["codec"] == "none" else f', codec="{self.values["codec"]}"'
         prefer = "" if self.values["decoder"] == "native" else ', prefer="wasm"'
-        units = "".join(f", {name}={value}" for name, value in self._units().items())
+        settings = "".join(f", {name}={value!r}" for name, value in self._settings().items())
         return Calls(
             ("from libraries import f3",),
-            f"f3.write({{held}}, {{path}}{codec}{units})",
+            f"f3.write({{held}}, {{path}}{settings})",
             f"f3.open({{path}}{prefer}).read()",
             project=PartCall(f"f3.open({{path}}{prefer}).read(columns)"),
             take=PartCall(f"f3.open({{path}}{prefer}).read(columns, np.array(rows))", (), ("import numpy as np",)),
         )
 
-    def _units(self) -> dict[str, Any]:
+    def _settings(self) -> dict[str, Any]:
+        """Return the writer's parameters that differ from its defaults."""
         names = ("rows_per_unit", "row_group_rows", "unit_bytes")
-        return {name: self.values[name] for name in names if self.values[name] is not None}
+        settings = {name: self.values[name] for name in names if self.values[name] is not None}
+        if self.values["dictionary"] != "best":
+            settings["dictionary"] = self.values["dictionary"]
+        if self.values["codec"] != "auto":
+            settings["codec"] = None if self.values["codec"] == "none" else self.values["codec"]
+        return settings
 
     def load_library(self) -> None:
         """Import `libraries.f3` and its encodings. With decoder=wasm, also import the WebAssembly runtime.
@@ -108,18 +121,16 @@ class F3(TabularFormat):
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write the whole table as one file."""
-        codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
         try:
-            self._f3.write(table, location, codec=codec, **self._units())
+            self._f3.write(table, location, **self._settings())
         except self._f3.F3Error as error:
             raise RefusedData(str(error)) from error
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[pa.RecordBatch], location: Path) -> None:
         """Write a stream of batches as one file, one encoding unit at a time. The file gets its name when it is
         complete."""
-        codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
         try:
-            with self._f3.Writer(location, schema, codec=codec, **self._units()) as writer:
+            with self._f3.Writer(location, schema, **self._settings()) as writer:
                 for batch in batches:
                     writer.write_batch(batch)
         except self._f3.F3Error as error:
@@ -128,13 +139,13 @@ class F3(TabularFormat):
     def read(self, location: Path) -> pa.Table:
         """Read all columns of the file."""
         prefer: Any = self.values["decoder"]
-        with self._f3.open(location, prefer=prefer) as file:
+        with self._f3.open(location, prefer=prefer, threads=self.threads) as file:
             return file.read()
 
     def open(self, location: Path) -> Handle:
         """Return a handle that keeps the file open."""
         prefer: Any = self.values["decoder"]
-        file = self._f3.open(location, prefer=prefer)
+        file = self._f3.open(location, prefer=prefer, threads=self.threads)
 
         def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
             return file.read(columns, checked(numbers, file.num_rows))
@@ -147,8 +158,9 @@ class F3(TabularFormat):
     def stored(self, location: Path) -> Stored:
         """Return the codec and the outermost encodings of all encoding units (EncUnits) of the file.
 
-        Raises RefusedData if the codec makes no encoding unit smaller, because F3 then stores all units uncompressed.
-        Raises AdapterError if the file has fewer row groups than requested.
+        With codec=auto, the codecs that were used come after the encodings. Raises RefusedData if the codec makes no
+        encoding unit smaller, because F3 then stores all units uncompressed. Raises AdapterError if the file has fewer
+        row groups than requested.
         """
         with self._f3.open(location) as file:
             described = file.describe()
@@ -158,6 +170,8 @@ class F3(TabularFormat):
             raise AdapterError(f"the file has {described.row_groups} row groups; its variant sets {asked:,} rows each")
         codec = str(self.values["codec"])
         found = set(described.codecs) - {"none"}
+        if codec == "auto":
+            return Stored(codec, (*encodings, *sorted(found)))
         if codec != "none" and not found:
             raise RefusedData(f"codec={codec} makes no EncUnit of this data smaller, so none is compressed")
         return Stored("+".join(sorted(found)) or "none", encodings)

@@ -6,6 +6,7 @@ are checked against each other before they are used, and every fault is an `F3Er
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from numbers import Integral
@@ -40,7 +41,7 @@ def open_file(
     *,
     verify: Verify = "units",
     prefer: Prefer = "native",
-    threads: int = 1,
+    threads: int | None = None,
     coding: Coding | None = None,
 ) -> File:
     """Open an F3 file.
@@ -51,7 +52,8 @@ def open_file(
             verify the whole file and its schema now; 'none': verify nothing
         prefer: 'native': use this package's native decoders where they match the file's code; 'wasm': run the file's
             code
-        threads: threads that decode a large read. Open files, URLs and decoders of other packages use one thread
+        threads: threads that decode a large read; None: as many as this process has cores. Columns then consist of
+            several arrays. Open files, URLs, modules that are run and decoders of other packages use one thread
         coding: decoders to use instead of this package's
 
     Raises:
@@ -62,8 +64,10 @@ def open_file(
         raise F3Error(f"verify must be 'units', 'file' or 'none' (got {verify!r})")
     if prefer not in ("native", "wasm"):
         raise F3Error(f"prefer must be 'native' or 'wasm' (got {prefer!r})")
+    if threads is None:
+        threads = _cores()
     if not isinstance(threads, Integral) or isinstance(threads, bool) or threads < 1:
-        raise F3Error(f"threads must be a whole number of at least 1 (got {threads!r})")
+        raise F3Error(f"threads must be a whole number of at least 1, or None for all cores (got {threads!r})")
     source = io.open_source(path)
     # Threads take turns in the sandbox, so several threads would not be faster.
     in_sandbox = prefer == "wasm" or native.library() is None
@@ -75,6 +79,11 @@ def open_file(
     except BaseException:
         source.close()
         raise
+
+
+def _cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class File:

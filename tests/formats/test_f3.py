@@ -13,7 +13,7 @@ from tests.contracts.tabular import SettingContract, TabularFormatContract
 
 
 class TestF3(TabularFormatContract):
-    variant = "f3[codec=none]"
+    variant = "f3[codec=auto]"
 
 
 @pytest.mark.slow
@@ -25,9 +25,13 @@ class TestF3Zstd(SettingContract):
     variant = "f3[codec=zstd]"
 
 
+class TestF3WithoutCodec(SettingContract):
+    variant = "f3[codec=none,dictionary=none]"
+
+
 def test_a_short_name_is_one_of_these() -> None:
-    assert FORMATS.build("f3").variant == "f3[codec=none]"
-    assert FORMATS.build("f3[decoder=wasm]").variant == "f3[codec=none,decoder=wasm]"
+    assert FORMATS.build("f3").variant == "f3[codec=auto]"
+    assert FORMATS.build("f3[decoder=wasm]").variant == "f3[codec=auto,decoder=wasm]"
 
 
 def test_what_cannot_be_stored_is_refused_with_column_and_type(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ the items of a list unit are in the item column's unit with the same ordinal.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from libraries.f3.columns import shredding
+from libraries.f3.columns.memory_layout import TEXT, shape_of
 from libraries.f3.columns.rows import Picked, Places, Scattered, scattered
 from libraries.f3.columns.shredding import Node
 from libraries.f3.columns.values import Values
@@ -35,6 +37,9 @@ _FEW = 8
 """Rows are picked if their units have at least this many times as many. Otherwise decoding whole units is faster."""
 _ROW_BYTES = 4096
 """A unit is read whole if it has fewer bytes than this for each wanted row, because reads for each row take longer."""
+_PARTS_PER_THREAD, _LEAST_PART_BYTES = 4, 1 << 18
+_TEXT_RATIO = 4
+"""Decoded bytes of strings, and of nested columns, for each stored byte: a guess, to divide work among threads."""
 _PARALLEL_VALUES = 250_000
 """Below this number of values, starting threads takes longer than they save."""
 
@@ -87,8 +92,8 @@ class ReadPlan:
     def arrays(self, picked: Picked, threads: int) -> Iterator[list[pa.Array]]:
         """Yield the rows of each node, as one array if possible.
 
-        Uses up to `threads` threads if there are enough values. Columns are read in parts. Small columns share a part.
-        At most as many large columns as there are threads are in memory at a time.
+        Uses up to `threads` threads if there are enough values; a column then has several arrays. With one thread,
+        columns are read in parts. Small columns share a part.
         """
         are_few = 0 < picked.count * _FEW <= self._group_rows
         few = [self._few_rows(node, picked) if are_few else None for node in self._nodes]
@@ -104,19 +109,62 @@ class ReadPlan:
             for part, spans, size_bytes in self._parts(nodes, picked, self._contents.source.at_once_bytes):
                 yield from self._read_part(part, spans, size_bytes, picked, buffer)
             return
-        whole_bytes = sum(size_bytes for _, _, size_bytes in self._parts(nodes, picked, 1))
-        # Twice as many parts as threads, so that no thread waits long for the last one.
-        at_once_bytes = min(self._contents.source.at_once_bytes, whole_bytes // (2 * threads))
+        yield from self._read_by_threads(nodes, picked, threads)
+
+    def _read_by_threads(self, nodes: Sequence[Node], picked: Picked, threads: int) -> Iterator[list[pa.Array]]:
+        """Yield the rows of nodes, each as one array per part of its rows.
+
+        Parts have about the same decoded bytes. The largest start first, so that no thread waits long for the last one.
+        """
+        weights = [self._decoded_bytes(node) for node in nodes]
+        part_bytes = max(sum(weights) // (_PARTS_PER_THREAD * threads), _LEAST_PART_BYTES, 1)
+        parts = [
+            (weight // math.ceil(weight / part_bytes), place, rows)
+            for place, (node, weight) in enumerate(zip(nodes, weights, strict=True))
+            for rows in self._shares(node, picked, math.ceil(weight / part_bytes))
+        ]
         own = threading.local()
 
-        def read_part(part: tuple[list[Node], dict[Key, Span], int]) -> list[list[pa.Array]]:
+        def read_part(place: int, rows: Picked) -> list[pa.Array]:
             if not hasattr(own, "buffer"):
                 own.buffer = io.ReadBuffer()
-            return self._read_part(*part, picked, own.buffer)
+            spans = self._spans(nodes[place], rows)
+            size_bytes = sum(stop - start for _, start, stop in spans.values())
+            return self._read_part([nodes[place]], spans, size_bytes, rows, own.buffer)[0]
 
+        order = sorted(range(len(parts)), key=lambda number: -parts[number][0])
         with ThreadPoolExecutor(threads) as pool:
-            for arrays in pool.map(read_part, self._parts(nodes, picked, at_once_bytes)):
-                yield from arrays
+            read = {number: pool.submit(read_part, *parts[number][1:]) for number in order}
+            found: list[list[pa.Array]] = [[] for _ in nodes]
+            try:
+                for number, (_, place, _) in enumerate(parts):
+                    found[place] += read[number].result()
+            finally:
+                pool.shutdown(cancel_futures=True)
+        yield from found
+
+    def _decoded_bytes(self, node: Node) -> int:
+        """Return about how many bytes the rows of a node take in memory. Strings take a few times what is stored."""
+        total = 0
+        for each in node.walk():
+            if each.pushed_down:
+                continue
+            column = self._columns[each.column]
+            width = shape_of(each.type).width_bytes if not each.children and shape_of(each.type).kind != TEXT else 0
+            stored = sum(chunk.size_bytes for chunk in column.chunks)
+            total += column.rows * width if width else max(_TEXT_RATIO * stored, column.rows)
+        return max(total, 1)
+
+    def _shares(self, node: Node, picked: Picked, count: int) -> list[Picked]:
+        """Divide consecutive rows into up to `count` shares that end where units do."""
+        wanted = picked.wanted
+        if count < 2 or not isinstance(wanted, range):
+            return [picked]
+        starts = self._columns[node.numbers[0]].starts
+        middles = np.linspace(wanted.start, wanted.stop, count + 1)[1:-1]
+        nearest = np.unique(starts[np.searchsorted(starts, middles)])
+        edges = [wanted.start, *(int(edge) for edge in nearest if wanted.start < edge < wanted.stop), wanted.stop]
+        return [Picked(picked.groups, range(start, stop)) for start, stop in pairwise(edges)]
 
     def _parts(
         self, nodes: Sequence[Node], picked: Picked, at_once_bytes: int

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from libraries import f3
 from libraries.f3.decoders import native
 from libraries.f3.decoders.native import PICKED, pick
 from libraries.f3.encodings import encoders, unit_codec
@@ -126,3 +127,70 @@ def test_a_file_that_became_shorter_is_an_error_of_the_device(stored, tmp_path):
 
     with pytest.raises(OSError, match="was made shorter"):
         picked([payload], pa.float64(), [4000], [np.array([3999])], cut)
+
+
+# --- through a file --------------------------------------------------------------------------------------------------
+
+
+def wide_table(rows=20_000):
+    rng = np.random.default_rng(31)
+    texts = np.array([f"a text that occurs often, number {number * 7919:x}" for number in range(3000)])
+    return pa.table(
+        {
+            "number": pa.array(rng.integers(0, 10**6, rows), mask=rng.random(rows) < 0.1),
+            "shared": texts[rng.integers(0, 3000, rows)],
+            "packed": [f"{'a phrase that zstd finds, ' * 3}{number}" for number in rng.integers(0, 10**9, rows)],
+            "blob": [rng.bytes(100) for _ in range(rows)],
+            "flag": rng.random(rows) < 0.5,
+            "list": [[number] * (number % 3) for number in range(rows)],
+            "struct": [{"a": number, "b": str(number)} for number in range(rows)],
+        }
+    )
+
+
+TABLE = wide_table()
+WANTED = [
+    np.array([19_999, 3, 3, 12_345]), np.array([7]), slice(5000, 5003), range(19_000, 100, -4000),
+    np.sort(np.random.default_rng(32).integers(0, 20_000, 300)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("prefer", ["native", "wasm"])
+@pytest.mark.parametrize("checksums", [False, True])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_take_gives_the_rows_that_were_written(prefer, checksums, is_open, tmp_path):
+    path = tmp_path / "t.f3"
+    f3.write(TABLE, path, rows_per_unit=4096, row_group_rows=15_000, checksums=checksums)
+    with path.open("rb") as opened, f3.open(opened if is_open else path, prefer=prefer) as file:
+        scopes = {column.name: column.scopes for column in file.describe().columns}
+        codecs = {column.name: column.codecs for column in file.describe().columns}
+        assert "shared" in scopes["shared"]
+        assert "zstd" in codecs["packed"]
+        for wanted in WANTED:
+            numbers = np.arange(20_000)[wanted]
+            assert file.read(rows=wanted).equals(TABLE.take(pa.array(numbers)))
+            assert file.read(["blob", "number"], rows=wanted).equals(TABLE.select(["blob", "number"]).take(numbers))
+
+
+def test_a_take_decodes_no_unit_whole(tmp_path, monkeypatch):
+    table = TABLE.drop_columns(["list", "struct"])
+    f3.write(table, tmp_path / "t.f3", rows_per_unit=4096)
+    with f3.open(tmp_path / "t.f3") as file:
+        first = file.read(rows=[1])  # shared dictionaries are decoded once
+        monkeypatch.setattr(unit_codec.Decoder, "decode_into", lambda *arguments: pytest.fail("units are decoded"))
+        monkeypatch.setattr(unit_codec.Decoder, "decode", lambda *arguments: pytest.fail("a unit is decoded"))
+        assert first.equals(table.slice(1, 1))
+        for wanted in WANTED[:3]:
+            assert file.read(rows=wanted).equals(table.take(pa.array(np.arange(20_000)[wanted])))
+
+
+def test_a_broken_unit_is_named_as_when_all_rows_are_read(tmp_path):
+    path = tmp_path / "t.f3"
+    f3.write(TABLE.select(["blob"]), path, rows_per_unit=4096)
+    data = bytearray(path.read_bytes())
+    data[4] ^= 1  # the number of rows in the first unit's header
+    path.write_bytes(data)
+    with f3.open(path) as file:
+        with pytest.raises(F3Error, match="column blob: EncUnit 0 of 1: the payload has other rows"):
+            file.read(rows=[5])
+        assert file.read(rows=[15_000]).equals(TABLE.select(["blob"]).slice(15_000, 1))

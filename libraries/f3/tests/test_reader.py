@@ -2,6 +2,7 @@
 
 import functools
 import io
+import os
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
@@ -483,10 +484,14 @@ def test_any_number_of_threads_reads_the_same(tmp_path, monkeypatch, threads, nu
     prefer = "wasm" if (threads + number) % 2 else "native"
     monkeypatch.setattr(plan, "_PARALLEL_VALUES", 0)
     monkeypatch.setattr(plan, "_GROUP_BYTES", 0)
+    monkeypatch.setattr(plan, "_LEAST_PART_BYTES", 0)
     (tmp_path / "t.f3").write_bytes(written(dictionary))
     with f3.open(tmp_path / "t.f3", prefer=prefer, threads=threads) as file:
         for _ in range(3):
-            assert file.read().equals(TABLE)
+            read = file.read()
+            assert read.equals(TABLE)
+        assert (max(column.num_chunks for column in read.columns) > 1) == (threads > 1 and prefer == "native")
+        assert file.read(rows=slice(250, 777)).equals(TABLE.slice(250, 527))
         assert file.read(rows=[3, 999, 500]).equals(TABLE.take([3, 999, 500]))
 
 
@@ -524,6 +529,14 @@ def test_a_thread_that_asks_while_another_reads_the_list_of_modules_sees_all_of_
 
     monkeypatch.setattr(metadata, "read_modules", read_modules)
     assert len(contents.module_sections) == seen[0] > 0
+
+
+def test_by_default_a_read_uses_all_cores_of_the_process(tmp_path, monkeypatch):
+    f3.write(TABLE, tmp_path / "t.f3")
+    for cores in (1, 3):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda process, cores=cores: set(range(cores)))
+        with f3.open(tmp_path / "t.f3") as file:
+            assert file._threads == cores
 
 
 @pytest.mark.parametrize("threads", [0, -1, 1.5, True, "2"])
