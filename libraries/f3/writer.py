@@ -173,6 +173,9 @@ class Writer:
         self._shared: list[tuple[pa.DataType, tuple[int, ...]]] = []
         self._out = Output(io.open_target(path), checksums=checksums)
         nodes = [each for node in self._nodes for each in node.walk()]
+        widths = [_fixed_width(node) for node in self._nodes]
+        self._fixed_bytes = sum(widths)
+        self._others = [place for place, width in enumerate(widths) if not width]
         flat = {node.column for node in self._nodes if not node.children}
         self._columns = [_Column(node, self._out, self._encoder, unit_bytes, node.column in flat) for node in nodes]
 
@@ -235,7 +238,8 @@ class Writer:
         if rows.num_rows:
             self._pending.append(rows)
             self._pending_rows += rows.num_rows
-            self._pending_bytes += rows.nbytes
+            self._pending_bytes += rows.num_rows * self._fixed_bytes
+            self._pending_bytes += sum(rows.column(place).nbytes for place in self._others)
 
     def _took_pending(self) -> pa.Table:
         pending, count = self._pending, self._pending_rows
@@ -511,12 +515,21 @@ class _Column:
 
 def _parts(node: Node, column: pa.ChunkedArray, most_bytes: int) -> Iterator[pa.ChunkedArray]:
     """Yield the rows of a column in parts of at most `most_bytes` that also fit into units, or of one row."""
-    if len(column) > 1 and not _fits(node, column, most_bytes):
+    width = _fixed_width(node)
+    if len(column) > 1 and (not width or len(column) * width > most_bytes) and not _fits(node, column, most_bytes):
         half = _half(len(column))
         yield from _parts(node, column.slice(0, half), most_bytes)
         yield from _parts(node, column.slice(half), most_bytes)
     else:
         yield column
+
+
+def _fixed_width(node: Node) -> int:
+    """Return the bytes of a value, 0 if they vary or the node is nested."""
+    if node.children:
+        return 0
+    shape = shape_of(node.type)
+    return 0 if shape.kind == TEXT else max(shape.width_bytes, 1)
 
 
 def _fits(node: Node, column: pa.ChunkedArray, most_bytes: int) -> bool:

@@ -29,6 +29,8 @@ _DEEPEST = 4
 """Maximum nesting of nodes that encoders produce. Decoders accept twice as many levels."""
 _SLOWER = {"delta": 1.04, "runs": 1.05, "dictionary": 1.08, "patched": 1.05, "decimal": 1.04, "split": 1.04}
 """The estimated size of a candidate is multiplied by this factor, to account for slower decoding."""
+_FEW_BYTES = 512
+"""Fewer bytes of numbers are packed or stored as they are: searching for more takes longer than it saves."""
 _SYMBOLS_SLOWER = 1.25
 _SYMBOL_SAMPLE_RUNS, _SYMBOL_SAMPLE_RUN = 16, 512
 _FEWEST_SYMBOL_BYTES = 1024
@@ -110,6 +112,8 @@ def encode_integers(values: Numbers, choice: Choice, *, signed: bool = True) -> 
     if "packed" in choice.allowed and bits < 8 * width:
         packed_bytes = NODE_BYTES + 8 + count * bits / 8
         candidates.append(_Candidate(packed_bytes, lambda: _packed(values, least, bits)))
+    if count * width <= _FEW_BYTES:
+        return _smallest(candidates)
     step_bits = _bits(found.most_step - found.least_step)
     if choice.allows("delta") and "packed" in choice.allowed and count > 1 and step_bits < bits:
         size = (2 * NODE_BYTES + 16 + count * step_bits / 8) * _SLOWER["delta"]
@@ -240,6 +244,8 @@ def encode_floats(values: Numbers, choice: Choice) -> bytes:
     if statistics.least == statistics.most and "constant" in choice.allowed:
         return node(Tag.CONSTANT, bits[:1].tobytes())
     candidates = [_Candidate(NODE_BYTES + count * width, lambda: plain(bits))]
+    if count * width <= _FEW_BYTES:
+        return plain(bits)
     candidates += _repetitions(bits, statistics.runs, 8 * width, choice)
     sample = _sample(bits)
     if choice.allows("decimal"):

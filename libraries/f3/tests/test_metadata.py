@@ -5,6 +5,7 @@ import random
 from dataclasses import replace
 
 import flatbuffers
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -178,3 +179,27 @@ def test_forged_metadata_end_in_an_error_or_in_values(whole, walk):
         walk(whole[:place])
     for place in range(len(whole) - 4):
         walk(whole[:place] + random.randbytes(4) + whole[place + 4 :])
+
+
+def test_metadata_from_a_template_are_those_that_a_builder_makes():
+    """Structures and numbers vary, with zeros, which are not stored."""
+    rng = np.random.default_rng(12)
+
+    def number(most):
+        return int(rng.choice([0, 1, 255, rng.integers(0, most), most - 1]))
+
+    for _ in range(500):
+        chunks = []
+        for _ in range(int(rng.integers(0, 4))):
+            kinds = [(255, int(rng.integers(0, 2)), int(rng.integers(0, 3))) for _ in range(int(rng.integers(0, 5)))]
+            units = tuple(metadata.EncUnit(number(2**32), number(2**32), *kind) for kind in kinds)
+            scope = int(rng.integers(1, 4))
+            ordinals = tuple(range(0, len(units), 2)) if scope == metadata.LOCAL_DICTIONARY else ()
+            dictionary = int(rng.integers(0, 3)) if scope == metadata.SHARED_DICTIONARY else None
+            checksum = None if rng.random() < 0.5 else number(2**63)
+            chunks.append(
+                metadata.Chunk(
+                    number(2**63), number(2**32), number(2**63), scope, units, dictionary, ordinals, checksum
+                )
+            )
+        assert metadata.packed_column(chunks) == metadata._built_column(chunks)
