@@ -37,6 +37,7 @@ from bench_runner.suites import SUITES
 from data_generator.catalogue import resolve
 from format_bench.progress import watching
 from libraries import f3
+from libraries.f3.benchmarks.sizes import lineitem, of_distinct_values, of_tables
 from libraries.f3.columns.dictionaries import has_dictionaries
 from libraries.f3.encodings import unit_codec
 from libraries.f3.examples import linear
@@ -45,10 +46,10 @@ from tests.selfbench.costs import Check, print_checks, told, within
 
 ROWS = 1_000_000
 ROUNDS = 7
-NATIVE, WASM = "f3[codec=none]", "f3[codec=none,decoder=wasm]"
+NATIVE, WASM = "f3[codec=auto]", "f3[codec=auto,decoder=wasm]"
 PARQUET, VORTEX = "parquet[engine=pyarrow,codec=none]", "vortex[engine=vortex-data]"
 WIDE_COLUMNS, WIDE_ROWS, WIDE_CHOSEN = 10_000, 65_536, 10
-TAKEN_ROWS, TAKEN_UNIT_ROWS, TAKES = 20, 4096, 20
+TAKES = 20
 MODULE_BYTES = 150_000
 SCOPES = ("none", "local", "shared", "best")
 
@@ -191,41 +192,76 @@ def one_row(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
     yield compared(what, found["f3"], found["small groups"], None)
 
 
-def some_rows(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
-    """Yield the time to read 20 random rows from open, cached files, compared with Lance.
-
-    Also yield both file sizes.
-    """
+def some_rows(folder: Path, eq: pa.Table, rounds: int) -> Iterator[Check]:
+    """Yield the time to read random rows from open, cached files, compared with Lance, and the files' sizes."""
     random = np.random.default_rng(3)
-    f3.write(table, folder / "rows.f3", rows_per_unit=TAKEN_UNIT_ROWS)
-    lance.write_dataset(table, folder / "rows.lance")
-    dataset = lance.dataset(folder / "rows.lance")
-    asked = [np.sort(random.choice(len(table), TAKEN_ROWS, replace=False)) for _ in range(TAKES)]
-    with f3.open(folder / "rows.f3") as file:
-        calls: Calls = {
-            "f3": lambda: [file.read(rows=rows) for rows in asked],
-            "lance": lambda: [dataset.take(rows) for rows in asked],
+    blobs = pa.table({"blob": [random.bytes(4096) for _ in range(25_000)]})
+    for name, table, count, most in (
+        ("1,000,000 x 4", eq.select(["str_1", "int_1", "float_1", "bool_1"]), 20, 0.7),
+        ("lineitem", lineitem(), 1, 1.0),
+        ("25,000 values of 4 KiB", blobs, 10, 1.0),
+    ):
+        f3.write(table, folder / f"{count}.f3")
+        lance.write_dataset(table, folder / f"{count}.lance")
+        dataset = lance.dataset(folder / f"{count}.lance")
+        asked = [np.sort(random.choice(len(table), count, replace=False)) for _ in range(TAKES)]
+        with f3.open(folder / f"{count}.f3") as file:
+            calls: Calls = {
+                "f3": lambda file=file, asked=asked: [file.read(rows=rows) for rows in asked],  # type: ignore[misc]
+                "lance": lambda dataset=dataset, asked=asked: [dataset.take(rows) for rows in asked],  # type: ignore[misc]
+            }
+            found = in_turns(calls, 3 * rounds)
+        what = f"{count} random rows of {name}, warm, file open: F3/Lance"
+        yield compared(what, found["f3"], found["lance"], most)
+        yield Check("  F3, median", f"{statistics.median(found['f3'].values()) / 1e6 / TAKES:.2f} ms", "-", None)
+        theirs = sum(each.stat().st_size for each in (folder / f"{count}.lance").rglob("*") if each.is_file())
+        ratio = (folder / f"{count}.f3").stat().st_size / theirs
+        yield Check("  size of the file: F3/Lance", f"{ratio:.3f}", "at most 1", ratio <= 1)
+
+
+def two_threads(folder: Path, tables: Mapping[str, pa.Table], rounds: int) -> Iterator[Check]:
+    """Yield the time to read whole tables with all cores, compared with one thread."""
+    for name, table in tables.items():
+        f3.write(table, folder / "threads.f3")
+
+        def read(threads: int | None) -> pa.Table:
+            with f3.open(folder / "threads.f3", threads=threads) as file:
+                return file.read()
+
+        found = in_turns({"one": partial(read, 1), "all": partial(read, None)}, 3 * rounds)
+        yield compared(f"all of {name}: all cores/one thread", found["all"], found["one"], 0.6)
+    yield from _what_two_threads_give(folder, tables["eq"], rounds)
+
+
+def repeated_reads(folder: Path, tables: Mapping[str, pa.Table], rounds: int) -> Iterator[Check]:
+    """Yield the time to read tables again by Wasm, compared with native decoding, in one process."""
+    for name, table in tables.items():
+        f3.write(table, folder / "again.f3")
+        calls = {
+            prefer: partial(_read_f3, folder / "again.f3", prefer=prefer, threads=1) for prefer in ("native", "wasm")
         }
         found = in_turns(calls, 3 * rounds)
-    what = f"{TAKEN_ROWS} rows of eq, {TAKEN_UNIT_ROWS:,} a unit, warm, file open: F3/Lance"
-    yield Check("  F3, median", f"{statistics.median(found['f3'].values()) / 1e6 / TAKES:.2f} ms", "-", None)
-    yield compared(what, found["f3"], found["lance"], 0.8)
-    theirs = sum(each.stat().st_size for each in (folder / "rows.lance").rglob("*") if each.is_file())
-    ratio = (folder / "rows.f3").stat().st_size / theirs
-    yield Check("size of that file: F3/Lance", f"{ratio:.3f}", "at most 1", ratio <= 1)
+        yield compared(f"read {name} again, one thread: Wasm/native", found["wasm"], found["native"], 1.4)
 
 
-def two_threads(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
-    """Yield the time to read all of eq with two threads, compared with one thread."""
-    f3.write(table, folder / "threads.f3")
-
-    def read(threads: int) -> pa.Table:
-        with f3.open(folder / "threads.f3", threads=threads) as file:
-            return file.read()
-
-    found = in_turns({"one": partial(read, 1), "two": partial(read, 2)}, 3 * rounds)
-    yield compared("all of eq: two threads/one", found["two"], found["one"], 1 / 1.6)
-    yield from _what_two_threads_give(folder, table, rounds)
+def wide_tables(rounds: int) -> Iterator[Check]:
+    """Yield the CPU time to write 10,000 columns of few rows, compared with Parquet."""
+    random = np.random.default_rng(4)
+    for rows in (1, 100, 5000):
+        some = [pa.array(random.random(rows, np.float32)) for _ in range(50)]
+        some += [pa.array(random.integers(0, 1000, rows)) for _ in range(50)]
+        names = [f"f{place}" for place in range(WIDE_COLUMNS)]
+        table = pa.table([some[place % 100] for place in range(WIDE_COLUMNS)], names)
+        spent: dict[str, dict[int, float]] = {"f3": {}, "parquet": {}}
+        for number in range(rounds):
+            for name, write in (
+                ("f3", partial(f3.write, table, io.BytesIO())),
+                ("parquet", partial(pq.write_table, table, io.BytesIO(), compression="none")),
+            ):
+                started = cpu_ns()
+                write()
+                spent[name][number] = cpu_ns() - started
+        yield compared(f"write {WIDE_COLUMNS:,} x {rows:,}, CPU: F3/Parquet", spent["f3"], spent["parquet"], 2.0)
 
 
 def _what_two_threads_give(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
@@ -263,7 +299,7 @@ def _row_group(path: Path, row: int) -> pa.Table:
 
 
 def _read_f3(path: Path, **chosen: Any) -> pa.Table:
-    with f3.open(path, **{key: chosen.pop(key) for key in ("verify", "prefer") if key in chosen}) as file:
+    with f3.open(path, **{key: chosen.pop(key) for key in ("verify", "prefer", "threads") if key in chosen}) as file:
         return file.read(**chosen)
 
 
@@ -361,7 +397,7 @@ def _milliseconds_to_prepare(cache: Path) -> float:
 @click.option("--rounds", default=ROUNDS, show_default=True, help="Rounds of the runner (others: three times as many).")
 @click.option(
     "--only",
-    type=click.Choice(["tables", "parts", "rows", "memory", "dictionaries", "modules"]),
+    type=click.Choice(["tables", "parts", "rows", "sizes", "memory", "dictionaries", "modules"]),
     help="Run only this part; 'parts' includes 'rows'.",
 )
 def main(rows: int, rounds: int, only: str | None) -> None:
@@ -379,7 +415,14 @@ def main(rows: int, rounds: int, only: str | None) -> None:
         if only in (None, "parts", "rows"):
             eq = pa.Table.from_batches(resolve("eq", {}, rows=rows).batches())
             print_checks("some rows", some_rows(folder, eq, rounds))
-            print_checks("threads", two_threads(folder, eq, rounds))
+            mixed = pa.Table.from_batches(resolve("bi", {}, rows=rows).batches())
+            tables = {"eq": eq, "core": core, "lineitem": lineitem(), "bi": mixed}
+            print_checks("threads", two_threads(folder, tables, rounds))
+            print_checks("read again", repeated_reads(folder, {"eq": eq, "core": core}, rounds))
+        if only in (None, "sizes"):
+            print_checks("sizes of columns", of_distinct_values(rows))
+            print_checks("sizes of tables", of_tables(rows // 4, rounds))
+            print_checks("wide tables", wide_tables(rounds))
         if only in (None, "parts"):
             print_checks("checksums", checksums(folder, core, rounds))
             print_checks("projection", projection(folder, rounds))
