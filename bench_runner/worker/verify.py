@@ -60,7 +60,7 @@ def compare(
     wrong: list[str] = []
     for name in expected.column_names:
         stored = expected.column(name)
-        problem = _compare_column(_chosen(stored, chosen), got[name], target)
+        problem = _compare_column(_chosen(stored, chosen), got[name], target, whole=stored)
         if problem is None:
             continue
         suffered, lossy_problem = _compare_lossy(stored, got[name], target, losses, chosen)
@@ -120,7 +120,7 @@ def _compare_lossy(
         if loss.relation.parse is not None:
             # Further losses cannot apply, because the type of a column that became text is unknown.
             return suffered, _compare_parsed(_chosen(expected, rows), got, target, loss.relation.parse)
-    return suffered, _compare_column(_chosen(expected, rows), got, target, bound)
+    return suffered, _compare_column(_chosen(expected, rows), got, target, bound, whole=expected)
 
 
 def _chosen(column: pa.ChunkedArray, rows: pa.Array | None) -> pa.ChunkedArray:
@@ -149,10 +149,12 @@ def _compare_parsed(expected: pa.ChunkedArray, got: Any, target: Target, parse: 
     return _compare_arrow(expected, returned, EXACTLY)
 
 
-def _compare_column(expected: pa.ChunkedArray, got: Any, target: Target, bound: Bound = EXACTLY) -> str | None:
-    """Return what is wrong with a column, or None."""
+def _compare_column(
+    expected: pa.ChunkedArray, got: Any, target: Target, bound: Bound = EXACTLY, *, whole: pa.ChunkedArray
+) -> str | None:
+    """Return what is wrong with a column, or None. `expected` may be some rows of the column `whole`."""
     if target.kind == "pandas":
-        return _compare_series(expected, got, target, bound)
+        return _compare_series(expected, got, target, bound, whole)
     if not same_type(expected.type, got.type):
         return _describe(0, expected, got)
     return _compare_arrow(expected, got, bound)
@@ -192,10 +194,17 @@ def _few(value: Any) -> str:
 # --- one column of pandas ------------------------------------------------------------------------------------------
 
 
-def _compare_series(expected: pa.ChunkedArray, got: pd.Series, target: Target, bound: Bound) -> str | None:
+def _compare_series(
+    expected: pa.ChunkedArray, got: pd.Series, target: Target, bound: Bound, whole: pa.ChunkedArray
+) -> str | None:
     dtype = demanded_dtype(expected, target)
     if not _same_dtype(dtype, got.dtype):
-        return _describe_series(expected, got, dtype)
+        # Some rows of a column with nulls may have none. Formats then return the dtype of these rows, or that of the
+        # column, and both are right.
+        whole_dtype = demanded_dtype(whole, target)
+        if not _same_dtype(whole_dtype, got.dtype):
+            return _describe_series(expected, got, dtype)
+        dtype = whole_dtype
     if isinstance(dtype, np.dtype) and dtype.kind == "O":
         return _compare_objects(expected, got.to_numpy(copy=False), bound)
     if isinstance(dtype, np.dtype) and dtype.kind == "f":

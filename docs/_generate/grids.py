@@ -44,10 +44,14 @@ class Head:
     column: Column
 
 
-def grid(heads: Sequence[Head]) -> str:
-    """Return one row for each variant and one column for each head. The best is bold; marks are explained below."""
+def grid(heads: Sequence[Head], *, with_apart: bool = False) -> str:
+    """Return one row for each variant and one column for each head. The best is bold; marks are explained below.
+
+    Variants that stand apart, because they return other data, have rows only if `with_apart`; they have no rank.
+    """
     variants = [row.variant for head in heads for row in head.table.rows]
-    names = short_labels(each for each in dict.fromkeys(variants) if not (each.is_raw_io or each.is_apart))
+    shown_variants = [each for each in dict.fromkeys(variants) if with_apart or not each.is_apart]
+    names = short_labels(each for each in shown_variants if not each.is_raw_io)
     units = [unit_of(head.table, head.column) for head in heads]
     titles = [f"{head.title}, {unit.name}" for head, unit in zip(heads, units, strict=True)]
     lines = [
@@ -217,13 +221,13 @@ def _head(title: str, run: Run, table: Table, operation: OperationName, role: Ro
     return None if column is None else Head(title, run, table, column)
 
 
-def _told(found: Iterable[Head | None]) -> str:
+def _told(found: Iterable[Head | None], *, with_apart: bool = False) -> str:
     """Return a grid of the columns that were measured, below a line with rows, cache state and machine."""
     heads = [head for head in found if head is not None]
     most = max((head.table for head in heads), key=lambda table: table.data_rows)
     least = min(head.table.data_rows for head in heads)
     amount = most.amount if least == most.data_rows else f"{least:,} to {most.amount}"
-    return f"{amount}, cache {most.conditions.cache}, on {heads[0].run.info.machine.cpu}:\n\n{grid(heads)}"
+    return f"{amount}, cache {most.conditions.cache}, on {heads[0].run.info.machine.cpu}:\n\n{grid(heads, with_apart=with_apart)}"
 
 
 def parallel(reference: Reference) -> str:
@@ -233,14 +237,12 @@ def parallel(reference: Reference) -> str:
     for run, table in reference.of("parallel"):
         rows = tuple(row for row in table.rows if row.variant.format_name in IN_THESIS)
         own = replace(table, rows=rows)
-        told.append(
-            f"`{table.dataset}`, "
-            + _told(
-                _head(f"{work} {name}", run, own, operation_name_of(operation))
-                for work, plain, divided in PARALLEL
-                for name, operation in (("one file", plain), *((f"N={n}", divided.format(n)) for n in (1, 2, 4)))
-            )
+        heads = (
+            _head(f"{work} {name}", run, own, operation_name_of(operation))
+            for work, plain, divided in PARALLEL
+            for name, operation in (("one file", plain), *((f"N={n}", divided.format(n)) for n in (1, 2, 4)))
         )
+        told.append(f"`{table.dataset}`, {_told(heads, with_apart=True)}")
     return "\n\n".join(told)
 
 

@@ -566,3 +566,20 @@ def test_a_fault_in_float16_that_became_wider_is_found(value: float, target: Tar
     nearest, next_one = float(str(np.float16(value))), float(np.nextafter(np.float16(value), np.float16(0)))
     for came, outcome in ((nearest, "declared loss"), (next_one, "different")):
         assert compare(stored, targets.make(pa.table({"h": [came]}), target), target, PLAIN).outcome == outcome
+
+
+@pytest.mark.parametrize(("nulls", "whole"), [("masked", "Int64"), ("numpy", "float64")])
+def test_rows_without_nulls_have_their_own_dtype_or_that_of_the_column(nulls: str, whole: str) -> None:
+    stored = pa.table({"i": [1, None, 3]})
+    target = Target("pandas", nulls=nulls)
+    rows = np.array([2, 0])
+    for dtype in ("int64", whole):
+        read = pd.DataFrame({"i": pd.Series([3, 1], dtype=dtype)})
+        assert verify.compare(stored, read, target, rows=rows).outcome == verify.EXACT
+    for dtype in ("int32", "object", "float64" if whole == "Int64" else "Int64"):
+        read = pd.DataFrame({"i": pd.Series([3, 1], dtype=dtype)})
+        assert verify.compare(stored, read, target, rows=rows).problems
+    other = pd.DataFrame({"i": pd.Series([3, 2], dtype=whole)})
+    assert verify.compare(stored, other, target, rows=rows).problems
+    full = pa.table({"i": [1, 2, 3]})
+    assert verify.compare(full, pd.DataFrame({"i": pd.Series([3, 1], dtype=whole)}), target, rows=rows).problems
