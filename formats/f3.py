@@ -34,9 +34,9 @@ class F3(TabularFormat):
     suffix = ".f3"
     settings: ClassVar = {
         "codec": Setting(
-            ("auto", "none", "lz4", "zstd"),
-            "auto",
-            "codec of each encoding unit (EncUnit), applied after its encoding; auto: zstd where it saves a fifth",
+            ("adaptive", "none", "lz4", "zstd"),
+            "adaptive",
+            "codec of each encoding unit (EncUnit), applied after its encoding; adaptive: zstd where it saves a fifth",
             always_spelled=True,
         ),
         "decoder": Setting(
@@ -59,7 +59,7 @@ class F3(TabularFormat):
         ),
     }
     plain: ClassVar = {"codec": "none"}
-    library_default: ClassVar = {"codec": "auto"}
+    library_default: ClassVar = {"codec": "adaptive"}
     equal: ClassVar = {"codec": "zstd"}
     beside: ClassVar = ({"codec": "none", "decoder": "wasm"},)
     maturity = Maturity(
@@ -98,7 +98,7 @@ class F3(TabularFormat):
         settings = {name: self.values[name] for name in names if self.values[name] is not None}
         if self.values["dictionary"] != "best":
             settings["dictionary"] = self.values["dictionary"]
-        if self.values["codec"] != "auto":
+        if self.values["codec"] != "adaptive":
             settings["codec"] = None if self.values["codec"] == "none" else self.values["codec"]
         return settings
 
@@ -158,9 +158,9 @@ class F3(TabularFormat):
     def stored(self, location: Path) -> Stored:
         """Return the codec and the outermost encodings of all encoding units (EncUnits) of the file.
 
-        With codec=auto, the codecs that were used come after the encodings. Raises RefusedData if the codec makes no
-        encoding unit smaller, because F3 then stores all units uncompressed. Raises AdapterError if the file has fewer
-        row groups than requested.
+        With codec=adaptive, the codecs that were used come after the encodings. Raises RefusedData if the codec makes
+        no encoding unit smaller, because F3 then stores all units uncompressed. Raises AdapterError if the file has
+        fewer row groups than requested.
         """
         with self._f3.open(location) as file:
             described = file.describe()
@@ -170,7 +170,7 @@ class F3(TabularFormat):
             raise AdapterError(f"the file has {described.row_groups} row groups; its variant sets {asked:,} rows each")
         codec = str(self.values["codec"])
         found = set(described.codecs) - {"none"}
-        if codec == "auto":
+        if codec == "adaptive":
             return Stored(codec, (*encodings, *sorted(found)))
         if codec != "none" and not found:
             raise RefusedData(f"codec={codec} makes no EncUnit of this data smaller, so none is compressed")

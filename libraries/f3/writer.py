@@ -24,7 +24,7 @@ from libraries.f3.columns.memory_layout import TEXT, shape_of
 from libraries.f3.columns.shredding import Node, Piece, node_of, rows_alone, shred
 from libraries.f3.columns.utf8_check import check_texts
 from libraries.f3.container import io, metadata
-from libraries.f3.container.compression import AUTO, CODECS
+from libraries.f3.container.compression import ADAPTIVE, CODECS
 from libraries.f3.container.layout import Postscript
 from libraries.f3.container.metadata import Chunk, EncUnit, RowGroup, Section
 from libraries.f3.container.output import Output
@@ -54,7 +54,7 @@ _MOST_ENTRIES, _MOST_ENTRY_BYTES = 1 << 17, 1 << 23
 """Limits of a shared dictionary that is made because it saves space. A reader holds all of it to read one row."""
 DICTIONARIES = ("none", "local", "shared", "best")
 Scope = Literal["none", "local", "shared", "best"]
-Codec = Literal["auto", "zstd", "lz4"] | None
+Codec = Literal["adaptive", "zstd", "lz4"] | None
 
 
 def write(
@@ -64,7 +64,7 @@ def write(
     rows_per_unit: int = ROWS_PER_UNIT,
     unit_bytes: int = UNIT_BYTES,
     row_group_rows: int | None = None,
-    codec: Codec = AUTO,
+    codec: Codec = ADAPTIVE,
     checksums: bool = False,
     dictionary: Scope = "best",
     scope_rows: int = SCOPE_ROWS,
@@ -117,7 +117,7 @@ class Writer:
         rows_per_unit: int = ROWS_PER_UNIT,
         unit_bytes: int = UNIT_BYTES,
         row_group_rows: int | None = None,
-        codec: Codec = AUTO,
+        codec: Codec = ADAPTIVE,
         checksums: bool = False,
         dictionary: Scope = "best",
         scope_rows: int = SCOPE_ROWS,
@@ -131,7 +131,7 @@ class Writer:
             rows_per_unit: rows of an EncUnit, the smallest part that can be decoded
             unit_bytes: write an IOUnit when it exceeds this size
             row_group_rows: rows of a row group; None: a single row group
-            codec: compress each EncUnit, in addition to its encoding; 'auto': with zstd, where that saves a fifth
+            codec: compress each EncUnit, in addition to its encoding; 'adaptive': with zstd, where that saves a fifth
             checksums: store a checksum of each IOUnit; file and schema always have one
             dictionary: 'none': encodings may use dictionaries inside a unit; 'local': one dictionary per unit;
                 'shared': one for all units of a scope and for columns with the same values; 'best': 'none' or 'shared'
@@ -150,7 +150,7 @@ class Writer:
         self._scope_rows = _checked("scope_rows", scope_rows, 2**31)
         if not isinstance(schema, pa.Schema):
             raise F3Error(f"schema must be an Arrow schema (got {type(schema).__name__}); pa.schema(...) makes one")
-        codecs = (AUTO, *CODECS)
+        codecs = (ADAPTIVE, *CODECS)
         if codec not in codecs:
             raise F3Error(f"codec must be one of {', '.join(map(repr, codecs))} (got {codec!r})")
         if dictionary not in DICTIONARIES:

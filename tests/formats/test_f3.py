@@ -13,7 +13,7 @@ from tests.contracts.tabular import SettingContract, TabularFormatContract
 
 
 class TestF3(TabularFormatContract):
-    variant = "f3[codec=auto]"
+    variant = "f3[codec=adaptive]"
 
 
 @pytest.mark.slow
@@ -30,8 +30,8 @@ class TestF3WithoutCodec(SettingContract):
 
 
 def test_a_short_name_is_one_of_these() -> None:
-    assert FORMATS.build("f3").variant == "f3[codec=auto]"
-    assert FORMATS.build("f3[decoder=wasm]").variant == "f3[codec=auto,decoder=wasm]"
+    assert FORMATS.build("f3").variant == "f3[codec=adaptive]"
+    assert FORMATS.build("f3[decoder=wasm]").variant == "f3[codec=adaptive,decoder=wasm]"
 
 
 def test_what_cannot_be_stored_is_refused_with_column_and_type(tmp_path: Path) -> None:

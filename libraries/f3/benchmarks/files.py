@@ -46,7 +46,7 @@ from tests.selfbench.costs import Check, print_checks, told, within
 
 ROWS = 1_000_000
 ROUNDS = 7
-NATIVE, WASM = "f3[codec=auto]", "f3[codec=auto,decoder=wasm]"
+NATIVE, WASM = "f3[codec=adaptive]", "f3[codec=adaptive,decoder=wasm]"
 PARQUET, VORTEX = "parquet[engine=pyarrow,codec=none]", "vortex[engine=vortex-data]"
 WIDE_COLUMNS, WIDE_ROWS, WIDE_CHOSEN = 10_000, 65_536, 10
 TAKES = 20

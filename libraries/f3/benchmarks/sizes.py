@@ -1,4 +1,4 @@
-"""Sizes of F3 files beside Parquet's, with the time to write them: part of `make selfbench-f3`."""
+"""Compare the sizes of F3 files with Parquet's, and the time to write them: part of `make selfbench-f3`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def of_distinct_values(rows: int) -> Iterator[Check]:
 
 
 def of_tables(rows: int, rounds: int) -> Iterator[Check]:
-    """Yield sizes of tables that nobody tuned for, and the CPU time of writing them, beside Parquet's with zstd."""
+    """Yield sizes of realistic tables, and the CPU time of writing them, compared with Parquet with zstd."""
     tables = {name: pa.Table.from_batches(resolve(name, {}, rows=rows).batches()) for name in TABLES}
     tables["lineitem"] = lineitem()
     tables["URLs and titles"] = _urls(rows)

@@ -88,7 +88,7 @@ class Dictionary:
 
 
 def build(arrays: Sequence[pa.Array]) -> Dictionary:
-    """Return the dictionary of arrays of one type. Floats are told apart by their bits, so every NaN is preserved."""
+    """Return the dictionary of arrays of one type. Floats are compared by their bits, so every NaN is preserved."""
     growing = Growing(arrays[0].type, sum(map(len, arrays)), _MOST_BYTES)
     for array in arrays:
         if not growing.add(array):
@@ -143,7 +143,7 @@ class Growing:
 
     @property
     def grows_too_large(self) -> bool:
-        """Whether so many values are new that more rows would exceed the limit of entries.
+        """Whether new values keep coming, so that more rows would exceed the limit of entries.
 
         The expected number of distinct values among `rows` draws from N equally likely ones is N (1 - exp(-rows / N)).
         Values that are not equally likely show more and more of them.
@@ -183,7 +183,7 @@ def may_pay(array: pa.Array) -> bool:
     """Return whether a dictionary that several units share could be smaller than a dictionary, or runs, in each.
 
     It could not where values hardly repeat, where they come in long runs, or where the values of a unit's own
-    dictionary take next to nothing beside the indices.
+    dictionary take next to nothing compared with the indices.
     """
     present = array.drop_null() if array.null_count else array
     if len(present) < _LEAST_ROWS:

@@ -16,7 +16,7 @@ from libraries.f3.container.metadata import LZ4, UNCOMPRESSED, ZSTD
 from libraries.f3.decoders import native
 from libraries.f3.errors import F3Error
 
-AUTO: Final = "auto"
+ADAPTIVE: Final = "adaptive"
 CODECS = {None: UNCOMPRESSED, "zstd": ZSTD, "lz4": LZ4}
 """Codec -> CompressionType in the metadata."""
 _SMALLER, _MAY_SAVE = 0.8, 0.9
@@ -32,16 +32,16 @@ _MOST_BYTES = 1 << 32
 def compress(payload: bytes, codec: str | None) -> tuple[bytes, int]:
     """Return the bytes to store and their CompressionType. They are stored uncompressed if the codec saves nothing.
 
-    `AUTO` uses zstd where it saves a fifth, and enough bytes to pay for its start. A sample of large payloads decides
-    whether it is tried.
+    `ADAPTIVE` uses zstd where it saves a fifth, and enough bytes to pay for its start. A sample of large payloads
+    decides whether it is tried.
     """
     if codec == "lz4":
         packed = _LENGTH.pack(len(payload)) + pa.compress(payload, codec="lz4_raw", asbytes=True)
         return (packed, LZ4) if len(packed) < len(payload) else (payload, UNCOMPRESSED)
-    if codec is None or (codec == AUTO and not _may_save(payload)):
+    if codec is None or (codec == ADAPTIVE and not _may_save(payload)):
         return payload, UNCOMPRESSED
     packed = pa.compress(payload, codec="zstd", asbytes=True)
-    most = min(_SMALLER * len(payload), len(payload) - _LEAST_SAVED_BYTES) if codec == AUTO else len(payload)
+    most = min(_SMALLER * len(payload), len(payload) - _LEAST_SAVED_BYTES) if codec == ADAPTIVE else len(payload)
     return (packed, ZSTD) if len(packed) < most else (payload, UNCOMPRESSED)
 
 

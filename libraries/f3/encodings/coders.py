@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-CORE = "core"
-"""Name of this package's decoder module."""
-
-
 class Encoded(Protocol):
     """The payload of one EncUnit, and the name of the module that decodes it."""
 

@@ -24,9 +24,9 @@ from libraries.f3.decoders import native
 from libraries.f3.decoders.wasm import DEFAULT_LIMITS, Limits, Sandbox
 from libraries.f3.encodings import encoders, versions
 from libraries.f3.encodings.arithmetic import Numbers, Symbols
-from libraries.f3.encodings.coders import CORE
 from libraries.f3.encodings.encoders import Choice
 from libraries.f3.encodings.nodes import header, outermost
+from libraries.f3.encodings.versions import CORE
 from libraries.f3.errors import F3Error, Placed
 
 NATIVE, WASM = "native", "wasm"

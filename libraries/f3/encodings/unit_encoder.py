@@ -8,10 +8,11 @@ import pyarrow as pa
 
 from libraries.f3.columns.memory_layout import TEXT, shape_of
 from libraries.f3.container import framing, metadata
-from libraries.f3.container.compression import AUTO, compress, zstd_bytes
+from libraries.f3.container.compression import ADAPTIVE, compress, zstd_bytes
 from libraries.f3.container.metadata import EncUnit
-from libraries.f3.encodings.coders import CORE, Coding, Encoded
+from libraries.f3.encodings.coders import Coding, Encoded
 from libraries.f3.encodings.encoders import FOR_CODECS, strings_of
+from libraries.f3.encodings.versions import CORE
 from libraries.f3.errors import F3Error
 
 MOST_UNIT_BYTES = 2**31
@@ -34,7 +35,7 @@ class UnitEncoder:
         """
         self._coding = coding
         # Added encodings come first, whatever a codec would do.
-        self._may_leave_out_symbols = codec == AUTO and set(coding.modules()) == {CORE}
+        self._may_leave_out_symbols = codec == ADAPTIVE and set(coding.modules()) == {CORE}
         self._codec = codec
         self._ids: dict[str, int] = {}
         self._measured: list[tuple[pa.Array, Encoded]] = []

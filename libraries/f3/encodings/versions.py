@@ -11,6 +11,8 @@ import hashlib
 import re
 from dataclasses import dataclass
 
+CORE = "core"
+"""Name of this package's decoder module among those of a file."""
 SECTION = b"f3.encoding"
 """Name of the custom section. Its content is text: a name, a space, and three numbers with points between them."""
 _MOST_BYTES = 100

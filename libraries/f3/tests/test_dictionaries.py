@@ -203,6 +203,24 @@ def test_a_growing_dictionary_equals_one_made_at_once(native, monkeypatch):
         assert [each.to_pylist() for each in made.indices] == [each.to_pylist() for each in expected.indices]
 
 
+def test_values_of_equal_hashes_are_told_apart():
+    """The values are made by undoing `mixed` of encode.c, for hashes that differ in their highest bits only."""
+
+    def unmixed(number):
+        for factor, shift in ((0xBF58476D1CE4E5B9, 29), (0x9E3779B97F4A7C15, 32)):
+            number = number * pow(factor, -1, 1 << 64) % (1 << 64)
+            whole = number
+            for _ in range(64 // shift):
+                whole = number ^ whole >> shift
+            number = whole
+        return number
+
+    values = [(unmixed(0x1234_5678_9ABC_DEF0 ^ bit << 60) - 1) % (1 << 64) for bit in range(16)]
+    array = pa.array(np.array(values * 300, np.uint64)).view(pa.int64())
+    assert build([array]).values.equals(array[:16])
+    assert opened(stored(pa.table({"a": array}), dictionary="shared")).read()["a"].combine_chunks().equals(array)
+
+
 # --- sharing across columns -----------------------------------------------------------------------------------------
 
 

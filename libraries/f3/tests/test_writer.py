@@ -401,17 +401,17 @@ def test_zstd_is_used_by_default_where_it_saves_a_fifth(text):
     ]  # fmt: skip
     table = pa.table({"text": rows, "number": rng.integers(0, 2**63, 9000)})
     sizes = {}
-    for codec in ("auto", None, "zstd"):
+    for codec in ("adaptive", None, "zstd"):
         out = io.BytesIO()
         f3.write(table, out, codec=codec)
         with f3.open(out) as file:
             assert file.read().equals(table)
             sizes[codec] = [column.size_bytes for column in file.describe().columns]
-            if codec == "auto":
+            if codec == "adaptive":
                 assert [column.codecs for column in file.describe().columns][1] == ("none",)
                 assert file.describe().columns[0].codecs == (("zstd",) if text == "urls" else ("none",))
     if text == "urls":
-        assert sizes["auto"][0] < 0.5 * sizes[None][0]
+        assert sizes["adaptive"][0] < 0.5 * sizes[None][0]
 
 
 @pytest.mark.parametrize("codec", ["zstd", "lz4"])

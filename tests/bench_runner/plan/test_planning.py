@@ -62,8 +62,8 @@ def test_a_variant_spelled_in_full_names_itself() -> None:
 def test_a_variant_spelled_in_part_names_the_one_that_its_settings_make() -> None:
     made = plan(datasets=("eq",), formats=("f3[decoder=wasm]", "parquet[codec=snappy]"))
     assert [chain.variant for chain in made.chains if not chain.is_raw_io] == [
-        "f3[codec=none,decoder=wasm]",
         "parquet[engine=pyarrow,codec=snappy]",
+        "f3[codec=adaptive,decoder=wasm]",
     ]
 
 
@@ -72,6 +72,7 @@ def test_a_plain_call_comes_with_the_settings_that_its_engine_adds() -> None:
     assert [(chain.variant, chain.conditions.track) for chain in made.chains if not chain.is_raw_io] == [
         ("f3[codec=none]", "plain"),
         ("f3[codec=none,decoder=wasm]", "plain"),
+        ("f3[codec=adaptive]", "default"),
     ]
 
 
