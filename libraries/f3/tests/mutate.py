@@ -10,9 +10,10 @@ import zlib
 import numpy as np
 import pyarrow as pa
 
+from libraries.f3.decoders.native import PICKED
 from libraries.f3.encodings import encoders, unit_codec
 from libraries.f3.errors import F3Error
-from libraries.f3.tests.arrays import PATTERNS, TYPES, made
+from libraries.f3.tests.arrays import PATTERNS, TYPES, assert_same, made
 
 
 def payloads(rng: np.random.Generator) -> list[tuple[pa.DataType, int, bytes]]:
@@ -60,6 +61,20 @@ def damaged(payload: bytes, rng: np.random.Generator) -> bytes:
     return bytes(changed)
 
 
+def _picked(
+    decoder: unit_codec.Decoder, payload: bytes, arrow_type: pa.DataType, rows: int, rng: np.random.Generator
+) -> tuple[np.ndarray, pa.Array] | None:
+    """Return numbers of some rows and their values, or None if picking them is refused."""
+    wanted = rng.integers(0, rows, 4 if rows else 0).astype(np.uint32)
+    units = np.zeros(1, PICKED)
+    units["memory"], units["size_bytes"] = pa.py_buffer(payload).address, len(payload)
+    units["rows"], units["count"] = rows, len(wanted)
+    try:
+        return wanted, decoder.pick(units, -1, wanted, arrow_type)
+    except F3Error:
+        return None
+
+
 def main(prefer: str, count: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     honest = payloads(rng)
@@ -68,12 +83,16 @@ def main(prefer: str, count: int, seed: int) -> None:
     refused = 0
     for _ in range(count):
         arrow_type, rows, payload = honest[int(rng.integers(len(honest)))]
+        changed = damaged(payload, rng)
+        few = _picked(decoder, changed, arrow_type, rows, rng) if decoder.picks_rows else None
         try:
-            array = decoder.decode(damaged(payload, rng), arrow_type, rows)
+            array = decoder.decode(changed, arrow_type, rows)
         except F3Error:
             refused += 1
             continue
         assert len(array) == rows
+        if few is not None:
+            assert_same(few[1], array.take(pa.array(few[0])))
         if not (pa.types.is_decimal(arrow_type) or pa.types.is_temporal(arrow_type)):
             array.validate(full=True)
         # Read every byte of the result. If one is outside the allocated memory, the process ends here.
