@@ -426,16 +426,12 @@ class _Column:
         if growing is not None:
             built = growing.dictionary()
             with self._named():
-                if not always and not dictionaries.pays(built, self._size_of):
+                if not always and not dictionaries.pays(built, self._encoder.size_of, self._encoder.kept_size_of):
                     built = None
                     self._switch(metadata.NO_DICTIONARY, None)
                     self._decline()
         self._growing, self._declined = None, False
         return built
-
-    def _size_of(self, array: pa.Array) -> int:
-        """Return the size of an array encoded as a separate unit, without compression."""
-        return self._encoder.measured(array)
 
     def write_indices(self, indices: Sequence[pa.Array], dictionary: int) -> None:
         """Write the kept values as indices into a shared dictionary."""

@@ -196,8 +196,14 @@ def may_pay(array: pa.Array) -> bool:
     return bool(values_bytes > _LEAST_SAVED * len(present) * math.log2(found.distinct + 1) / 8)
 
 
-def pays(dictionary: Dictionary, size_of: Callable[[pa.Array], int]) -> bool:
+def pays(
+    dictionary: Dictionary,
+    size_of: Callable[[pa.Array], int],
+    size_of_dictionary: Callable[[pa.Array], int] | None = None,
+) -> bool:
     """Return whether a shared dictionary makes a column smaller than separate units.
+
+    Sizes with the dictionary come from `size_of_dictionary`, if it is given, because these arrays may become units.
 
     The sizes of units are those of the first array, with and without the dictionary, and the dictionary's share of it.
     Ties go to the separate units, as in the original.
@@ -207,6 +213,7 @@ def pays(dictionary: Dictionary, size_of: Callable[[pa.Array], int]) -> bool:
     indices = dictionary.indices[0]
     alone = size_of(looked_up(dictionary.values, indices))
     parts = sum(map(len, dictionary.places)) / len(indices)
+    size_of = size_of_dictionary or size_of
     return size_of(indices) + size_of(dictionary.values) / parts < alone
 
 

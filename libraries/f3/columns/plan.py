@@ -316,6 +316,10 @@ class ReadPlan:
         column = self._pickable(node)
         if column is None:
             return None
+        if isinstance(picked.wanted, range):
+            first, last = np.searchsorted(column.starts, (picked.wanted.start, picked.wanted.stop - 1), "right") - 1
+            if picked.count * _FEW > int(column.starts[last + 1] - column.starts[first]):
+                return None
         found = self._scattered(picked, column)
         if picked.count * _FEW > found.unit_rows:
             return None
@@ -324,7 +328,7 @@ class ReadPlan:
         pick = partial(column.decoder.pick, table, -1 if descriptor is None else descriptor, found.rows.rows)
         try:
             array = Values(self._contents, {}).picked(node.type, column.units[0], pick)
-        except F3Error:
+        except (F3Error, pa.ArrowInvalid):
             return None  # Decoding whole units says which unit is broken, and splits arrays that become too long.
         del held  # The decoder read these payloads.
         return array if found.rows.order is None else array.take(pa.array(found.rows.order))

@@ -35,14 +35,21 @@ def compress(payload: bytes, codec: str | None) -> tuple[bytes, int]:
     `ADAPTIVE` uses zstd where it saves a fifth, and enough bytes to pay for its start. A sample of large payloads
     decides whether it is tried.
     """
-    if codec == "lz4":
-        packed = _LENGTH.pack(len(payload)) + pa.compress(payload, codec="lz4_raw", asbytes=True)
-        return (packed, LZ4) if len(packed) < len(payload) else (payload, UNCOMPRESSED)
     if codec is None or (codec == ADAPTIVE and not _may_save(payload)):
         return payload, UNCOMPRESSED
-    packed = pa.compress(payload, codec="zstd", asbytes=True)
+    if codec == "lz4":
+        packed = _LENGTH.pack(len(payload)) + pa.compress(payload, codec="lz4_raw", asbytes=True)
+    else:
+        packed = pa.compress(payload, codec="zstd", asbytes=True)
     most = min(_SMALLER * len(payload), len(payload) - _LEAST_SAVED_BYTES) if codec == ADAPTIVE else len(payload)
-    return (packed, ZSTD) if len(packed) < most else (payload, UNCOMPRESSED)
+    if len(packed) >= most or len(payload) > _most_unpacked(len(packed)):
+        return payload, UNCOMPRESSED
+    return packed, LZ4 if codec == "lz4" else ZSTD
+
+
+def _most_unpacked(stored_bytes: int) -> int:
+    """Return the largest payload that `decompress` makes of a unit. Larger ones are not compressed."""
+    return min(_MOST_BYTES, max(_ALWAYS_ALLOWED_BYTES, _MOST_RATIO * stored_bytes))
 
 
 def zstd_bytes(data: Any) -> int:
@@ -68,7 +75,7 @@ def decompress(stored: memoryview, compression: int, what: str) -> memoryview:
     """
     if compression == UNCOMPRESSED:
         return stored
-    most = min(_MOST_BYTES, max(_ALWAYS_ALLOWED_BYTES, _MOST_RATIO * len(stored)))
+    most = _most_unpacked(len(stored))
     try:
         return _zstd(stored, most, what) if compression == ZSTD else _lz4(stored, most, what)
     except (pa.ArrowException, OSError, zstandard.ZstdError) as error:

@@ -78,8 +78,10 @@ class ByteSource(Protocol):
     """Largest gap between two spans that is read along, because a second read would take longer."""
     shared_by_threads: bool
     """Whether several threads may read at the same time."""
-    descriptor: int | None
-    """The open file of the system, if there is one."""
+
+    @property
+    def descriptor(self) -> int | None:
+        """The open file of the system, if there is one. Raises F3Error if it is closed."""
 
     def read(self, offset: int, size_bytes: int, buffer: ReadBuffer | None = None) -> memoryview:
         """Return `size_bytes` bytes at `offset`. Raises F3Error if the file is shorter. The caller adds the file's
@@ -194,7 +196,6 @@ class _LocalSource:
         # Without O_NONBLOCK, opening a pipe would block before its type can be checked.
         self._descriptor = descriptor = os.open(name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         # After f3.open(path).read(), the caller has no reference with which to close the file.
-        self.descriptor: int | None = descriptor
         self.close = weakref.finalize(self, os.close, descriptor)
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
@@ -202,6 +203,13 @@ class _LocalSource:
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a device, a pipe or a socket"
             raise F3Error(f"{name}: is not a file but {kind}")
         self.size_bytes = status.st_size
+
+    @property
+    def descriptor(self) -> int | None:
+        # The system gives the number of a closed file to the next one that is opened.
+        if not self.close.alive:
+            raise F3Error("is closed; open it again")
+        return self._descriptor
 
     def read(self, offset: int, size_bytes: int, buffer: ReadBuffer | None = None) -> memoryview:
         if not self.close.alive:
@@ -224,7 +232,7 @@ class _OpenSource:
     at_once_bytes = 32 * 1024 * 1024
     near_bytes = 64 * 1024
     shared_by_threads = False
-    descriptor: int | None = None
+    descriptor = None
 
     def __init__(self, file: BinaryIO, name: str, *, ours: bool) -> None:
         self.name = str(name)

@@ -171,7 +171,7 @@ def pick(kernels: Any, units: np.ndarray, descriptor: int, wanted: np.ndarray, a
     validity = np.zeros((total + 7) // 8, np.uint8)
     is_text = shape.kind == TEXT
     offsets = np.zeros(total + 1, f"u{shape.width_bytes}") if is_text else None
-    values_bytes = total * _GUESSED_TEXT_BYTES if is_text else total * shape.width_bytes or (total + 7) // 8
+    values_bytes = min(total * _GUESSED_TEXT_BYTES, MOST_ARRAY_BYTES) if is_text else check_size(shape, total, 0)
     scratch = _scratch_of(_FIRST_SCRATCH_BYTES)
     while True:
         values = np.zeros(values_bytes, np.uint8)
@@ -195,9 +195,12 @@ def pick(kernels: Any, units: np.ndarray, descriptor: int, wanted: np.ndarray, a
             if fault != _NO_ROOM or len(scratch) >= _MOST_SCRATCH_BYTES:
                 raise F3Error(f"EncUnit {failed.value} of {len(units)}: {FAULTS[fault]}")
             scratch = _scratch_of(2 * len(scratch))
-        if not is_text or target.first_byte <= values_bytes:
+        if not is_text:
             break
-        values_bytes = check_size(shape, total, target.first_byte)
+        needed_bytes = check_size(shape, total, target.first_byte)
+        if needed_bytes <= values_bytes:
+            break
+        values_bytes = needed_bytes
     buffers = [pa.py_buffer(validity) if target.nulls else None, pa.py_buffer(values)]
     if offsets is not None:
         buffers.insert(1, pa.py_buffer(offsets))

@@ -17,6 +17,7 @@ from libraries.f3.encodings import arithmetic
 from libraries.f3.encodings.arithmetic import Numbers
 from libraries.f3.encodings.memo import Memo
 from libraries.f3.encodings.nodes import NODE_BYTES, Tag, node, u32, u64
+from libraries.f3.errors import F3Error
 
 _PACKED_BYTES = "packed bytes"
 NAMES = frozenset(tag.name.lower() for tag in Tag) | {_PACKED_BYTES}
@@ -34,6 +35,7 @@ _FEW_BYTES = 512
 _SYMBOLS_SLOWER = 1.25
 _SYMBOL_SAMPLE_RUNS, _SYMBOL_SAMPLE_RUN = 16, 512
 _FEWEST_SYMBOL_BYTES = 1024
+_MOST_STRING_BYTES = (1 << 31) - 1
 _MOST_DISTINCT = 0.8
 """A dictionary is tried only if at most this share of the values is distinct."""
 _SURE = 1.2
@@ -393,7 +395,10 @@ def strings_of(array: pa.Array) -> Strings:
     offsets = np.frombuffer(offsets_buffer, dtype, len(array) + 1, array.offset * dtype.itemsize)
     first, end = int(offsets[0]), int(offsets[-1])
     data = np.frombuffer(data_buffer, np.uint8, end - first, first) if end > first else np.empty(0, np.uint8)
-    return Strings(data, np.diff(offsets).astype(np.uint32))
+    lengths = np.diff(offsets)
+    if len(data) > _MOST_STRING_BYTES and int(lengths.max()) > _MOST_STRING_BYTES:
+        raise F3Error(f"a string has {int(lengths.max())} bytes; an EncUnit holds at most {_MOST_STRING_BYTES}")
+    return Strings(data, lengths.astype(np.uint32))
 
 
 def encode_strings(array: pa.Array, choice: Choice) -> bytes:

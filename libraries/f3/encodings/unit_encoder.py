@@ -38,17 +38,21 @@ class UnitEncoder:
         self._may_leave_out_symbols = codec == ADAPTIVE and set(coding.modules()) == {CORE}
         self._codec = codec
         self._ids: dict[str, int] = {}
-        self._measured: list[tuple[pa.Array, Encoded]] = []
+        self._kept: dict[int, tuple[pa.Array, Encoded]] = {}
 
-    def measured(self, array: pa.Array) -> int:
-        """Return the size of an array's payload in bytes, uncompressed, and keep it in case it becomes a unit."""
+    def size_of(self, array: pa.Array) -> int:
+        """Return the size of an array's payload in bytes, uncompressed."""
+        return len(self._coding.encode(array).payload)
+
+    def kept_size_of(self, array: pa.Array) -> int:
+        """Return the same, and keep the payload until `forget`, in case the array becomes a unit."""
         encoded = self._coding.encode(array)
-        self._measured.append((array, encoded))
+        self._kept[id(array)] = (array, encoded)
         return len(encoded.payload)
 
     def forget(self) -> None:
-        """Drop the payloads that were measured and did not become units."""
-        self._measured.clear()
+        """Drop the payloads that were kept."""
+        self._kept.clear()
 
     def unit(self, array: pa.Array) -> tuple[EncUnit, bytes]:
         """Return the unit of a flat array, and its stored bytes."""
@@ -56,19 +60,24 @@ class UnitEncoder:
 
     def units(self, parts: Sequence[pa.Array]) -> list[tuple[EncUnit, bytes]]:
         """Return the units of consecutive parts of a column, and their stored bytes."""
-        encoded: Sequence[Encoded]
-        if len(parts) == 1 and (kept := self._kept(parts[0])) is not None:
-            encoded = [kept]
-        else:
-            allow = FOR_CODECS if self._is_better_packed(parts[len(parts) // 2]) else None
-            coding = self._coding
-            encoded = (
-                [coding.encode(parts[0], allow=allow)] if len(parts) == 1 else coding.encode_parts(parts, allow=allow)
-            )
-        return [self._packed(each.payload, len(part), each.module) for part, each in zip(parts, encoded, strict=True)]
+        if len(parts) == 1 and id(parts[0]) in self._kept:
+            return self._all_packed(parts, [self._kept.pop(id(parts[0]))[1]])
+        if not self._is_better_packed(parts[len(parts) // 2]):
+            return self._all_packed(parts, self._encoded(parts, None))
+        units = self._all_packed(parts, self._encoded(parts, FOR_CODECS))
+        if all(unit.compression != metadata.UNCOMPRESSED for unit, _ in units):
+            return units
+        # The codec found less in the payloads than in the texts, because dictionaries took the repetitions out.
+        others = self._all_packed(parts, self._encoded(parts, None))
+        return [min(pair, key=lambda made: made[0].size_bytes) for pair in zip(units, others, strict=True)]
 
-    def _kept(self, array: pa.Array) -> Encoded | None:
-        return next((made for measured, made in self._measured if measured is array), None)
+    def _encoded(self, parts: Sequence[pa.Array], allow: frozenset[str] | None) -> Sequence[Encoded]:
+        if len(parts) == 1:
+            return [self._coding.encode(parts[0], allow=allow)]
+        return self._coding.encode_parts(parts, allow=allow)
+
+    def _all_packed(self, parts: Sequence[pa.Array], encoded: Sequence[Encoded]) -> list[tuple[EncUnit, bytes]]:
+        return [self._packed(each.payload, len(part), each.module) for part, each in zip(parts, encoded, strict=True)]
 
     def _is_better_packed(self, array: pa.Array) -> bool:
         """Return whether zstd finds much more in texts than symbols of eight bytes would, which hide repetitions from

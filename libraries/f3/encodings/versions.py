@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 CORE = "core"
 """Name of this package's decoder module among those of a file."""
 SECTION = b"f3.encoding"
 """Name of the custom section. Its content is text: a name, a space, and three numbers with points between them."""
-_MOST_BYTES = 100
+_MOST_BYTES, _MOST_SECTIONS = 100, 1000
 _TEXT = re.compile(rb"([a-z0-9.-]{1,64}) (\d{1,5})\.(\d{1,5})\.(\d{1,5})")
 
 
@@ -53,18 +54,22 @@ def version_of(wasm: bytes) -> EncodingVersion | None:
     return _UNNAMED.get(hashlib.sha256(wasm).hexdigest())
 
 
-def _custom_sections(wasm: bytes) -> list[tuple[bytes, bytes]]:
-    """Return name and content of a module's custom sections, up to the first that is cut short."""
-    found = []
+def _custom_sections(wasm: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield name and content of a module's custom sections, up to the first that is cut short. A module has a few
+    sections; after `_MOST_SECTIONS` the search ends.
+    """
     at = 8  # after the magic number and the version of WebAssembly
-    while at < len(wasm):
+    for _ in range(_MOST_SECTIONS):
+        if at >= len(wasm):
+            return
         kind = wasm[at]
         size, at = _number(wasm, at + 1)
-        section, at = wasm[at : at + size], at + size
         if kind == 0:
-            name_bytes, start = _number(section, 0)
-            found.append((section[start : start + name_bytes], section[start + name_bytes :]))
-    return found
+            name_bytes, start = _number(wasm, at)
+            content = start + name_bytes
+            end = min(at + size, content + _MOST_BYTES + 1)
+            yield wasm[start : min(content, start + _MOST_BYTES)], wasm[content:end]
+        at += size
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:

@@ -69,10 +69,14 @@ static int read_number(const struct source *source, struct room *room, struct pa
     return FINE;
 }
 
+/* Bytes of nodes that are decoded whole, and of picked strings, count as work too: 16 of them as one value. */
+enum { BYTES_A_VALUE = 16 };
+
 /* Decode all values of a node into scratch memory. */
 static int whole(const struct source *source, struct room *room, const struct item *item, u32 width, u32 count,
                  u8 **values, u32 depth) {
     const u8 *bytes;
+    TRY(f3_spend(room, (item->body.end - item->start) / BYTES_A_VALUE));
     TRY(fetch(source, room, item->start, item->body.end - item->start, &bytes));
     TRY(f3_take(room, (u64)count * width, values));
     struct span in = {bytes, bytes + (item->body.end - item->start)};
@@ -233,14 +237,23 @@ static int pick_patched(const struct source *source, struct room *room, struct i
     for (u32 patch = 0; patch < patches; patch++)
         if (at[patch] >= count || (patch && at[patch] <= at[patch - 1]))
             return OUTSIDE; /* decode.c takes positions in any order; no encoder writes them so */
+    u8 *places, *numbers, *values;
+    u32 hits = 0;
+    TRY(f3_take(room, (u64)rows * 4, &places));
+    TRY(f3_take(room, (u64)rows * 4, &numbers));
     for (u32 index = 0; index < rows; index++) {
         u32 patch = after(at, patches, wanted[index]);
         if (!patch || at[patch - 1] != wanted[index])
             continue;
-        patch--;
-        struct part values = item->body;
-        TRY(pick_values(source, room, &values, width, patches, &patch, 1, out + (size_t)index * width, depth));
+        ((u32 *)places)[hits] = index;
+        ((u32 *)numbers)[hits++] = patch - 1;
     }
+    if (!hits)
+        return FINE;
+    TRY(f3_take(room, (u64)hits * width, &values));
+    TRY(pick_values(source, room, &item->body, width, patches, (const u32 *)numbers, hits, values, depth));
+    for (u32 hit = 0; hit < hits; hit++)
+        memcpy(out + (size_t)((u32 *)places)[hit] * width, values + (size_t)hit * width, width);
     return FINE;
 }
 
@@ -353,7 +366,10 @@ struct texts {
     u32 width, utf8;
 };
 
-static int put_text(struct texts *out, const u8 *text, u64 length) {
+static int put_text(struct texts *out, struct room *room, const u8 *text, u64 length) {
+    TRY(f3_spend(room, length / BYTES_A_VALUE));
+    if (out->bytes + length > UINT32_MAX)
+        return TOO_MUCH;
     if (out->utf8 && !f3_is_utf8(text, length))
         return NOT_UTF8;
     if (out->bytes + length <= out->room_bytes)
@@ -384,7 +400,7 @@ static int pick_strings(const struct source *source, struct room *room, struct p
             return MALFORMED;
         TRY(fetch(source, room, item.body.at, length, &at));
         for (u32 index = 0; index < rows; index++)
-            TRY(put_text(out, at, length));
+            TRY(put_text(out, room, at, length));
         room->used = used;
         return FINE;
     }
@@ -441,7 +457,7 @@ static int pick_strings(const struct source *source, struct room *room, struct p
             at = unpacked;
         } else
             TRY(fetch(source, room, data.body.at + start, length, &at));
-        TRY(put_text(out, at, length));
+        TRY(put_text(out, room, at, length));
     }
     room->used = used;
     return FINE;

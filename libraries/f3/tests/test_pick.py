@@ -10,6 +10,7 @@ from libraries import f3
 from libraries.f3.decoders import native
 from libraries.f3.decoders.native import PICKED, pick
 from libraries.f3.encodings import encoders, unit_codec
+from libraries.f3.encodings.nodes import Tag, header
 from libraries.f3.errors import F3Error
 from libraries.f3.tests.arrays import PATTERNS, TYPES, assert_same, made
 
@@ -194,3 +195,41 @@ def test_a_broken_unit_is_named_as_when_all_rows_are_read(tmp_path):
         with pytest.raises(F3Error, match="column blob: EncUnit 0 of 1: the payload has other rows"):
             file.read(rows=[5])
         assert file.read(rows=[15_000]).equals(TABLE.select(["blob"]).slice(15_000, 1))
+
+
+def test_a_closed_file_gives_no_rows_of_the_file_that_has_its_number_now(tmp_path):
+    for name, first in (("one", 0), ("other", 10**6)):
+        f3.write(pa.table({"a": np.arange(first, first + 200_000) % 9973}), tmp_path / name, rows_per_unit=65_536)
+    file = f3.open(tmp_path / "one")
+    assert file.read(rows=[5])["a"].to_pylist() == [5]
+    file.close()
+    with (tmp_path / "other").open("rb"), pytest.raises(F3Error, match="is closed; open it again"):
+        file.read(rows=[5])
+
+
+def test_long_strings_that_are_wanted_often_come_in_several_arrays(tmp_path):
+    texts = [f"v{number % 7}" for number in range(65_536)]
+    texts[5] = "x" * 300_000
+    f3.write(pa.table({"s": texts}), tmp_path / "t.f3", dictionary="shared")
+    read = f3.open(tmp_path / "t.f3").read(rows=[5] * 7500)["s"]
+    assert read.num_chunks > 1
+    assert len(read) == 7500
+    assert read[7499].as_py() == texts[5]
+
+
+def test_the_bytes_of_strings_are_checked_also_if_the_first_guess_held_them(monkeypatch):
+    payload = unit_codec.encode(pa.array(["ab"] * 50)).payload
+    checked = []
+    monkeypatch.setattr(native, "check_size", lambda shape, rows, size: checked.append((rows, size)) or size)
+    picked([payload], pa.string(), [50], [np.arange(20)])
+    assert checked == [(20, 40)]
+
+
+def test_a_payload_of_few_bytes_asks_for_no_work_without_end():
+    """One entry of 20 MB, in few bytes, for every row."""
+    lengths = encoders.node(Tag.CONSTANT, (20_000_000).to_bytes(4, "little"))
+    entries = encoders.node(Tag.PLAIN, lengths + encoders.node(Tag.CONSTANT, b"x"))
+    body = encoders.u32(1) + encoders.u32(20_000_000) + encoders.node(Tag.CONSTANT, b"\0") + entries
+    payload = header(2, 0, 5000, nullable=False, data_bytes=2**31 - 1) + encoders.node(Tag.DICTIONARY, body, 1)
+    with pytest.raises(F3Error, match="more work"):
+        picked([payload], pa.string(), [5000], [np.arange(5000)])

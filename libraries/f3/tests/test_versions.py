@@ -89,6 +89,10 @@ def test_any_bytes_have_a_version_or_none(data):
     assert version_of(data) is None or b"f3.encoding" in data
 
 
+def test_a_module_of_millions_of_sections_states_nothing():
+    assert version_of(b"\0asm\1\0\0\0" + b"\0\0" * 5_000_000) is None
+
+
 def test_sections_that_are_cut_short_or_too_long_state_nothing():
     own = unit_codec.modules()[unit_codec.CORE]
     assert version_of(own[: own.index(_OWN) + 5]) is None

@@ -16,6 +16,7 @@ import xxhash
 from libraries import f3
 from libraries.f3.container import metadata
 from libraries.f3.container.layout import read_postscript
+from libraries.f3.encodings import encoders
 from libraries.f3.tests import plain_coding
 from libraries.f3.tests.tables import opened, stored, varied
 
@@ -469,3 +470,32 @@ def test_a_link_stays_one_and_leads_to_the_new_file(tmp_path):
         f3.write(table, tmp_path / "link.f3")
         assert (tmp_path / "link.f3").is_symlink()
         assert f3.open(tmp_path / "folder" / "table.f3").read().equals(table)
+
+
+def test_what_packs_a_thousandfold_can_be_read_again():
+    """A reader refuses small units that claim to be large. One string of 70 MB of sixteen letters is such a unit."""
+    table = pa.table({"a": ["abcdefghijklmnop" * (70 * 2**16)]})
+    for codec in ("adaptive", "zstd", "lz4"):
+        out = io.BytesIO()
+        f3.write(table, out, codec=codec)
+        assert f3.open(out).read().equals(table)
+
+
+def test_the_adaptive_codec_is_not_larger_than_none_for_texts_that_a_dictionary_holds():
+    numbers = np.random.default_rng(6).integers(0, 500, 65_536)
+    table = pa.table({"a": [f"https://example.com/p/{number * 7:06d}" for number in numbers]})
+    sizes = {}
+    for codec in ("adaptive", None):
+        out = io.BytesIO()
+        f3.write(table, out, codec=codec)
+        sizes[codec] = out.tell()
+    assert sizes["adaptive"] <= sizes[None]
+
+
+def test_a_string_of_more_than_two_gigabytes_is_refused():
+    """Its length was cut to 32 bits. The bytes are never touched."""
+    size = 2**32 + 5
+    offsets = pa.py_buffer(np.array([0, size], np.int64))
+    array = pa.Array.from_buffers(pa.large_string(), 1, [None, offsets, pa.py_buffer(np.zeros(size, np.uint8))])
+    with pytest.raises(f3.F3Error, match="a string has 4294967301 bytes; an EncUnit holds at most 2147483647"):
+        encoders.strings_of(array)
