@@ -7,11 +7,12 @@ the items of a list unit are in the item column's unit with the same ordinal.
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import pairwise
 
 import numpy as np
@@ -37,11 +38,22 @@ _FEW = 8
 """Rows are picked if their units have at least this many times as many. Otherwise decoding whole units is faster."""
 _ROW_BYTES = 4096
 """A unit is read whole if it has fewer bytes than this for each wanted row, because reads for each row take longer."""
-_PARTS_PER_THREAD, _LEAST_PART_BYTES = 4, 1 << 18
+_PARTS_PER_THREAD, _LEAST_PART_BYTES = 2, 1 << 18
 _TEXT_RATIO = 4
 """Decoded bytes of strings, and of nested columns, for each stored byte: a guess, to divide work among threads."""
 _PARALLEL_VALUES = 250_000
 """Below this number of values, starting threads takes longer than they save."""
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Return threads that are kept for the next read, because Arrow reuses a thread's memory only while it lives."""
+    return ThreadPoolExecutor(threads, "f3")
+
+
+if hasattr(os, "register_at_fork"):
+    # A forked process has none of the threads.
+    os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 @dataclass(frozen=True)
@@ -133,14 +145,17 @@ class ReadPlan:
             return self._read_part([nodes[place]], spans, size_bytes, rows, own.buffer)[0]
 
         order = sorted(range(len(parts)), key=lambda number: -parts[number][0])
-        with ThreadPoolExecutor(threads) as pool:
-            read = {number: pool.submit(read_part, *parts[number][1:]) for number in order}
-            found: list[list[pa.Array]] = [[] for _ in nodes]
-            try:
-                for number, (_, place, _) in enumerate(parts):
-                    found[place] += read[number].result()
-            finally:
-                pool.shutdown(cancel_futures=True)
+        pool = _pool(threads)
+        read = {number: pool.submit(read_part, *parts[number][1:]) for number in order}
+        found: list[list[pa.Array]] = [[] for _ in nodes]
+        try:
+            for number, (_, place, _) in enumerate(parts):
+                found[place] += read[number].result()
+        finally:
+            # After an error, parts that were begun still read the file.
+            for each in read.values():
+                each.cancel()
+            wait(read.values())
         yield from found
 
     def _decoded_bytes(self, node: Node) -> int:

@@ -531,6 +531,18 @@ def test_a_thread_that_asks_while_another_reads_the_list_of_modules_sees_all_of_
     assert len(contents.module_sections) == seen[0] > 0
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_reads_with_threads_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setattr(plan, "_PARALLEL_VALUES", 0)
+    f3.write(TABLE, tmp_path / "t.f3", **SMALL)
+    assert f3.open(tmp_path / "t.f3", threads=2).read().equals(TABLE)
+    child = os.fork()
+    if not child:
+        os._exit(0 if f3.open(tmp_path / "t.f3", threads=2).read().equals(TABLE) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
 def test_by_default_a_read_uses_all_cores_of_the_process(tmp_path, monkeypatch):
     f3.write(TABLE, tmp_path / "t.f3")
     for cores in (1, 3):
