@@ -43,7 +43,9 @@ _UNIT_DECODED_BYTES = 9 << 17
 is for bitmaps, so that 65,536 decimals stay one unit.
 """
 _TEXT_DECODED_BYTES = 1 << 18
-"""The same for strings: one of them costs the symbols, or the zstd frame, of its unit."""
+"""The same for strings: one of them costs the symbols, or the zstd frame, of its unit. Strings whose distinct values
+take less than a quarter of it stay together, because each unit would repeat these, and a code finds any of them.
+"""
 _BLOCK_ROWS = 1024
 """Rows of a block of bit packing."""
 _BLOCK_BYTES = 1 << 24
@@ -466,7 +468,14 @@ class _Column:
             with self._named():
                 self._append(len(piece.values), self._encoder.list_unit(piece.values, piece.offsets))
             return
-        parts = list(self._cut(piece.values, self._most_bytes))
+        most_bytes = self._most_bytes
+        if (
+            self._alone
+            and piece.values.nbytes > most_bytes
+            and dictionaries.repeats_much(piece.values, most_bytes // 4)
+        ):
+            most_bytes = _BLOCK_BYTES
+        parts = list(self._cut(piece.values, most_bytes))
         with self._named():
             units = self._encoder.units(parts)
         for part, unit in zip(parts, units, strict=True):

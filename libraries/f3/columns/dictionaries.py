@@ -196,6 +196,15 @@ def may_pay(array: pa.Array) -> bool:
     return bool(values_bytes > _LEAST_SAVED * len(present) * math.log2(found.distinct + 1) / 8)
 
 
+def repeats_much(array: pa.Array, most_bytes: int) -> bool:
+    """Return whether strings have distinct values of at most `most_bytes` together. False for other types."""
+    if shape_of(array.type).kind != TEXT or array.null_count == len(array):
+        return False
+    present = array.drop_null() if array.null_count else array
+    found = arithmetic.repetitions(*_numbers_of(present))
+    return bool(found.distinct * present.nbytes <= most_bytes * len(present))
+
+
 def pays(
     dictionary: Dictionary,
     size_of: Callable[[pa.Array], int],

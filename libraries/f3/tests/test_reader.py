@@ -485,6 +485,7 @@ def test_any_number_of_threads_reads_the_same(tmp_path, monkeypatch, threads, nu
     monkeypatch.setattr(plan, "_PARALLEL_VALUES", 0)
     monkeypatch.setattr(plan, "_GROUP_BYTES", 0)
     monkeypatch.setattr(plan, "_LEAST_PART_BYTES", 0)
+    monkeypatch.setattr(plan, "_PARTS_PER_THREAD", 30)
     (tmp_path / "t.f3").write_bytes(written(dictionary))
     with f3.open(tmp_path / "t.f3", prefer=prefer, threads=threads) as file:
         for _ in range(3):

@@ -338,6 +338,14 @@ def test_units_decode_to_few_bytes_and_fill_ordinary_reads():
     assert file.read(rows=[4999, 7, 2500]).equals(table.take([4999, 7, 2500]))
 
 
+def test_strings_of_few_values_stay_in_one_unit():
+    """Each unit would repeat the distinct values. Others are cut at a quarter of a mebibyte."""
+    few = [f"{number % 90} {'x' * 100}" for number in range(20_000)]
+    many = [f"{number} {'x' * 100}" for number in range(20_000)]
+    told = opened(stored(pa.table({"few": few, "many": many}))).describe().columns
+    assert [column.enc_units for column in told] == [1, 10]
+
+
 def test_wide_rows_are_written_before_they_fill_a_unit():
     """Rows arrive one by one. 65,536 of them would have 4 GB."""
     batch = pa.record_batch({"wide": [bytes(1 << 16)], "number": [1]})
