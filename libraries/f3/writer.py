@@ -402,7 +402,7 @@ class _Column:
             limits = (MOST_UNIT_ROWS, MOST_UNIT_BYTES - 1) if always else (_MOST_ENTRIES, _MOST_ENTRY_BYTES)
             self._growing = dictionaries.Growing(values.type, *limits)
         is_kept = self._growing.add(values)
-        if not is_kept or (not always and self._growing.grows_too_large):
+        if not is_kept or (not always and self._growing.is_useless):
             self._decline()
         return is_kept
 

@@ -24,10 +24,10 @@ from libraries.f3.errors import F3Error
 
 _LEAST_ROWS = 4096
 """Fewer rows of a unit do not show whether values repeat."""
-_MOST_DISTINCT, _LEAST_CHANGES = 0.79, 0.25
-"""A shared dictionary is tried if at most this share of a unit's values is distinct, and at least this share differs
-from the value before.
-"""
+_MOST_DISTINCT = 0.79
+"""A shared dictionary is tried if at most this share of a unit's values is distinct."""
+_LEAST_REPEATED = 0.1
+"""Share of a unit's distinct values that earlier units of the scope must have."""
 _LEAST_SAVED = 0.04
 """It is tried if the distinct values take at least this share of the bytes of the indices."""
 _MOST_COMPARED = 64
@@ -137,17 +137,22 @@ class Growing:
         shape = shape_of(arrow_type)
         self._memo = Memo(0 if shape.kind == TEXT else shape.width_bytes, most_entries, most_bytes)
         self._places: list[pa.Array] = []
+        # Distinct values of all arrays but the first, and how many of them an earlier array has.
+        self._again = self._repeated = 0
 
     def __len__(self) -> int:
         return len(self._places)
 
     @property
-    def grows_too_large(self) -> bool:
-        """Whether new values keep coming, so that more rows would exceed the limit of entries.
+    def is_useless(self) -> bool:
+        """Whether hardly a value of an earlier array occurs in a later one, or new values keep coming, so that more
+        rows would exceed the limit of entries.
 
         The expected number of distinct values among `rows` draws from N equally likely ones is N (1 - exp(-rows / N)).
         Values that are not equally likely show more and more of them.
         """
+        if self._repeated < _LEAST_REPEATED * self._again:
+            return True
         entries, limit = self._memo.entries, self._most_entries
         rows = sum(len(each) - each.null_count for each in self._places)
         return bool(entries > -limit * math.expm1(-rows / limit))
@@ -155,9 +160,14 @@ class Growing:
     def add(self, array: pa.Array) -> bool:
         """Add the values of an array. Return False, and add nothing, if the dictionary would exceed a limit."""
         present = array.drop_null() if array.null_count else array
+        known = self._memo.entries
         numbers = self._memo.add(*_numbers_of(present))
         if numbers is None:
             return False
+        if self._places:
+            occurring = np.bincount(numbers, minlength=self._memo.entries) > 0
+            self._repeated += int(np.count_nonzero(occurring[:known]))
+            self._again += int(np.count_nonzero(occurring))
         if array.null_count:
             places = np.zeros(len(array), np.uint32)
             places[array.is_valid().to_numpy(zero_copy_only=False)] = numbers
@@ -182,18 +192,20 @@ class Growing:
 def may_pay(array: pa.Array) -> bool:
     """Return whether a dictionary that several units share could be smaller than a dictionary, or runs, in each.
 
-    It could not where values hardly repeat, where they come in long runs, or where the values of a unit's own
-    dictionary take next to nothing compared with the indices.
+    It could not where values hardly repeat, or where the values of a unit's own dictionary take next to nothing
+    compared with the indices, which are stored as runs if values come in runs.
     """
     present = array.drop_null() if array.null_count else array
     if len(present) < _LEAST_ROWS:
         return False
     values, lengths = _numbers_of(present)
     found = arithmetic.repetitions(values, lengths)
-    if found.distinct > _MOST_DISTINCT * len(present) or found.runs < _LEAST_CHANGES * len(present):
+    if found.distinct > _MOST_DISTINCT * len(present):
         return False
     values_bytes = present.nbytes / len(present) * found.distinct
-    return bool(values_bytes > _LEAST_SAVED * len(present) * math.log2(found.distinct + 1) / 8)
+    code_bits = math.log2(found.distinct + 1)
+    run_bits = code_bits + math.log2(2 * len(present) / found.runs)
+    return bool(values_bytes > _LEAST_SAVED * min(len(present) * code_bits, found.runs * run_bits) / 8)
 
 
 def repeats_much(array: pa.Array, most_bytes: int) -> bool:

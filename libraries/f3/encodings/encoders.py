@@ -159,7 +159,10 @@ def _repetitions(values: Numbers, runs: int, bits: int, choice: Choice) -> list[
     if choice.allows("dictionary") and bits > 8 and count > 16:
         distinct = arithmetic.repetitions(values).distinct
         if distinct <= _MOST_DISTINCT * count:
-            size = (4 + 3 * NODE_BYTES + count * _bits(distinct) / 8 + distinct * width) * _SLOWER["dictionary"]
+            code_bits = _bits(distinct)
+            # The codes come in as many runs as the values, and are then stored as runs.
+            codes_bytes = min(count * code_bits, runs * (code_bits + _bits(2 * count // runs) + 1)) / 8
+            size = (4 + 3 * NODE_BYTES + codes_bytes + distinct * width) * _SLOWER["dictionary"]
             candidates.append(_Candidate(size, lambda: _dictionary(values, choice)))
     return candidates
 

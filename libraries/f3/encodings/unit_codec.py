@@ -30,6 +30,7 @@ from libraries.f3.encodings.versions import CORE
 from libraries.f3.errors import F3Error, Placed
 
 NATIVE, WASM = "native", "wasm"
+_SHORT_BYTES = 48
 Encoder = Callable[[pa.Array], bytes | None]
 """Array -> payload of one EncUnit, or None if the encoding does not apply to it."""
 
@@ -123,7 +124,7 @@ def encode(array: pa.Array, *, allow: frozenset[str] | None = None, symbols: Sym
     parts = [] if valid is None else [encoders.encode_bits(valid.view(np.uint8), choice)]
     data_bytes = 0
     if shape.kind == TEXT:
-        whole = pc.fill_null(array, pa.scalar(b"", pa.binary()).cast(array.type)) if nullable else array
+        whole = _without_nulls(array) if nullable else array
         data_bytes = len(encoders.strings_of(whole).data)
         if data_bytes >= 1 << 31:
             raise F3Error(f"{data_bytes} bytes of strings are too many for one EncUnit of {len(array)} rows; use fewer")
@@ -135,6 +136,15 @@ def encode(array: pa.Array, *, allow: frozenset[str] | None = None, symbols: Sym
     width = shape.width_bytes if shape.kind not in (TEXT, BITS) else 0
     head = header(shape.kind, width, len(array), nullable=nullable, data_bytes=data_bytes)
     return Encoded(b"".join((head, *parts)), CORE)
+
+
+def _without_nulls(array: pa.Array) -> pa.Array:
+    """Return strings with something in the null slots: the string before it, if strings are short, because repeated
+    values are stored as runs; nothing if they are long, because a reader makes room for them.
+    """
+    if array.nbytes <= _SHORT_BYTES * len(array):
+        array = pc.fill_null_forward(array)
+    return pc.fill_null(array, pa.scalar(b"", pa.binary()).cast(array.type)) if array.null_count else array
 
 
 def encoding_of(module: str, payload: memoryview) -> str:

@@ -171,7 +171,7 @@ def test_no_dictionary_is_made_of_values_that_hardly_repeat(dtype, monkeypatch):
     [
         (np.tile(np.arange(3000), 10), True),
         (np.tile(np.arange(40), 1000), False),  # the distinct values take next to nothing
-        (np.arange(30_000) // 10, False),  # long runs
+        (np.arange(30_000) // 10, True),  # runs, whose values take most of the bytes
         (np.arange(30_000), False),
         (np.tile(np.arange(30), 100), False),  # too few to know
     ],
@@ -180,6 +180,19 @@ def test_a_shared_dictionary_is_tried_where_it_could_be_smaller(values, tried):
     texts = pa.array([f"some text {value}" for value in values])
     for array in (pa.array(values), texts, pa.concat_arrays([texts, pa.nulls(20_000, pa.string())])):
         assert dictionaries.may_pay(array) is tried
+
+
+def test_a_dictionary_of_units_that_share_nothing_is_useless():
+    """A sorted column is an example."""
+    values = np.repeat(np.arange(3000), 10)
+    for following, is_useless in ((values[:20_000], False), (values + 2600, False), (values + 2900, True)):
+        growing = dictionaries.Growing(pa.int64(), 2**17, 2**23)
+        assert growing.add(pa.array(values))
+        assert not growing.is_useless
+        assert growing.add(pa.array(following))
+        assert growing.is_useless is is_useless
+    sorted_column = pa.table({"a": np.arange(300_000) // 10})
+    assert column(stored(sorted_column, dictionary="best"), "a").scopes == ("none",)
 
 
 @pytest.mark.parametrize("native", [True, False])
