@@ -41,8 +41,8 @@ _ROW_BYTES = 4096
 _PARTS_PER_THREAD, _LEAST_PART_BYTES = 2, 1 << 18
 _TEXT_RATIO = 4
 """Decoded bytes of strings, and of nested columns, for each stored byte: a guess, to divide work among threads."""
-_PARALLEL_VALUES = 250_000
-"""Below this number of values, starting threads takes longer than they save."""
+_PARALLEL_BYTES = 1 << 26
+"""Fewer decoded bytes are read by one thread: the first threads of a process, and their memory, take 10 ms to start."""
 
 
 @cache
@@ -116,7 +116,7 @@ class ReadPlan:
 
     def _read(self, nodes: Sequence[Node], picked: Picked, threads: int) -> Iterator[list[pa.Array]]:
         """Yield the rows of nodes whose units are decoded whole."""
-        if threads == 1 or picked.count * len(nodes) < _PARALLEL_VALUES:
+        if threads == 1 or picked.count == 0 or self._wanted_bytes(nodes, picked) < _PARALLEL_BYTES:
             buffer = io.ReadBuffer()
             for part, spans, size_bytes in self._parts(nodes, picked, self._contents.source.at_once_bytes):
                 yield from self._read_part(part, spans, size_bytes, picked, buffer)
@@ -157,6 +157,9 @@ class ReadPlan:
                 each.cancel()
             wait(read.values())
         yield from found
+
+    def _wanted_bytes(self, nodes: Sequence[Node], picked: Picked) -> float:
+        return sum(map(self._decoded_bytes, nodes)) * picked.count / self._group_rows
 
     def _decoded_bytes(self, node: Node) -> int:
         """Return about how many bytes the rows of a node take in memory. Strings take a few times what is stored."""

@@ -482,7 +482,7 @@ def test_too_little_memory_is_told_with_its_place(monkeypatch):
 def test_any_number_of_threads_reads_the_same(tmp_path, monkeypatch, threads, number, dictionary):
     """The table is read natively and by Wasm, with each number of threads and each dictionary scope."""
     prefer = "wasm" if (threads + number) % 2 else "native"
-    monkeypatch.setattr(plan, "_PARALLEL_VALUES", 0)
+    monkeypatch.setattr(plan, "_PARALLEL_BYTES", 0)
     monkeypatch.setattr(plan, "_GROUP_BYTES", 0)
     monkeypatch.setattr(plan, "_LEAST_PART_BYTES", 0)
     monkeypatch.setattr(plan, "_PARTS_PER_THREAD", 30)
@@ -497,7 +497,7 @@ def test_any_number_of_threads_reads_the_same(tmp_path, monkeypatch, threads, nu
 
 
 def test_a_fault_in_a_thread_names_its_place(tmp_path, monkeypatch):
-    monkeypatch.setattr(plan, "_PARALLEL_VALUES", 0)
+    monkeypatch.setattr(plan, "_PARALLEL_BYTES", 0)
     monkeypatch.setattr(plan, "_GROUP_BYTES", 0)
     f3.write(TABLE, tmp_path / "t.f3", **SMALL)
     monkeypatch.setattr(values.Values, "array", _failing(values.Values.array))
@@ -535,7 +535,7 @@ def test_a_thread_that_asks_while_another_reads_the_list_of_modules_sees_all_of_
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_process_reads_with_threads_of_its_own(tmp_path, monkeypatch):
-    monkeypatch.setattr(plan, "_PARALLEL_VALUES", 0)
+    monkeypatch.setattr(plan, "_PARALLEL_BYTES", 0)
     f3.write(TABLE, tmp_path / "t.f3", **SMALL)
     assert f3.open(tmp_path / "t.f3", threads=2).read().equals(TABLE)
     child = os.fork()
