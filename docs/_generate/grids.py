@@ -227,7 +227,8 @@ def _told(found: Iterable[Head | None], *, with_apart: bool = False) -> str:
     most = max((head.table for head in heads), key=lambda table: table.data_rows)
     least = min(head.table.data_rows for head in heads)
     amount = most.amount if least == most.data_rows else f"{least:,} to {most.amount}"
-    return f"{amount}, cache {most.conditions.cache}, on {heads[0].run.info.machine.cpu}:\n\n{grid(heads, with_apart=with_apart)}"
+    machine = heads[0].run.info.machine.cpu
+    return f"{amount}, cache {most.conditions.cache}, on {machine}:\n\n{grid(heads, with_apart=with_apart)}"
 
 
 def parallel(reference: Reference) -> str:
