@@ -1,8 +1,8 @@
 """Write F3 files.
 
 Rows arrive as Arrow data and become EncUnits, which are collected in IOUnits. An IOUnit is written as soon as it is
-full. So memory holds only the open IOUnits and, with dictionary scopes, the rows of the open scope. Memory does not
-grow with the size of row groups.
+full. So memory holds only the open IOUnits and, for columns with a shared dictionary, the indices and distinct values
+of the open scope. Memory does not grow with the size of row groups.
 
 `libraries.f3.encodings.coders` turns arrays into payloads. This module decides where in the file each payload is stored
 (specification sections 1, 4 and 9).
@@ -137,7 +137,7 @@ class Writer:
             checksums: store a checksum of each IOUnit; file and schema always have one
             dictionary: 'none': encodings may use dictionaries inside a unit; 'local': one dictionary per unit;
                 'shared': one for all units of a scope and for columns with the same values; 'best': 'none' or 'shared'
-                for each column, chosen from a sample
+                for each column, chosen by the sizes of its first unit
             scope_rows: rows that share a dictionary; memory holds their indices and distinct values
             coding: encodings to use instead of this package's
 

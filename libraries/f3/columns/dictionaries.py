@@ -140,9 +140,6 @@ class Growing:
         # Distinct values of all arrays but the first, and how many of them an earlier array has.
         self._again = self._repeated = 0
 
-    def __len__(self) -> int:
-        return len(self._places)
-
     @property
     def is_useless(self) -> bool:
         """Whether hardly a value of an earlier array occurs in a later one, or new values keep coming, so that more
@@ -158,7 +155,9 @@ class Growing:
         return bool(entries > -limit * math.expm1(-rows / limit))
 
     def add(self, array: pa.Array) -> bool:
-        """Add the values of an array. Return False, and add nothing, if the dictionary would exceed a limit."""
+        """Add the values of an array. Return False if the dictionary would exceed a limit; it then has entries that no
+        index refers to, and nothing more can be added.
+        """
         present = array.drop_null() if array.null_count else array
         known = self._memo.entries
         numbers = self._memo.add(*_numbers_of(present))

@@ -346,8 +346,9 @@ class ReadPlan:
         pick = partial(column.decoder.pick, table, -1 if descriptor is None else descriptor, found.rows.rows)
         try:
             array = Values(self._contents, {}).picked(node.type, column.units[0], pick)
-        except (F3Error, pa.ArrowInvalid):
-            return None  # Decoding whole units says which unit is broken, and splits arrays that become too long.
+        except (F3Error, OSError, pa.ArrowInvalid):
+            # Decoding whole units says what is broken, and splits arrays that become too long.
+            return None
         del held  # The decoder read these payloads.
         return array if found.rows.order is None else array.take(pa.array(found.rows.order))
 

@@ -56,7 +56,7 @@ class Memo:
             values: contiguous numbers of `width` bytes, or the bytes of strings
             lengths: uint32, bytes of each string; None for numbers
 
-        After None the memo is of no more use.
+        After None the memo also has some of these values, and nothing more can be added.
         """
         if self._kernels is None:
             return self._add_by_arrow(values, lengths)

@@ -233,3 +233,13 @@ def test_a_payload_of_few_bytes_asks_for_no_work_without_end():
     payload = header(2, 0, 5000, nullable=False, data_bytes=2**31 - 1) + encoders.node(Tag.DICTIONARY, body, 1)
     with pytest.raises(F3Error, match="more work"):
         picked([payload], pa.string(), [5000], [np.arange(5000)])
+
+
+def test_a_file_that_became_shorter_gives_the_error_of_a_whole_read(tmp_path):
+    path = tmp_path / "t.f3"
+    f3.write(pa.table({"a": np.random.default_rng(3).random(200_000)}), path)
+    with f3.open(path) as file:
+        assert file.read(rows=[3]).num_rows == 1
+        os.truncate(path, 1000)
+        with pytest.raises(F3Error, match="ended at .* while it was read"):
+            file.read(rows=[199_999])
