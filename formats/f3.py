@@ -47,8 +47,8 @@ class F3(TabularFormat):
         "dictionary": Setting(
             ("best", "none", "local", "shared"),
             "best",
-            "dictionaries in addition to those inside encodings: one per unit (local), one per 1,048,576 rows (shared), "
-            "or shared ones where they save space (best)",
+            "dictionaries in addition to those inside encodings: one per unit (local), one per 1,048,576 rows "
+            "(shared), or shared ones where they save space (best)",
         ),
         "rows_per_unit": Setting(
             range(1, 2**21), None, "most rows of an encoding unit (EncUnit), which has at most 1 MiB; by default 65,536"

@@ -241,5 +241,5 @@ def test_a_file_that_became_shorter_gives_the_error_of_a_whole_read(tmp_path):
     with f3.open(path) as file:
         assert file.read(rows=[3]).num_rows == 1
         os.truncate(path, 1000)
-        with pytest.raises(F3Error, match="ended at .* while it was read"):
+        with pytest.raises(F3Error, match=r"ended at \d+ while it was read"):
             file.read(rows=[199_999])
