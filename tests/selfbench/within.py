@@ -18,6 +18,7 @@ from pathlib import Path
 
 import click
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from adapters.column_numbers import spelled
 from adapters.spelling import spell
@@ -125,15 +126,18 @@ def measured(variant: str, table: pa.Table, folder: Path) -> Figures:
 
 def regrets(name: str, seed: int, folder: Path) -> Iterator[tuple[str, float, str]]:
     """Yield (whose choice, regret, variant) for a table, and first ('time', seconds of the advice, '')."""
-    rows = None if name.startswith("tpch") else ROWS
+    base, _, inside = name.partition("[")
+    parameters = dict(part.split("=") for part in inside.removesuffix("]").split(",") if part)
+    made = resolve(base, parameters, rows=None if parameters else ROWS)
+    # The rows of a table with a scale factor cannot be chosen, so that the first ones are advised on as own data.
+    table = cache.read_table(cache.prepare(made, cache.default_folder()).path).slice(0, ROWS)
+    own = folder / f"{base}.parquet"
+    pq.write_table(table, own)
     began_ns = now_ns()
-    answer = recommend(datasets=name, rows=rows, within="parquet", budget_s=BUDGET_S, out=folder / f"{name}-advice")
+    answer = recommend(own, within="parquet", budget_s=BUDGET_S, out=folder / f"{base}-advice")
     yield "time", (now_ns() - began_ns) / 1e9, ""
     assert answer.within is not None
     advised = str(answer.within.advised.change.variant)
-    base, _, inside = name.partition("[")
-    parameters = dict(part.split("=") for part in inside.removesuffix("]").split(",") if part)
-    table = cache.read_table(cache.prepare(resolve(base, parameters, rows=rows), cache.default_folder()).path)
     usual = _variant({"codec": USUAL[0]})
     known = json.loads(LINTER.read_text()) if LINTER.exists() else {"tables": {}}
     linter = known["tables"].get(name)
