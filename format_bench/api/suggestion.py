@@ -50,7 +50,9 @@ def answer_of(choice: Choice, found: Recommendation, selection: Sequence[str] = 
         folder=shown(run.folder),
         # The runs that the package includes share one machine name, but were measured on several machines.
         processor=run.info.machine.cpu or "" if run.folder.is_relative_to(reference.PLACE) else "",
-        again=shlex.join(["recommend", "--from", shown(run.folder), *selection, *_wishes(found.preferences)]),
+        again=shlex.join(
+            ["format-bench", "recommend", "--from", shown(run.folder), *selection, *_wishes(found.preferences)]
+        ),
         convert=_conversion(choice, found, first),
         within=advice,
         remote=tuple(_remote(choice, found.preferences)),
@@ -75,7 +77,7 @@ def _conversion(choice: Choice, found: Recommendation, advised: Variant | None) 
         # The variant belongs to a plugin that is not installed here.
         return ""
     out = Path(path).name.partition(".")[0] + suffix
-    return shlex.join(["convert", path, out, "--as", variant, *asked.options.words()])
+    return shlex.join(["format-bench", "convert", path, out, "--as", variant, *asked.options.words()])
 
 
 def shown(folder: Path) -> str:

@@ -175,8 +175,8 @@ def recommend(words: list[str], explain: bool, as_json: bool, **options: Any) ->
             raise click.exceptions.Exit(INTERRUPTED) from None
         if as_json:
             click.echo(recommendation_json.as_json(answer))
-        elif answer.within is not None and not explain:
-            recommendation_within.show(answer, answer.within, console())
+        elif answer.within is not None:
+            recommendation_within.show(answer, answer.within, console(), explain=explain)
         else:
             recommendation.show(answer, console(), explain=explain)
     return 0 if answer.found.ranked else FAILED

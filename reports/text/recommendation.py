@@ -67,7 +67,7 @@ def show(answer: Answer, console: Console, *, explain: bool = False) -> None:
     else:
         _show_first(page, answer, explain)
     if explain:
-        _explain(page, answer)
+        explained(page, answer)
     else:
         _shorten(page, answer)
     print_lines(page, [WHOSE_CHOICES])
@@ -311,7 +311,8 @@ def _grouped(dropped: Sequence[tuple[Variant, str]]) -> str:
     )
 
 
-def _explain(page: Console, answer: Answer) -> None:
+def explained(page: Console, answer: Answer) -> None:
+    """Print everything that the first screen leaves out."""
     found = answer.found
     everything = [*found.ranked, *found.not_accepted]
     if len({each.candidate.rounds for each in everything}) > 1:

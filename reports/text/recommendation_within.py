@@ -15,12 +15,13 @@ from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.recommend import weights
 from reports.analysis.recommendation.within import LEAST_GAIN, Row, Within
 from reports.analysis.units import number_text
+from reports.analysis.words import WHOSE_CHOICES
 from reports.text.page import page_for, print_lines
-from reports.text.recommendation import title_of
+from reports.text.recommendation import explained, title_of
 
 
-def show(answer: Answer, advice: Within, console: Console) -> None:
-    """Print the advice. The output is always 100 columns wide."""
+def show(answer: Answer, advice: Within, console: Console, *, explain: bool = False) -> None:
+    """Print the advice and, if `explain` is set, all figures. The output is always 100 columns wide."""
     page = page_for(console)
     print_lines(page, [title_of(answer)])
     page.print()
@@ -34,7 +35,11 @@ def show(answer: Answer, advice: Within, console: Console) -> None:
         page.print(f"as JSON: {settings}", markup=False, highlight=False, soft_wrap=True)
     page.print()
     page.print(_grid(answer, advice))
-    print_lines(page, list(_below(answer)))
+    print_lines(page, list(_below(answer, explain)))
+    if explain:
+        page.print()
+        explained(page, answer)
+        print_lines(page, [WHOSE_CHOICES])
 
 
 def _headline(advice: Within) -> str:
@@ -48,6 +53,8 @@ def _about(answer: Answer, advice: Within) -> Iterator[str]:
         yield (
             f"none of the {advice.measured - 1} other variants measured is clearly better by at least {LEAST_GAIN:.0%}"
         )
+        if any(row.ranked.score <= 1 - LEAST_GAIN for row in advice.rows):
+            yield "one below may be better, but its rounds do not show it: a longer measurement (--budget) tells more"
     else:
         ratios = ", ".join(
             f"{number_text(ratio)} times the {answer.found.preferences.title(name)}"
@@ -85,10 +92,11 @@ def _score(row: Row) -> str:
     return f"{number_text(row.ranked.score)} ({number_text(ratio.low)}-{number_text(ratio.high)})"
 
 
-def _below(answer: Answer) -> Iterator[str]:
+def _below(answer: Answer, explain: bool) -> Iterator[str]:
     yield "numbers are multiples of the default's; a score below 1 is better than the default"
-    yield from answer.remarks
+    if not explain:
+        yield from answer.remarks
     if answer.convert:
         yield f"the whole table in this format, verified: {answer.convert}"
-    if answer.again:
+    if answer.again and not explain:
         yield f"details, without measuring again: {answer.again} --explain"

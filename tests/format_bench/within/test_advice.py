@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -40,11 +41,11 @@ PROPOSED = Proposals(
 
 @pytest.fixture
 def run_of(tmp_path: Path):
-    def make(read_ms: Mapping[str, float]) -> Path:
-        """Return a stored run in which reading takes these times, with 1 % of noise; saves and sizes are equal."""
+    def make(read_ms: Mapping[str, float], noise_share: float = 0.01) -> Path:
+        """Return a stored run in which reading takes these times, with noise; saves and sizes are equal."""
         samples = []
         for number, (round_number, variant) in enumerate(itertools.product(range(1, 10), read_ms)):
-            noise = 1 + 0.01 * ((number * 7) % 5 - 2)
+            noise = 1 + noise_share * ((number * 7) % 5 - 2)
             memory = {"peak_private_bytes": 50_000_000}
             save = {"wall_ns": 100_000_000, "size_bytes": 1_000_000, **memory}
             read = {"wall_ns": int(read_ms[variant] * 1e6 * noise), **memory}
@@ -123,6 +124,26 @@ def test_a_default_that_is_kept_is_said_with_the_reason(run_of) -> None:
     assert "none of the 2 other variants measured is clearly better by at least 5%" in shown
 
 
+def test_all_figures_come_below_the_advice_and_name_no_other_variant_as_recommended(run_of) -> None:
+    folder = run_of({DEFAULT: 100, SINGLE: 99, COMBINED: 98})
+    words = ["recommend", "--from", str(folder), "--prefer", "read=1", "--explain"]
+    shown = CliRunner().invoke(cli.cli, words).stdout
+    assert "keep the default settings of parquet" in shown
+    assert "as multiples of the best" in shown
+    assert "all samples:" in shown
+    assert "recommended:" not in shown
+    assert "without measuring again" not in shown
+
+
+def test_a_gain_that_the_rounds_do_not_show_is_named_with_the_next_step(run_of) -> None:
+    for combined_ms, noise_share, has_hint in ((98, 0.01, False), (80, 0.4, True)):
+        folder = run_of({DEFAULT: 100, SINGLE: 99, COMBINED: combined_ms}, noise_share)
+        shown = CliRunner().invoke(cli.cli, ["recommend", "--from", str(folder), "--prefer", "read=1"]).stdout
+        assert "keep the default settings of parquet" in shown
+        assert ("a longer measurement (--budget) tells" in " ".join(shown.split())) == has_hint
+        shutil.rmtree(folder)
+
+
 def test_a_damaged_file_of_proposals_is_an_error(run_of) -> None:
     folder = run_of({DEFAULT: 100, SINGLE: 80})
     (folder / "within.json").write_text("{}")
@@ -178,4 +199,4 @@ def test_settings_are_measured_and_advised(tmp_path: Path, monkeypatch: pytest.M
     assert proposals is not None
     ran = {sample.variant for sample in read_run(tmp_path / "out").samples if not sample.variant.startswith("raw-io")}
     assert ran == {each.variant for each in proposals.proposals}
-    assert answer.again.startswith("recommend --from")
+    assert answer.again.startswith("format-bench recommend --from")

@@ -58,7 +58,12 @@ def answered(
     found = recommend(kept, dropped, preferences or Preferences(), now)
     question = Question("table", 150_000, "lab-1", Conditions(track=""))
     lines = PYTHON if found.ranked else ((), "", "")
-    again = {"about": "sales.csv", "yours": True, "folder": "results/mine", "again": "recommend --from results/mine"}
+    again = {
+        "about": "sales.csv",
+        "yours": True,
+        "folder": "results/mine",
+        "again": "format-bench recommend --from results/mine",
+    }
     return Answer(question, found, ("warning: the disk is busy",), *lines, **{**again, **told})
 
 
@@ -259,7 +264,7 @@ def test_below_the_answer_everything_is_shortened_with_the_command_for_all(capsy
     text = "\n".join(below)
     assert "figures of the recommended variant: reads in" in text
     assert "left out: " in text
-    assert "without measuring again: recommend --from results/mine --explain" in text
+    assert "without measuring again: format-bench recommend --from results/mine --explain" in text
     assert below[-1].endswith("docs/limits.md")
     whole = "\n".join(printed(answer, capsys, explain=True))
     for each in answer.found.ranked:
