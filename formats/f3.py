@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from adapters.contract import Calls, Can, Maturity, Native, PartCall, Setting, Stage, Stored, TabularFormat
 from adapters.errors import AdapterError, RefusedData
 from adapters.offers import Handle, Offers, Reach, Sharing
+from adapters.predicate import Kind, Predicate
+from formats.shared.conditions import ARROW_TEXTS, IMPORT_COMPUTE, arrow_expression
 from formats.shared.rows import checked
 from formats.shared.streams import tables
 
@@ -72,6 +74,7 @@ class F3(TabularFormat):
     offers = Offers(
         project=True,
         take=Reach.GROUPS,
+        scan=frozenset(Kind),
         keeps_columns=True,
         batches=True,
         save_stream=True,
@@ -90,6 +93,10 @@ class F3(TabularFormat):
             f"f3.open({{path}}{prefer}).read()",
             project=PartCall(f"f3.open({{path}}{prefer}).read(columns)"),
             take=PartCall(f"f3.open({{path}}{prefer}).read(columns, np.array(rows))", (), ("import numpy as np",)),
+            scan={
+                kind: PartCall(f"f3.open({{path}}{prefer}).read(columns, where={met})", (), (IMPORT_COMPUTE,))
+                for kind, met in ARROW_TEXTS.items()
+            },
         )
 
     def _settings(self) -> dict[str, Any]:
@@ -150,10 +157,13 @@ class F3(TabularFormat):
         def take(numbers: np.ndarray, columns: Sequence[str]) -> pa.Table:
             return file.read(columns, checked(numbers, file.num_rows))
 
+        def scan(predicate: Predicate, columns: Sequence[str]) -> pa.Table:
+            return file.read(columns, where=arrow_expression(predicate))
+
         def batches(columns: Sequence[str], rows: int) -> Iterator[pa.Table]:
             return tables(file.batches(columns), columns, rows)
 
-        return Handle(project=file.read, take=take, batches=batches, close=file.close)
+        return Handle(project=file.read, take=take, scan=scan, batches=batches, close=file.close)
 
     def stored(self, location: Path) -> Stored:
         """Return the codec and the outermost encodings of all encoding units (EncUnits) of the file.

@@ -62,8 +62,8 @@ INSIDE_RUNNER = {
 }
 """Part of bench_runner -> other parts that it may import. Modules at the top import none, and all may import them."""
 
-SHARED = ("libraries.document_queries", "libraries.durable")
-"""Libraries that every library may import: the language of document queries, and durable writes."""
+SHARED = ("libraries.document_queries", "libraries.durable", "libraries.filters")
+"""Libraries that every library may import: the language of document queries, durable writes, and filters of rows."""
 
 NOT_SHIPPED = re.compile(r"(?:tests|libraries/\w+/(?:tests|benchmarks))/")
 """Paths of tests and benchmarks, which the product must not import."""

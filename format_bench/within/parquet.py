@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, zip_longest
 from typing import Any
 
 import pyarrow as pa
@@ -51,6 +52,11 @@ COLUMN_GAIN = 0.0005
 SINGLES, COMBINATIONS = 4, 3
 """Number of single changes and of combinations that are proposed."""
 FEWEST_ROWS = 10_000
+FEWEST_ROUNDS, LEAST_VARIANTS = 8, 4
+"""Rounds that tell a difference of a few per cent from noise. The default, a single change and two combinations are
+measured whatever time they take."""
+START_S, CONVERSIONS = 1.0, 2
+"""Time to start a sample's process, and how often it saves and reads in all."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +79,16 @@ Settings = Mapping[str, str]
 
 
 def proposals(
-    table: pa.Table, weights: Mapping[str, float], target: Target, budget_s: float, *, reorder: bool = False
+    table: pa.Table,
+    weights: Mapping[str, float],
+    target: Target,
+    budget_s: float,
+    race_s: float,
+    *,
+    reorder: bool = False,
 ) -> list[Proposal]:
     """Return the default of Parquet by pyarrow, the best single changes, and the best combinations, within about
-    `budget_s` seconds.
+    `budget_s` seconds. Return fewer if they could not all have FEWEST_ROUNDS rounds in a race of `race_s` seconds.
 
     `weights` has the weights of 'size', 'read' and 'save'. With `reorder`, the rows may be sorted by a column. Raises
     ConversionError if a copy differs from the table.
@@ -100,11 +112,11 @@ def proposals(
         settings for score, settings, _ in scored if score < -GAIN and not set(settings) & {"codec", "dictionary"}
     ]
     grown = study.grown(combined, [each for each in useful if not _names_columns(each)], deadline_ns)
-    chosen = [*best_singles, *grown]
     found = {study.variant({}): study.proposal({}, "")}
-    for _, settings, text in chosen:
+    # The best ones come first, because a slow table has time for few.
+    for _, settings, text in chain.from_iterable(zip_longest(grown, best_singles, fillvalue=(0.0, {}, ""))):
         found.setdefault(study.variant(settings), study.proposal(settings, text))
-    return list(found.values())
+    return list(found.values())[: study.most_variants(race_s)]
 
 
 def _names_columns(settings: Settings) -> bool:
@@ -179,6 +191,14 @@ class _Study:
             costs = measured(table, save, partial(_read, threads=True), adapter.losses)
             self._known[variant] = costs + self._conversion + Costs(0, 0, sort_ns)
         return self._known[variant]
+
+    def most_variants(self, race_s: float) -> int:
+        """Return how many variants can have FEWEST_ROUNDS rounds in a race of `race_s` seconds, or LEAST_VARIANTS.
+
+        A sample starts a process, and converts once more to verify what was read."""
+        usual = self._whole({})
+        sample_s = START_S + CONVERSIONS * (usual.save + usual.read) / 1e9
+        return max(LEAST_VARIANTS, int(race_s / (FEWEST_ROUNDS * sample_s)))
 
     def score(self, settings: Settings) -> float:
         """Return the logarithm of the score of the whole table, which is 0 for the default."""

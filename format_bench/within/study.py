@@ -48,7 +48,8 @@ class Study:
                 weights = dict(Preferences().weights)
             table = cache.read_table(cache.prepare(dataset, cache.default_folder()).path)
             limit_s = SHARE * self.budget_s
-            found = parquet.proposals(table, weights, self.target, limit_s, reorder=self.reorder)
+            race_s = self.budget_s - limit_s
+            found = parquet.proposals(table, weights, self.target, limit_s, race_s, reorder=self.reorder)
         else:
             found = others.proposals(self.format)
         Proposals(self.format, tuple(found)).keep(folder)

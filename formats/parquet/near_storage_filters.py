@@ -7,9 +7,9 @@ from typing import Any
 import pyarrow as pa
 
 from adapters.predicate import Kind, Predicate
-from libraries.near_storage.predicates.tree import And, Comparison, Constant, In, IsNull, Literal, Or, Prefix
-from libraries.near_storage.predicates.tree import Predicate as Tree
-from libraries.near_storage.predicates.values import literal
+from libraries.filters.tree import And, Comparison, Constant, In, IsNull, Literal, Or, Prefix
+from libraries.filters.tree import Predicate as Tree
+from libraries.filters.values import literal
 
 
 def tree_of(asked: Predicate, kind: pa.DataType) -> Tree:

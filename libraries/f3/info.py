@@ -43,6 +43,8 @@ class FileInfo:
     modules: tuple[ModuleInfo, ...]
     shared_dictionaries: int
     checksums: bool
+    zones: int
+    """Ranges of rows that a filter can skip; 0 if the file has no zone maps."""
     faults: tuple[str, ...] = ()
     """Faults that do not prevent reading, with their locations."""
 

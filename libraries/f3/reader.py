@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from libraries.f3.columns import shredding
 from libraries.f3.columns.plan import ReadPlan
@@ -28,6 +29,7 @@ from libraries.f3.container.units import StoredColumn, key_of
 from libraries.f3.decoders import native
 from libraries.f3.encodings.coders import Coding, default_coding
 from libraries.f3.errors import F3Error, Placed
+from libraries.f3.filtering import filtered
 from libraries.f3.info import ColumnInfo, FileInfo, ModuleInfo
 
 Verify = Literal["units", "file", "none"]
@@ -117,24 +119,42 @@ class File:
         """Number of rows, over all row groups."""
         return int(self._group_starts[-1])
 
-    def read(self, columns: Sequence[str] | None = None, rows: Rows | None = None) -> pa.Table:
+    def read(
+        self,
+        columns: Sequence[str] | None = None,
+        rows: Rows | None = None,
+        *,
+        where: pc.Expression | None = None,
+    ) -> pa.Table:
         """Return rows of the given columns as a table. Only EncUnits that hold these rows are decoded.
 
         Args:
             columns: names of top-level columns, in the desired order; None: all
             rows: a slice, a range or row numbers in any order; None: all
+            where: a filter such as `pc.field("x") > 5`, instead of `rows`: return the rows for which it is true, in the
+                order of the file. Zone maps show where no such row can be
 
         Raises:
-            F3Error: a column or row does not exist, or the file is broken
+            F3Error: a column or row does not exist, the filter does not fit the columns, or the file is broken
         """
+        if where is not None:
+            if rows is not None:
+                raise F3Error("read takes rows or where, not both; filter the rows that you read by Table.filter")
+            with self._placed():
+                schema, _ = self._chosen(columns)
+                zones = self._contents.zones
+                return filtered(where, schema.names, self.schema, self.num_rows, zones, self._read)
         with self._placed():
-            schema, nodes = self._chosen(columns)
-            picked = pick(rows, self._group_starts)
-            if not nodes:
-                return shredding.rows_alone(schema, picked.count)
-            arrays = self._planned(nodes, picked.groups).arrays(picked, self._threads)
-            made = [pa.chunked_array(each, field.type) for each, field in zip(arrays, schema, strict=True)]
-            return pa.Table.from_arrays(made, schema=schema)
+            return self._read(columns, rows)
+
+    def _read(self, columns: Sequence[str] | None, rows: Rows | None) -> pa.Table:
+        schema, nodes = self._chosen(columns)
+        picked = pick(rows, self._group_starts)
+        if not nodes:
+            return shredding.rows_alone(schema, picked.count)
+        arrays = self._planned(nodes, picked.groups).arrays(picked, self._threads)
+        made = [pa.chunked_array(each, field.type) for each, field in zip(arrays, schema, strict=True)]
+        return pa.Table.from_arrays(made, schema=schema)
 
     def _planned(self, nodes: Sequence[Node], groups: tuple[int, ...]) -> ReadPlan:
         """Return the plan of the last read if it was of the same columns and row groups, else a new one."""
@@ -200,6 +220,7 @@ class File:
             modules=self.modules,
             shared_dictionaries=self._contents.footer.dictionaries,
             checksums=checksums and any(column.io_units for column in columns),
+            zones=0 if (zones := self._contents.zones) is None else len(zones.rows),
             faults=tuple(faults),
         )
 

@@ -23,7 +23,7 @@ from libraries.f3.columns import dictionaries
 from libraries.f3.columns.memory_layout import TEXT, shape_of
 from libraries.f3.columns.shredding import Node, Piece, node_of, rows_alone, shred
 from libraries.f3.columns.utf8_check import check_texts
-from libraries.f3.container import io, metadata
+from libraries.f3.container import io, metadata, zones
 from libraries.f3.container.compression import ADAPTIVE, CODECS
 from libraries.f3.container.layout import Postscript
 from libraries.f3.container.metadata import Chunk, EncUnit, RowGroup, Section
@@ -173,6 +173,7 @@ class Writer:
         self._groups: list[tuple[int, Section, list[bytes]]] = []
         self._dictionary_chunks: list[Chunk] = []
         self._shared: list[tuple[pa.DataType, tuple[int, ...]]] = []
+        self._zones = zones.ZoneWriter(schema)
         self._out = Output(io.open_target(path), checksums=checksums)
         nodes = [each for node in self._nodes for each in node.walk()]
         widths = [_fixed_width(node) for node in self._nodes]
@@ -254,7 +255,7 @@ class Writer:
             return
         try:
             if self._pending_rows:
-                self._write_unit(self._took_pending())
+                self._write_unit(self._took_pending(), is_last=True)
             if self._group_rows or not self._groups:
                 self._close_group()
             self._finish()
@@ -270,7 +271,7 @@ class Writer:
             left = min(left, self._scope_rows - self._open_scope_rows)
         return min(self._rows_per_unit, left)
 
-    def _write_unit(self, table: pa.Table) -> None:
+    def _write_unit(self, table: pa.Table, *, is_last: bool = False) -> None:
         """Write rows as one unit per column, or as several where a unit would decode to too many bytes."""
         first_row = self._closed_rows + self._group_rows
         for node, column in zip(self._nodes, table.columns, strict=True):
@@ -283,6 +284,7 @@ class Writer:
                     check_texts(node, piece, rows, row)
                     self._columns[piece.node.column].add(piece, self._scope)
                 row += len(rows)
+        self._zones.add(table, is_last=is_last)
         self._group_rows += table.num_rows
         self._open_scope_rows += table.num_rows
         if self._open_scope_rows == self._scope_rows:
@@ -319,7 +321,9 @@ class Writer:
 
     def _finish(self) -> None:
         """Write everything that follows the row groups, in the order of specification section 1."""
-        modules = self._write_modules()
+        optional = {metadata.WASM_SECTION: self._write_modules()}
+        if self._zones.are_useful:
+            optional[zones.SECTION] = self._out.write(self._zones.packed())
         metadata_start = self._out.position
         groups = []
         for rows, data, described in self._groups:
@@ -330,7 +334,7 @@ class Writer:
             schema=schema,
             tree=metadata.LogicalTree(metadata.STRUCT, tuple(node.tree for node in self._nodes)),
             groups=groups,
-            modules=modules,
+            optional=optional,
             dictionary_chunks=self._dictionary_chunks,
             dictionary_positions=[parts for _, parts in self._shared],
             dictionary_schema=_message(pa.schema([pa.field("", kind, nullable=False) for kind, _ in self._shared])),

@@ -9,11 +9,11 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.types as pat
 
-from libraries.near_storage.errors import PredicateError
-from libraries.near_storage.predicates import limits
-from libraries.near_storage.predicates.kinds import TypeFamily, kind_of, value_type
-from libraries.near_storage.predicates.literal_position import At, Between, Nowhere, place
-from libraries.near_storage.predicates.tree import (
+from libraries.filters import limits
+from libraries.filters.errors import PredicateError
+from libraries.filters.kinds import TypeFamily, kind_of, value_type
+from libraries.filters.literal_position import At, Between, Nowhere, place
+from libraries.filters.tree import (
     And,
     Comparison,
     Constant,
@@ -27,7 +27,7 @@ from libraries.near_storage.predicates.tree import (
     Predicate,
     Prefix,
 )
-from libraries.near_storage.predicates.values import checked, is_utf8
+from libraries.filters.values import checked, is_utf8
 
 
 def bind(predicate: Predicate, schema: pa.Schema) -> Predicate:

@@ -28,13 +28,10 @@ from typing import NamedTuple, TypeAlias, cast
 import msgspec
 import pyarrow as pa
 
-from libraries.near_storage.parquet.schema import Column
-from libraries.near_storage.predicates.tree import Literal
+from libraries.filters.tree import Literal
 
 LOWEST, HIGHEST = 0, (1 << 64) - 1
-_SIGN = 1 << 63
-_NANOSECONDS_A_DAY = 86_400_000_000_000
-_JULIAN_DAY_OF_1970 = 2_440_588
+SIGN = 1 << 63
 
 KindName: TypeAlias = OneOf[
     "boolean",
@@ -90,82 +87,31 @@ class LiteralCodes(NamedTuple):
     above_if_exact: int
 
 
-def kind_of(column: Column) -> CodeKind:
-    """Return the kind of a leaf column; UNORDERED if Parquet defines no order for it or the order is not supported."""
-    logical = column.logical
-    if logical is None:
-        return _PHYSICAL.get(column.physical) or CodeKind("fixed", bytes=column.length)
-    match logical.name, column.physical:
-        case ("string" | "enum" | "json", "BYTE_ARRAY"):
-            return CodeKind("text")
-        case ("bson", "BYTE_ARRAY"):
-            return CodeKind("binary")
-        case ("uuid", "FIXED_LEN_BYTE_ARRAY") if column.length == 16:
-            return CodeKind("fixed", bytes=16)
-        case ("float16", "FIXED_LEN_BYTE_ARRAY") if column.length == 2:
-            return CodeKind("float16")
-        case ("decimal", "INT32" | "INT64" | "BYTE_ARRAY" | "FIXED_LEN_BYTE_ARRAY"):
-            return CodeKind("decimal", scale=logical.scale)
-        case ("date", "INT32"):
-            return CodeKind("date")
-        case ("time", "INT32" | "INT64") | ("timestamp", "INT64"):
-            return CodeKind(cast(KindName, logical.name), unit=logical.unit) if logical.unit else UNORDERED
-        case ("integer", "INT32" | "INT64") if logical.bits in (8, 16, 32, 64):
-            return CodeKind("signed" if logical.signed else "unsigned", bits=logical.bits)
+def kind_of_type(arrow_type: pa.DataType) -> CodeKind:
+    """Return the kind of the values of an Arrow type; UNORDERED for nested types and others without codes."""
+    types = pa.types
+    if types.is_integer(arrow_type):
+        return CodeKind("signed" if types.is_signed_integer(arrow_type) else "unsigned", bits=arrow_type.bit_width)
+    if types.is_floating(arrow_type):
+        return CodeKind(_FLOATS[arrow_type.bit_width])
+    if types.is_string(arrow_type) or types.is_large_string(arrow_type):
+        return CodeKind("text")
+    if types.is_binary(arrow_type) or types.is_large_binary(arrow_type):
+        return CodeKind("binary")
+    if types.is_boolean(arrow_type):
+        return CodeKind("boolean")
+    if types.is_date32(arrow_type):
+        return CodeKind("date")
+    if types.is_time(arrow_type):
+        return CodeKind("time", unit=arrow_type.unit)
+    if types.is_timestamp(arrow_type):
+        return CodeKind("timestamp", unit=arrow_type.unit)
+    if types.is_decimal(arrow_type):
+        return CodeKind("decimal", scale=arrow_type.scale)
     return UNORDERED
 
 
-_PHYSICAL: Mapping[str, CodeKind] = {
-    "BOOLEAN": CodeKind("boolean"),
-    "INT32": CodeKind("signed", bits=32),
-    "INT64": CodeKind("signed", bits=64),
-    "INT96": CodeKind("int96"),
-    "FLOAT": CodeKind("float32"),
-    "DOUBLE": CodeKind("float64"),
-    "BYTE_ARRAY": CodeKind("binary"),
-}
-_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
-
-
-def bound_value(column: Column, kind: CodeKind, data: bytes) -> Value | None:
-    """Decode a bound in Parquet's plain encoding; return None if it is not a value of the type, or NaN."""
-    width = column.length or _WIDTHS.get(column.physical)
-    if width is not None and len(data) != width:
-        return None
-    match kind.name:
-        case "text" | "binary" | "fixed":
-            return data
-        case "float16" | "float32" | "float64":
-            (number,) = struct.unpack(_FLOATS[kind.name], data)
-            return None if math.isnan(number) else cast(float, number)
-        case "decimal":
-            order: OneOf["big", "little"] = "big" if "BYTE_ARRAY" in column.physical else "little"
-            return int.from_bytes(data, order, signed=True) if data else None
-        case "boolean":
-            return data[0] if data[0] < 2 else None
-        case "int96":
-            return _nanoseconds(data)
-        case "unordered":
-            return None
-        case "unsigned":
-            number = int.from_bytes(data, "little")
-            return number if number >> kind.bits == 0 else None
-    number = int.from_bytes(data, "little", signed=True)
-    # Arrow truncates a number to the bits of its type, which loses the order.
-    fits = kind.name != "signed" or -(1 << kind.bits - 1) <= number < 1 << kind.bits - 1
-    return number if fits else None
-
-
-_FLOATS = {"float16": "<e", "float32": "<f", "float64": "<d"}
-
-
-def _nanoseconds(data: bytes) -> int | None:
-    """Return an INT96 as nanoseconds since 1970; None where Arrow's 64 bits would overflow."""
-    of_day, julian_day = struct.unpack("<qi", data)
-    if not 0 <= of_day < _NANOSECONDS_A_DAY:
-        return None
-    since = (julian_day - _JULIAN_DAY_OF_1970) * _NANOSECONDS_A_DAY + of_day
-    return since if -_SIGN <= since < _SIGN else None
+_FLOATS: Mapping[int, KindName] = {16: "float16", 32: "float32", 64: "float64"}
 
 
 def code(kind: CodeKind, value: Value) -> int:
@@ -174,12 +120,12 @@ def code(kind: CodeKind, value: Value) -> int:
         return int.from_bytes(value[:8].ljust(8, b"\0"), "big")
     if isinstance(value, float):
         (bits,) = struct.unpack("<Q", struct.pack("<d", value))
-        return bits ^ HIGHEST if bits & _SIGN else bits | _SIGN
+        return bits ^ HIGHEST if bits & SIGN else bits | SIGN
     if kind.name in ("unsigned", "boolean"):
         return value
     if kind.name == "decimal":
-        return min(max(value + _SIGN, LOWEST), HIGHEST)
-    return value + _SIGN
+        return min(max(value + SIGN, LOWEST), HIGHEST)
+    return value + SIGN
 
 
 def spelled_out(kind: CodeKind, value: Value) -> bool:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pat
 
-from libraries.near_storage.predicates.kinds import COUNTED, kind_of
+from libraries.filters.kinds import COUNTED, kind_of
 
 
 def comparable(array: pa.Array) -> pa.Array:

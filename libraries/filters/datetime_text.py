@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import re
 
-from libraries.near_storage.errors import PredicateError
+from libraries.filters.errors import PredicateError
 
 NANOSECONDS = 1_000_000_000
 

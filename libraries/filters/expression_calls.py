@@ -61,6 +61,22 @@ def read(expression: pc.Expression) -> Node | None:
     return found if rebuilt is None or rebuilt.equals(expression) else None
 
 
+def names_in(expression: pc.Expression) -> frozenset[str] | None:
+    """Return the top-level columns that an expression uses; None if it does not reveal them."""
+    root = read(expression)
+    if root is None:
+        return None
+    names: set[str] = set()
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Field):
+            names.add(node.name)
+        elif isinstance(node, Call):
+            waiting += node.arguments[:1] if node.function == NESTED else node.arguments
+    return frozenset(names)
+
+
 def _as_batch(expression: pc.Expression) -> pa.RecordBatch:
     _, (buffer, *_) = expression.__reduce__()
     with pa.ipc.open_file(buffer) as reader:

@@ -8,18 +8,19 @@ comparing (an int64 beyond 2**53 with a fraction), the tree gives the exact answ
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from libraries.near_storage.errors import RequestError
-from libraries.near_storage.predicates import limits, wire
-from libraries.near_storage.predicates.binding import bind, field_of
-from libraries.near_storage.predicates.expression_calls import Call, Field, Node, Value, read
-from libraries.near_storage.predicates.kinds import COUNTED, TypeFamily, kind_of, value_type
-from libraries.near_storage.predicates.literal_position import NUMBERS, At, place
-from libraries.near_storage.predicates.tree import (
+from libraries.filters import limits
+from libraries.filters.binding import bind, field_of
+from libraries.filters.errors import RequestError
+from libraries.filters.expression_calls import Call, Field, Node, Value, read
+from libraries.filters.kinds import COUNTED, TypeFamily, kind_of, value_type
+from libraries.filters.literal_position import NUMBERS, At, place
+from libraries.filters.tree import (
     And,
     Comparison,
     Constant,
@@ -33,7 +34,7 @@ from libraries.near_storage.predicates.tree import (
     Predicate,
     Prefix,
 )
-from libraries.near_storage.predicates.values import from_scalar, is_nan, literal
+from libraries.filters.values import from_scalar, is_nan, literal
 
 _OPERATORS: dict[str, Operator] = {
     "equal": "==",
@@ -63,8 +64,13 @@ class _Left(Exception):
     """A part of an expression must be evaluated by the client."""
 
 
-def translate(expression: pc.Expression | None, schema: pa.Schema) -> Translated:
-    """Translate as much of a pyarrow filter as the tree can express exactly. Never raises for a filter."""
+def translate(
+    expression: pc.Expression | None, schema: pa.Schema, check: Callable[[Predicate], object] = limits.check
+) -> Translated:
+    """Translate as much of a pyarrow filter as the tree can express exactly. Never raises for a filter.
+
+    `check` raises RequestError for a tree that is too large. Conjuncts are left out until it accepts the rest.
+    """
     if expression is None:
         return Translated(None, True)
     # A column name with line breaks could be mistaken for other entries of an expression.
@@ -73,7 +79,7 @@ def translate(expression: pc.Expression | None, schema: pa.Schema) -> Translated
         return Translated(None, False)
     conjuncts = _chain(node, "and_kleene")
     found = [bound for bound in (_bound(conjunct, schema) for conjunct in conjuncts) if bound is not None]
-    while found and not _within_limits(And(tuple(found))):
+    while found and not _is_accepted(And(tuple(found)), check):
         found = found[: len(found) // 2]
     if not found:
         return Translated(None, False)
@@ -87,13 +93,12 @@ def _bound(conjunct: Node, schema: pa.Schema) -> Predicate | None:
         return None
 
 
-def _within_limits(predicate: Predicate) -> bool:
-    """Return whether the filter is within the limits and small enough that a query's columns fit in the same
-    message."""
+def _is_accepted(predicate: Predicate, check: Callable[[Predicate], object]) -> bool:
     try:
-        return len(wire.encode(predicate)) <= wire.MOST_BYTES // 2
+        check(predicate)
     except RequestError:
         return False
+    return True
 
 
 def _chain(node: Node, function: str) -> list[Node]:

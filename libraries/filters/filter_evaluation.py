@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pat
 
-from libraries.near_storage.predicates.comparable_types import comparable, is_null
-from libraries.near_storage.predicates.kinds import COUNTED, TypeFamily, kind_of, value_type
-from libraries.near_storage.predicates.tree import (
+from libraries.filters.comparable_types import comparable, is_null
+from libraries.filters.kinds import COUNTED, TypeFamily, kind_of, value_type
+from libraries.filters.tree import (
     And,
     Comparison,
     Constant,

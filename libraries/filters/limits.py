@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from libraries.near_storage.errors import RequestError
-from libraries.near_storage.predicates.tree import (
+from libraries.filters.errors import RequestError
+from libraries.filters.tree import (
     And,
     Comparison,
     Constant,

@@ -16,9 +16,9 @@ from fractions import Fraction
 import pyarrow as pa
 import pyarrow.types as pat
 
-from libraries.near_storage.errors import PredicateError
-from libraries.near_storage.predicates import datetime_text, values
-from libraries.near_storage.predicates.kinds import (
+from libraries.filters import datetime_text, values
+from libraries.filters.errors import PredicateError
+from libraries.filters.kinds import (
     COUNTED,
     TypeFamily,
     integer_range,
@@ -26,7 +26,7 @@ from libraries.near_storage.predicates.kinds import (
     units_per_second,
     zone_of,
 )
-from libraries.near_storage.predicates.tree import Literal
+from libraries.filters.tree import Literal
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,15 @@
-"""Decide from compact metadata, for all row groups at once, where a filter can be true, false or null.
+"""Decide from bounds, for all parts of a table at once, where a filter can be true, false or null.
 
-Each leaf of the filter gives three bits per row group: whether it may be true, false or null for some row. A bit may be
-set although there is no such row, but a bit that is not set is a proof. AND, OR and NOT combine the bits by Kleene's
-rules; NOT swaps true and false. Rules for a leaf:
+A part is a row group of Parquet or a range of rows of F3. Each leaf of the filter gives three bits per part: whether it
+may be true, false or null for some row. A bit may be set although there is no such row, but a bit that is not set is a
+proof. AND, OR and NOT combine the bits by Kleene's rules; NOT swaps true and false. Rules for a leaf:
 
 - Codes are compared non-strictly. `LiteralCodes` bounds the codes of values below and above a literal.
 - A NaN makes `!=` true and every other comparison false, and bounds do not cover NaN. Bounds therefore show whether
   `<`, `<=`, `==`, `>` and `>=` may be *true* even if NaN may be present. They show whether these may be *false* only if
   there is no NaN.
 - Null rows make comparisons null, so they do not affect the bits for true and false.
-- A group without rows has no row that is true, false or null.
+- A part without rows has no row that is true, false or null.
 
 If a column is missing, nested, named twice or compared with a literal of another type, all three bits are set.
 """
@@ -18,16 +18,15 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from libraries.near_storage.parquet.codes import HIGHEST, LOWEST, CodeKind, LiteralCodes, literal_codes
-from libraries.near_storage.parquet.compact import EXACT, HAS_NULLS, MAY_HOLD_NAN, CompactMetadata
-from libraries.near_storage.predicates.tree import (
+from libraries.filters.codes import HIGHEST, LOWEST, CodeKind, LiteralCodes, literal_codes
+from libraries.filters.tree import (
     And,
     Comparison,
     Constant,
@@ -45,9 +44,50 @@ Bits: TypeAlias = npt.NDArray[np.bool_]
 Codes: TypeAlias = npt.NDArray[np.uint64]
 
 
+HAS_NULLS, MAY_HOLD_NAN, EXACT = range(3)
+"""The bits that are known of a chunk, which is a column's values in one part."""
+
+
+class BoundedColumn(Protocol):
+    """A leaf column: its path in the schema, the kind of its values, and whether each row has one value or null."""
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The names that lead to the column."""
+
+    @property
+    def kind(self) -> CodeKind:
+        """The kind of the codes of its values."""
+
+    @property
+    def flat(self) -> bool:
+        """Whether each row has one value or null."""
+
+
+class Bounds(Protocol):
+    """What is known of C columns in G parts of a table."""
+
+    @property
+    def columns(self) -> Sequence[BoundedColumn]:
+        """The columns."""
+
+    @property
+    def codes(self) -> Codes:
+        """uint64[2, C, G]: codes that bound all values of a chunk that are neither null nor NaN. (HIGHEST, LOWEST) if
+        there is no such value."""
+
+    @property
+    def rows(self) -> npt.NDArray[np.int64]:
+        """int64[G]: rows of each part."""
+
+    def flag(self, which: int, column: int) -> Bits:
+        """Return HAS_NULLS, MAY_HOLD_NAN or EXACT of a column: bool[G]. A chunk is EXACT if both of its codes identify
+        their values."""
+
+
 @dataclass(frozen=True)
 class GroupOutcomes:
-    """For each row group (bool[G] each), whether the filter may be true, false or null for some row."""
+    """For each part (bool[G] each), whether the filter may be true, false or null for some row."""
 
     may_be_true: Bits
     may_be_false: Bits
@@ -55,17 +95,17 @@ class GroupOutcomes:
 
     @property
     def certain(self) -> Bits:
-        """The row groups in which the filter is true for every row, so that rows need no filtering."""
+        """The parts in which the filter is true for every row, so that rows need no filtering."""
         return self.may_be_true & ~self.may_be_false & ~self.may_be_null
 
 
-def prune(metadata: CompactMetadata, predicate: Predicate) -> GroupOutcomes:
-    """Return the outcomes for every row group. Read a group if the filter may be true there.
+def prune(bounds: Bounds, predicate: Predicate) -> GroupOutcomes:
+    """Return the outcomes for every part. Read a part if the filter may be true there.
 
     Literals must have their column's Arrow type (`binding.bind`); a leaf with another type prunes nothing.
     """
-    verdict = _Pruner(metadata).verdict(predicate)
-    rows = metadata.rows > 0
+    verdict = _Pruner(bounds).verdict(predicate)
+    rows = bounds.rows > 0
     return GroupOutcomes(verdict.may_be_true & rows, verdict.may_be_false & rows, verdict.may_be_null & rows)
 
 
@@ -73,21 +113,21 @@ class _Chunks:
     """The metadata of one column's chunks. `has_ordinary` is true where values that are neither null nor NaN may
     exist."""
 
-    def __init__(self, metadata: CompactMetadata, column: int) -> None:
-        self.metadata = metadata
+    def __init__(self, bounds: Bounds, column: int) -> None:
+        self.bounds = bounds
         self.column = column
-        self.kind: CodeKind = metadata.columns[column].kind
-        self.minimum: Codes = metadata.codes[0, column]
-        self.maximum: Codes = metadata.codes[1, column]
-        self.has_nulls = metadata.flag(HAS_NULLS, column)
+        self.kind = bounds.columns[column].kind
+        self.minimum: Codes = bounds.codes[0, column]
+        self.maximum: Codes = bounds.codes[1, column]
+        self.has_nulls = bounds.flag(HAS_NULLS, column)
         self.has_ordinary = self.minimum <= self.maximum
 
     def exact(self) -> Bits:
-        return self.metadata.flag(EXACT, self.column)
+        return self.bounds.flag(EXACT, self.column)
 
     def with_nan(self, bits: Bits) -> Bits:
         """Return these bits, and set the bits of chunks that may hold NaN."""
-        return bits | self.metadata.flag(MAY_HOLD_NAN, self.column) if self.kind.floating else bits
+        return bits | self.bounds.flag(MAY_HOLD_NAN, self.column) if self.kind.floating else bits
 
     def has_values(self) -> Bits:
         """Return for each chunk whether it may hold a value that is not null."""
@@ -95,10 +135,10 @@ class _Chunks:
 
 
 class _Pruner:
-    def __init__(self, metadata: CompactMetadata) -> None:
-        self.metadata = metadata
-        self.all = np.ones(metadata.groups, np.bool_)
-        self.none = np.zeros(metadata.groups, np.bool_)
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+        self.all = np.ones(len(bounds.rows), np.bool_)
+        self.none = np.zeros(len(bounds.rows), np.bool_)
         self.unknown = GroupOutcomes(self.all, self.all, self.all)
         self.looked_up: dict[str, _Chunks | None] = {}
 
@@ -135,9 +175,9 @@ class _Pruner:
     def chunks(self, name: str) -> _Chunks | None:
         """Return the chunks of the flat column with this name, if there is exactly one."""
         if name not in self.looked_up:
-            places = [place for place, column in enumerate(self.metadata.columns) if column.path[0] == name]
-            known = len(places) == 1 and self.metadata.columns[places[0]].flat
-            self.looked_up[name] = _Chunks(self.metadata, places[0]) if known else None
+            places = [place for place, column in enumerate(self.bounds.columns) if column.path[0] == name]
+            known = len(places) == 1 and self.bounds.columns[places[0]].flat
+            self.looked_up[name] = _Chunks(self.bounds, places[0]) if known else None
         return self.looked_up[name]
 
     def conjunction(self, parts: list[GroupOutcomes]) -> GroupOutcomes:

@@ -19,9 +19,9 @@ from fractions import Fraction
 import pyarrow as pa
 import pyarrow.types as pat
 
-from libraries.near_storage.errors import PredicateError
-from libraries.near_storage.predicates.kinds import COUNTED, TypeFamily, integer_range, kind_of, units_per_second
-from libraries.near_storage.predicates.tree import Literal
+from libraries.filters.errors import PredicateError
+from libraries.filters.kinds import COUNTED, TypeFamily, integer_range, kind_of, units_per_second
+from libraries.filters.tree import Literal
 
 MOST_DIGITS = 76
 """Digits of Arrow's widest decimal."""

@@ -30,11 +30,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pat
 
+from libraries.filters.binding import field_of
+from libraries.filters.comparable_types import comparable, comparable_type, is_null, restored
+from libraries.filters.kinds import TypeFamily, kind_of, value_type
+from libraries.filters.values import MOST_DIGITS
 from libraries.near_storage.errors import DamagedError, PredicateError, RequestError
-from libraries.near_storage.predicates.binding import field_of
-from libraries.near_storage.predicates.comparable_types import comparable, comparable_type, is_null, restored
-from libraries.near_storage.predicates.kinds import TypeFamily, kind_of, value_type
-from libraries.near_storage.predicates.values import MOST_DIGITS
 from libraries.near_storage.query import Aggregate, Query
 
 MOST_GROUPS = 100_000

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-
-class NearStorageError(Exception):
-    """Base of all errors of near storage. Callers can report them and often fix the cause."""
-
-
-class RequestError(NearStorageError):
-    """The request is wrong: a name, an option, or a message that exceeds its limits."""
+from libraries.filters.errors import PredicateError as PredicateError
+from libraries.filters.errors import ReportedError as NearStorageError
+from libraries.filters.errors import RequestError as RequestError
 
 
 class TooLargeError(RequestError):
     """The request alone needs more memory than the server has for all requests."""
-
-
-class PredicateError(RequestError):
-    """An invalid filter or query: an unknown column, a literal that does not fit, unsupported SQL."""
 
 
 class FooterError(NearStorageError):

@@ -16,11 +16,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from libraries.filters import binding, filter_evaluation
+from libraries.filters.tree import Predicate, columns_of
 from libraries.near_storage import aggregates
 from libraries.near_storage.errors import RequestError
 from libraries.near_storage.parquet import compact
-from libraries.near_storage.predicates import binding, filter_evaluation
-from libraries.near_storage.predicates.tree import Predicate, columns_of
 from libraries.near_storage.query import Query
 from libraries.near_storage.reading import by_parquet, by_ranges, byte_range_access, ranges, working_types
 from libraries.near_storage.reading.columns import Leaves

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal as OneOf
 from typing import TypeAlias
 
-from libraries.near_storage.predicates.tree import Predicate
+from libraries.filters.tree import Predicate
 
 Function: TypeAlias = OneOf["min", "max", "sum", "count", "avg"]
 FUNCTIONS: tuple[Function, ...] = ("min", "max", "sum", "count", "avg")

@@ -23,6 +23,8 @@ import click
 import lance
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from bench_runner.clock import cpu_ns, now_ns
@@ -217,6 +219,31 @@ def some_rows(folder: Path, eq: pa.Table, rounds: int) -> Iterator[Check]:
         theirs = sum(each.stat().st_size for each in (folder / f"{count}.lance").rglob("*") if each.is_file())
         ratio = (folder / f"{count}.f3").stat().st_size / theirs
         yield Check("  size of the file: F3/Lance", f"{ratio:.3f}", "at most 1", ratio <= 1)
+
+
+def filtered_rows(folder: Path, core: pa.Table, rounds: int) -> Iterator[Check]:
+    """Yield the time to read 1 % of the rows by a filter from open, cached files, compared with Parquet by Arrow's
+    data sets. In sorted rows, both skip what zone maps and statistics rule out."""
+    name = next(field.name for field in core.schema if pa.types.is_int64(field.type))
+    ordered = core.sort_by(name)
+    edges = np.sort(ordered.column(name).drop_null().to_numpy())
+    low, high = int(edges[len(edges) // 2]), int(edges[len(edges) // 2 + len(edges) // 100])
+    where = (pc.field(name) >= low) & (pc.field(name) < high)
+    columns = core.column_names[:4]
+    for order, table in {"random": core, "sorted": ordered}.items():
+        f3.write(table, folder / "filter.f3")
+        pq.write_table(table, folder / "filter.parquet", compression="none", row_group_size=ROWS_PER_UNIT)
+        dataset = ds.dataset(folder / "filter.parquet")
+        with f3.open(folder / "filter.f3", threads=1) as file:
+            calls: Calls = {
+                "f3": partial(file.read, columns, where=where),
+                "parquet": partial(dataset.to_table, columns=columns, filter=where, use_threads=False),
+            }
+            if not file.read(columns, where=where).equals(dataset.to_table(columns, where, use_threads=False)):
+                raise RuntimeError(f"{order} rows: the filter found other rows in F3 than in Parquet")
+            found = in_turns(calls, 3 * rounds)
+        yield compared(f"1 % of core by a filter, {order} rows: F3/Parquet", found["f3"], found["parquet"], None)
+        yield Check("  F3, median", f"{statistics.median(found['f3'].values()) / 1e6:.2f} ms", "-", None)
 
 
 def two_threads(folder: Path, tables: Mapping[str, pa.Table], rounds: int) -> Iterator[Check]:
@@ -415,6 +442,7 @@ def main(rows: int, rounds: int, only: str | None) -> None:
         if only in (None, "parts", "rows"):
             eq = pa.Table.from_batches(resolve("eq", {}, rows=rows).batches())
             print_checks("some rows", some_rows(folder, eq, rounds))
+            print_checks("filters", filtered_rows(folder, core, rounds))
             mixed = pa.Table.from_batches(resolve("bi", {}, rows=rows).batches())
             tables = {"eq": eq, "core": core, "lineitem": lineitem(), "bi": mixed}
             print_checks("threads", two_threads(folder, tables, rounds))

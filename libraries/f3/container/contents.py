@@ -17,6 +17,7 @@ from libraries.f3.container.faults import FRONT_BYTES, is_no_packed_unit, may_be
 from libraries.f3.container.layout import POSTSCRIPT_BYTES, read_postscript
 from libraries.f3.container.metadata import Chunk, EncUnit, Footer, Section
 from libraries.f3.container.units import Key, StoredColumn, key_of, stored_column
+from libraries.f3.container.zones import SECTION, ZoneMaps, read_zones
 from libraries.f3.encodings.coders import Coding, Decoder
 from libraries.f3.encodings.versions import version_of
 from libraries.f3.errors import F3Error
@@ -179,6 +180,17 @@ class Contents:
         code = self.module(wasm_id)
         encoding = str(version_of(code) or "")
         return ModuleInfo(wasm_id, len(code), xxhash.xxh64_intdigest(code), encoding, self._decoder(wasm_id).how)
+
+    # --- zone maps -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def zones(self) -> ZoneMaps | None:
+        """The zone maps, or None if the file has none that are known. Raises F3Error."""
+        place = self.footer.optional_section(SECTION)
+        if place is None:
+            return None
+        rows = int(group_starts(self.footer.row_counts)[-1])
+        return read_zones(self.source.read(place.offset, place.size_bytes), self.schema, rows)
 
     # --- shared dictionaries ---------------------------------------------------------------------------------------
 

@@ -331,7 +331,7 @@ def packed_footer(
     schema: bytes,
     tree: LogicalTree,
     groups: Sequence[RowGroup],
-    modules: Section,
+    optional: Mapping[str, Section],
     dictionary_chunks: Sequence[Chunk],
     dictionary_positions: Sequence[Sequence[int]],
     dictionary_schema: bytes,
@@ -341,7 +341,7 @@ def packed_footer(
     schema_made = builder.CreateByteVector(schema)
     tree_made = _packed_tree(builder, tree)
     groups_made = _packed_groups(builder, groups)
-    optional_made = _packed_optional(builder, modules)
+    optional_made = _packed_optional(builder, optional)
     versions = [_packed_version(builder, CASCADE, 0, 21), _packed_version(builder, CUSTOM_WASM, 1, 0)]
     versions_made = _vector(builder, versions)
     shared_made = _packed_shared(builder, dictionary_chunks, dictionary_positions, dictionary_schema)
@@ -472,13 +472,13 @@ def _packed_groups(builder: flatbuffers.Builder, groups: Sequence[RowGroup]) -> 
     return _of_offsets(builder, vectors)
 
 
-def _packed_optional(builder: flatbuffers.Builder, modules: Section) -> int:
-    name = builder.CreateString(WASM_SECTION)
+def _packed_optional(builder: flatbuffers.Builder, sections: Mapping[str, Section]) -> int:
+    names = [builder.CreateString(name) for name in sections]
     vectors = (
-        _vector(builder, [name]),
-        _numbers(builder, [modules.offset], 8),
-        _numbers(builder, [modules.size_bytes], 4),
-        _numbers(builder, [UNCOMPRESSED], 1),
+        _vector(builder, names),
+        _numbers(builder, [section.offset for section in sections.values()], 8),
+        _numbers(builder, [section.size_bytes for section in sections.values()], 4),
+        _numbers(builder, [UNCOMPRESSED] * len(sections), 1),
     )
     return _of_offsets(builder, vectors)
 

@@ -3,6 +3,9 @@
 Linux can move pages to another address in the process, and leave empty, writable memory at the old addresses. The
 sandbox then has no access to the moved pages, so the buffer is as private as a copy. Only large pages are moved,
 because moving small ones takes longer than copying. Small results, and all results on other systems, are copied.
+
+The system clears fresh memory before the sandbox can write to it, which takes longer than moving pages. A sandbox
+therefore gets the pages of its own results back when these are freed. It can read in them what it wrote itself.
 """
 
 from __future__ import annotations
@@ -21,8 +24,61 @@ _MOST_WASTED = 16
 """Unused memory after a moved result is returned to the system if it exceeds 1/16 of the used memory. Returning less
 would split a large page for little gain.
 """
-_MAY_MOVE, _LEAVE_EMPTY, _ADVICE_LARGE = 1, 4, 14
+_MAY_MOVE, _TO_ADDRESS, _LEAVE_EMPTY, _ADVICE_LARGE = 1, 2, 4, 14
 _FAILED = ctypes.c_void_p(-1).value
+
+
+class Pool:
+    """Large pages of freed results, for the sandbox that wrote them."""
+
+    def __init__(self, most_bytes: int) -> None:
+        """Keep up to `most_bytes`."""
+        self._most = most_bytes // LARGE_BYTES
+        # Buffers may be freed by any thread; append and pop are atomic.
+        self._pages: list[int] = []
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the pages."""
+        return len(self._pages) * LARGE_BYTES
+
+    def close(self) -> None:
+        """Return the pages to the system, also those that are freed later."""
+        self._most = 0
+        while (page := self._taken()) is not None:
+            _unmapped(page, LARGE_BYTES)
+
+    def keep(self, address: int, size_bytes: int) -> None:
+        """Keep the large pages of a freed result, and return the rest to the system."""
+        kept_bytes = 0
+        while size_bytes - kept_bytes >= LARGE_BYTES and len(self._pages) < self._most:
+            self._pages.append(address + kept_bytes)
+            kept_bytes += LARGE_BYTES
+        if kept_bytes < size_bytes:
+            _unmapped(address + kept_bytes, size_bytes - kept_bytes)
+
+    def refill(self, address: int, size_bytes: int) -> None:
+        """Put pages at an address at which there is empty memory, as far as there are any. Raises MemoryError."""
+        calls = _calls()
+        for place in range(address, address + size_bytes, LARGE_BYTES):
+            page = self._taken()
+            if page is None or calls is None:
+                return
+            if calls.move(page, LARGE_BYTES, LARGE_BYTES, _MAY_MOVE | _TO_ADDRESS, place) == _FAILED:
+                # The system may have unmapped the empty memory already.
+                _unmapped(page, LARGE_BYTES)
+                flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_FIXED
+                if calls.map(place, LARGE_BYTES, mmap.PROT_READ | mmap.PROT_WRITE, flags, -1, 0) == _FAILED:
+                    raise MemoryError("the system has no memory for a sandbox")
+
+    def _taken(self) -> int | None:
+        try:
+            return self._pages.pop()
+        except IndexError:
+            return None
+
+
+_MAP_FIXED = 0x10
 
 
 def prefer_large(address: int, size_bytes: int) -> None:
@@ -32,20 +88,27 @@ def prefer_large(address: int, size_bytes: int) -> None:
         calls.advise(address, size_bytes, _ADVICE_LARGE)
 
 
-def take(address: int, size_bytes: int, room_bytes: int) -> pa.Buffer:
-    """Move or copy `size_bytes` at an address into separate memory.
+def take(address: int, size_bytes: int, room_bytes: int, pool: Pool) -> pa.Buffer:
+    """Move or copy `size_bytes` at an address into separate memory. When moved pages are freed, they go to the pool;
+    pages of the pool take their place.
 
     Afterwards the old bytes are undefined, including those up to the end of the last large page if this page ends
     within `room_bytes` of the address. Raises MemoryError.
     """
     whole_bytes = -(-size_bytes // LARGE_BYTES) * LARGE_BYTES
     if size_bytes >= LARGE_BYTES and address % LARGE_BYTES == 0 and whole_bytes <= room_bytes:
-        moved = _moved(address, size_bytes, whole_bytes)
+        moved = _moved(address, size_bytes, whole_bytes, pool)
         if moved is not None:
             return moved
     copy = pa.allocate_buffer(size_bytes)
     ctypes.memmove(copy.address, address, size_bytes)
     return copy
+
+
+def _unmapped(address: int, size_bytes: int) -> None:
+    calls = _calls()
+    if calls is not None:
+        calls.unmap(address, size_bytes)
 
 
 class _Call(Protocol):
@@ -80,42 +143,52 @@ def _calls() -> _Calls | None:
 
 
 class _Pages:
-    """Moved pages, unmapped when the buffer that uses them is freed."""
+    """Moved pages, which go to the pool when the buffer that uses them is freed."""
 
-    __slots__ = ("_address", "_size_bytes", "_unmap")
+    __slots__ = ("_address", "_pool", "_size_bytes")
 
-    def __init__(self, address: int, size_bytes: int, unmap: _Call) -> None:
-        self._address, self._size_bytes, self._unmap = address, size_bytes, unmap
+    def __init__(self, address: int, size_bytes: int, pool: Pool) -> None:
+        self._address, self._size_bytes, self._pool = address, size_bytes, pool
 
     def __del__(self) -> None:
-        self._unmap(self._address, self._size_bytes)
+        self._pool.keep(self._address, self._size_bytes)
 
 
-def _moved(address: int, size_bytes: int, whole_bytes: int) -> pa.Buffer | None:
+def _moved(address: int, size_bytes: int, whole_bytes: int, pool: Pool) -> pa.Buffer | None:
     """Move pages into a buffer.
 
-    Return None if the system cannot (before Linux 5.7, or for pages of several mappings).
+    Return None if the system cannot (before Linux 5.7). Pages that came from a pool are separate mappings, and only one
+    mapping can be moved at a time, so that each large page is moved alone.
     """
     calls = _calls()
-    if calls is None:
+    place = None if calls is None else _reserved(calls, whole_bytes)
+    if calls is None or place is None:
         return None
-    place = calls.move(address, whole_bytes, whole_bytes, _MAY_MOVE | _LEAVE_EMPTY, _free_place(calls, whole_bytes))
-    if place == _FAILED:
-        return None
+    for done in range(0, whole_bytes, LARGE_BYTES):
+        moving = _MAY_MOVE | _TO_ADDRESS | _LEAVE_EMPTY
+        if calls.move(address + done, LARGE_BYTES, LARGE_BYTES, moving, place + done) == _FAILED:
+            # Nothing is lost: what was moved is copied back.
+            ctypes.memmove(address, place, done)
+            calls.unmap(place, whole_bytes)
+            return None
+    pool.refill(address, whole_bytes)
     used_bytes = -(-size_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
     if whole_bytes - used_bytes > used_bytes // _MOST_WASTED:
         calls.unmap(place + used_bytes, whole_bytes - used_bytes)
         whole_bytes = used_bytes
-    return pa.foreign_buffer(place, size_bytes, _Pages(place, whole_bytes, calls.unmap))
+    return pa.foreign_buffer(place, size_bytes, _Pages(place, whole_bytes, pool))
 
 
-def _free_place(calls: _Calls, size_bytes: int) -> int | None:
-    """Return a free address aligned to large pages, so that they stay whole. It is a hint: if another thread maps
-    memory there first, the system chooses another address.
-    """
+def _reserved(calls: _Calls, size_bytes: int) -> int | None:
+    """Return the address of reserved memory that is aligned to large pages, so that they stay whole. Return None if the
+    system has none."""
     room = size_bytes + LARGE_BYTES
     place = calls.map(None, room, mmap.PROT_READ, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
     if place == _FAILED:
         return None
-    calls.unmap(place, room)
-    return -(-place // LARGE_BYTES) * LARGE_BYTES
+    aligned = -(-place // LARGE_BYTES) * LARGE_BYTES
+    if aligned > place:
+        calls.unmap(place, aligned - place)
+    if place + LARGE_BYTES > aligned:
+        calls.unmap(aligned + size_bytes, place + LARGE_BYTES - aligned)
+    return aligned

@@ -48,6 +48,8 @@ _INPUT_BYTES = 1 << 20
 """Payload bytes per call: enough that the call itself costs little, and few enough for the processor's cache."""
 _RESULT_BYTES = 1 << 26
 """Result bytes in the guest's memory at a time. The guest allocates blocks of at most twice this size."""
+_POOL_BYTES = 1 << 28
+"""Most bytes of freed results that a module keeps for its next results."""
 _MOST_MEMORY_BYTES = 1 << 32
 """Address space that the runtime reserves for a memory, so that the memory can grow in place."""
 _LEAST_MEMORY_BYTES = 1 << 27
@@ -215,6 +217,8 @@ class _Instance:
         self._base, self._size = 0, -1
         self._look()
         self._prefers_large = False
+        self._pool = pages.Pool(_POOL_BYTES)
+        weakref.finalize(self, self._pool.close)
 
     def _driver(self, module: Any, names: Sequence[str]) -> tuple[Any, int]:
         """Return the driver's function between host and guest, and the address of the driver's memory, which never
@@ -407,7 +411,7 @@ class _Instance:
         """
         place = self._place(address, size_bytes, "a buffer")
         try:
-            return pages.take(place, size_bytes, self._base + self._size - place)
+            return pages.take(place, size_bytes, self._base + self._size - place, self._pool)
         except MemoryError:
             raise F3Error(f"{size_bytes} bytes of results do not fit into memory; read fewer rows") from None
 

@@ -117,6 +117,37 @@ EXPORT void f3_usual_range(const void *sample, u32 width, u32 is_signed, u32 siz
     }
 }
 
+/* ---- bounds of texts --------------------------------------------------------------------------------------------- */
+
+/* The first 8 bytes of a text as a number with the same order, filled up with NUL. */
+static u64 first_bytes(const u8 *text, u64 bytes) {
+    u64 code = 0;
+    if (bytes >= 8)
+        return __builtin_bswap64(*(const u64_at *)text);
+    for (u64 place = 0; place < bytes; place++)
+        code |= (u64)text[place] << (56 - 8 * place);
+    return code;
+}
+
+/* Extend bounds[0] and bounds[1] by the codes of the texts that are not null. `validity` may be 0. */
+EXPORT void f3_text_bounds(const u8 *data, const u8 *offsets, u32 width, const u8 *validity, u64 first, u64 count,
+                           u64 bounds[2]) {
+    u64 least = bounds[0], most = bounds[1];
+    for (u64 row = first; row < first + count; row++) {
+        if (validity && !(validity[row / 8] >> row % 8 & 1))
+            continue;
+        u64 begin, end;
+        if (width == 4)
+            begin = ((const u32_at *)offsets)[row], end = ((const u32_at *)offsets)[row + 1];
+        else
+            begin = ((const u64_at *)offsets)[row], end = ((const u64_at *)offsets)[row + 1];
+        u64 code = first_bytes(data + begin, end - begin);
+        least = code < least ? code : least;
+        most = code > most ? code : most;
+    }
+    bounds[0] = least, bounds[1] = most;
+}
+
 /* ---- distinct values --------------------------------------------------------------------------------------------- */
 
 /* How often values repeat. The number of distinct values follows from the number of bits that their hashes set (linear

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from libraries import f3
 from libraries.f3.decoders import module_cache
@@ -61,7 +62,8 @@ def mutated(whole: bytes, dice: random.Random) -> bytes:
     data = bytearray(whole)
     # Half of the changes are in the metadata, because these few bytes decide how the rest is read. Few changes are in
     # modules, which are large and slow to compile.
-    metadata = 32 + struct.unpack_from("<I", whole, len(whole) - 32)[0]
+    zones = whole.find(b"F3ZM")
+    metadata = 32 + struct.unpack_from("<I", whole, len(whole) - 32)[0] if zones < 0 else len(whole) - zones
     units_end = whole.index(b"\0asm")
     for _ in range(dice.choice((1, 1, 1, 2, 5))):
         if len(data) < 40:
@@ -115,6 +117,8 @@ def outcome(data: bytes, way: Way, verify: Any) -> str:
             file = originals.opened(data, verify=verify, coding=way.coding, prefer=way.prefer)
             table = file.read()
             file.read(rows=[file.num_rows - 1] if file.num_rows else None)
+            for name in file.schema.names:
+                file.read([name], where=pc.field(name).is_null())
             for batch in file.batches():
                 batch.validate(full=True)
             file.describe()

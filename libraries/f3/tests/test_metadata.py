@@ -74,7 +74,7 @@ def footer_bytes(**changed):
             RowGroup(rows=13, data=Section(0, 18), columns=[Section(100, 20), Section(120, 30)]),
             RowGroup(rows=2**32 - 1, data=Section(2**40, 2**33), columns=[Section(150, 20), Section(170, 30)]),
         ],
-        "modules": Section(77, 8),
+        "optional": {metadata.WASM_SECTION: Section(77, 8), "another": Section(85, 9)},
         "dictionary_chunks": [CHUNKS[0], replace(CHUNKS[3], scope=metadata.NO_DICTIONARY, dictionary=None)],
         "dictionary_positions": [(0,), (0, 1)],
         "dictionary_schema": pa.schema([]).serialize().to_pybytes(),
@@ -90,6 +90,7 @@ def test_a_footer_comes_back():
     assert footer.column(1, 1) == Section(170, 30)
     assert [footer.kind(place) for place in (0, 1)] == [metadata.FLAT, metadata.LIST_OF_STRUCT_OF_PRIMITIVE]
     assert footer.optional_section(metadata.WASM_SECTION) == Section(77, 8)
+    assert footer.optional_section("another") == Section(85, 9)
     assert footer.optional_section("statistics") is None
     assert footer.dictionaries == 2
     assert [footer.dictionary(number) for number in (0, 1)] == [(0,), (0, 1)]

@@ -26,9 +26,15 @@ def memory() -> np.ndarray:
     return numbers
 
 
-def taken(numbers: np.ndarray, size_bytes: int, offset: int = 0, room_bytes: int | None = None) -> pa.Buffer:
+def taken(
+    numbers: np.ndarray,
+    size_bytes: int,
+    offset: int = 0,
+    room_bytes: int | None = None,
+    pool: pages.Pool | None = None,
+) -> pa.Buffer:
     room_bytes = ROOM_BYTES - offset if room_bytes is None else room_bytes
-    return pages.take(numbers.ctypes.data + offset, size_bytes, room_bytes)
+    return pages.take(numbers.ctypes.data + offset, size_bytes, room_bytes, pages.Pool(0) if pool is None else pool)
 
 
 @pytest.mark.parametrize("size_bytes", [0, 1, 100_000, LARGE_BYTES, LARGE_BYTES + 1, 3 * LARGE_BYTES - 5000])
@@ -82,3 +88,50 @@ def test_pages_are_given_back_with_their_buffer(monkeypatch):
     assert given_back == []
     del part
     assert given_back == [(ctypes.c_void_p(address).value, LARGE_BYTES + mmap.PAGESIZE)]
+
+
+@on_linux
+def test_pages_of_freed_results_take_the_place_of_later_ones():
+    numbers, pool = memory(), pages.Pool(3 * LARGE_BYTES)
+    first = taken(numbers, 2 * LARGE_BYTES, pool=pool)
+    assert pool.size_bytes == 0
+    del first
+    assert pool.size_bytes == 2 * LARGE_BYTES
+    numbers[:] = 7
+    second = taken(numbers, 4 * LARGE_BYTES, pool=pool)
+    # Two of the four places have the pages of the first result, and the others are empty.
+    assert pool.size_bytes == 0
+    assert np.array_equal(np.frombuffer(second, np.uint8), np.full(4 * LARGE_BYTES, 7))
+    assert sorted(numbers[::LARGE_BYTES].tolist()) == sorted([0, 0, PATTERN[0], PATTERN[LARGE_BYTES]])
+    numbers[:] = 9
+    third = taken(numbers, 3 * LARGE_BYTES, offset=LARGE_BYTES, pool=pool)
+    assert np.array_equal(np.frombuffer(third, np.uint8), np.full(3 * LARGE_BYTES, 9))
+    assert second[0] == 7
+    del second, third
+    assert pool.size_bytes == 3 * LARGE_BYTES
+
+
+@on_linux
+def test_a_closed_pool_keeps_nothing():
+    numbers, pool = memory(), pages.Pool(8 * LARGE_BYTES)
+    first, second = taken(numbers, LARGE_BYTES, pool=pool), taken(numbers, LARGE_BYTES, LARGE_BYTES, pool=pool)
+    del first
+    pool.close()
+    assert pool.size_bytes == 0
+    del second
+    assert pool.size_bytes == 0
+
+
+@on_linux
+def test_pages_that_cannot_be_moved_are_copied_and_nothing_is_lost(monkeypatch):
+    numbers, calls, moved = memory(), pages._calls(), []
+
+    def move(*arguments):
+        moved.append(arguments)
+        return calls.move(*arguments) if len(moved) < 3 else pages._FAILED
+
+    monkeypatch.setattr(pages, "_calls", lambda: calls._replace(move=move))
+    result = taken(numbers, ROOM_BYTES)
+    assert len(moved) == 3
+    assert np.array_equal(np.frombuffer(result, np.uint8), PATTERN)
+    assert np.array_equal(numbers, PATTERN)

@@ -11,8 +11,9 @@ from fractions import Fraction
 import pyarrow as pa
 import pyarrow.types as pat
 
-from libraries.near_storage.predicates import datetime_text
-from libraries.near_storage.predicates.tree import (
+from libraries.filters import datetime_text
+from libraries.filters.tests.random_tables import python_values
+from libraries.filters.tree import (
     And,
     Comparison,
     Constant,
@@ -25,7 +26,6 @@ from libraries.near_storage.predicates.tree import (
     Predicate,
     Prefix,
 )
-from libraries.near_storage.tests.predicates.random_tables import python_values
 
 
 def truths(predicate: Predicate, table: pa.Table) -> list[bool | None]:

@@ -9,7 +9,8 @@ from fractions import Fraction
 import pyarrow as pa
 import pyarrow.types as pat
 
-from libraries.near_storage.predicates.tree import (
+from libraries.filters.tests.random_tables import python_values, value
+from libraries.filters.tree import (
     OPERATORS,
     And,
     Comparison,
@@ -23,7 +24,6 @@ from libraries.near_storage.predicates.tree import (
     Predicate,
     Prefix,
 )
-from libraries.near_storage.tests.predicates.random_tables import python_values, value
 
 UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 

@@ -6,10 +6,10 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from libraries.near_storage.errors import PredicateError, RequestError
-from libraries.near_storage.predicates import limits
-from libraries.near_storage.predicates.binding import bind
-from libraries.near_storage.predicates.tree import (
+from libraries.filters import limits
+from libraries.filters.binding import bind
+from libraries.filters.errors import PredicateError, RequestError
+from libraries.filters.tree import (
     And,
     Comparison,
     Constant,
@@ -22,7 +22,7 @@ from libraries.near_storage.predicates.tree import (
     Predicate,
     Prefix,
 )
-from libraries.near_storage.predicates.values import literal
+from libraries.filters.values import literal
 
 TENTH_AS_FLOAT32 = 0.10000000149011612
 NEXT_BELOW_AS_FLOAT32 = 0.09999999403953552

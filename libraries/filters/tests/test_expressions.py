@@ -14,10 +14,13 @@ import pyarrow.dataset
 import pyarrow.types as pat
 import pytest
 
-from libraries.near_storage.predicates import expression_calls
-from libraries.near_storage.predicates.expressions import Translated, translate
-from libraries.near_storage.predicates.limits import MOST_LITERALS
-from libraries.near_storage.predicates.tree import (
+from libraries.filters import expression_calls
+from libraries.filters.expressions import Translated, translate
+from libraries.filters.limits import MOST_LITERALS
+from libraries.filters.tests.keeping import keep
+from libraries.filters.tests.random_filters import literal
+from libraries.filters.tests.random_tables import TYPES, array, table
+from libraries.filters.tree import (
     And,
     Comparison,
     Constant,
@@ -30,9 +33,6 @@ from libraries.near_storage.predicates.tree import (
     Predicate,
     Prefix,
 )
-from libraries.near_storage.tests.predicates.keeping import keep
-from libraries.near_storage.tests.predicates.random_filters import literal
-from libraries.near_storage.tests.predicates.random_tables import TYPES, array, table
 
 X = pc.field("x")
 NULL = pc.scalar(pa.scalar(None, pa.bool_()))
@@ -167,12 +167,6 @@ def test_long_chains_neither_recurse_nor_break_limits() -> None:
     assert isinstance(found.predicate, And)
     deep = functools.reduce(lambda inner, _: ~(inner & (X > 1)), range(500), X > 5)
     assert translate(deep, SCHEMA) == Translated(None, False)
-
-
-def test_what_is_too_long_for_a_message_is_left_to_the_client() -> None:
-    addresses = [f"https://example.org/{number:0100}" for number in range(9_000)]
-    assert translate(pc.field("text").isin(addresses[:1_000]), pa.schema({"text": pa.string()})).complete
-    assert translate(pc.field("text").isin(addresses), pa.schema({"text": pa.string()})) == Translated(None, False)
 
 
 def test_names_that_look_like_an_expression() -> None:

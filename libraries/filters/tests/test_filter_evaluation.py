@@ -4,12 +4,12 @@ import random
 
 import pyarrow as pa
 
-from libraries.near_storage.predicates.binding import bind
-from libraries.near_storage.predicates.filter_evaluation import mask
-from libraries.near_storage.tests.predicates.keeping import keep
-from libraries.near_storage.tests.predicates.oracle import truths
-from libraries.near_storage.tests.predicates.random_filters import predicate
-from libraries.near_storage.tests.predicates.random_tables import TYPES, python_values, table
+from libraries.filters.binding import bind
+from libraries.filters.filter_evaluation import mask
+from libraries.filters.tests.keeping import keep
+from libraries.filters.tests.oracle import truths
+from libraries.filters.tests.random_filters import predicate
+from libraries.filters.tests.random_tables import TYPES, python_values, table
 
 SEED = 21
 

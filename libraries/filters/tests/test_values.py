@@ -8,10 +8,10 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from libraries.near_storage.errors import PredicateError
-from libraries.near_storage.predicates.tree import Literal
-from libraries.near_storage.predicates.values import from_scalar, literal, nearest_float
-from libraries.near_storage.tests.predicates.random_tables import TYPES
+from libraries.filters.errors import PredicateError
+from libraries.filters.tests.random_tables import TYPES
+from libraries.filters.tree import Literal
+from libraries.filters.values import from_scalar, literal, nearest_float
 
 BERLIN = datetime.timezone(datetime.timedelta(hours=1))
 

@@ -22,12 +22,12 @@ import pyarrow.parquet as pq
 from bench_runner.clock import cpu_ns, now_ns
 from data_generator import parquet_files
 from data_generator.generated.warehouse import snowset
+from libraries.filters.binding import bind
+from libraries.filters.pruning import prune
+from libraries.filters.tree import And, Comparison, Literal, Predicate
 from libraries.near_storage.local import LocalFiles
 from libraries.near_storage.parquet import compact
 from libraries.near_storage.parquet.footer import read_footer
-from libraries.near_storage.parquet.pruning import prune
-from libraries.near_storage.predicates.binding import bind
-from libraries.near_storage.predicates.tree import And, Comparison, Literal, Predicate
 from libraries.near_storage.query import Query
 from tests.selfbench.costs import Check, least_ns, print_checks
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from libraries.filters import filter_evaluation
 from libraries.near_storage.errors import DamagedError, UnavailableError
-from libraries.near_storage.predicates import filter_evaluation
 from libraries.near_storage.query import Query
 from libraries.near_storage.reading import by_parquet, by_ranges, byte_range_access, footers
 from libraries.near_storage.reading.columns import leaves_of

@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from libraries.filters.tree import Predicate
 from libraries.near_storage.client.connection import Client, connect
 from libraries.near_storage.client.executor import Options
 from libraries.near_storage.errors import RequestError
 from libraries.near_storage.predicates import wire
-from libraries.near_storage.predicates.expressions import translate
-from libraries.near_storage.predicates.tree import Predicate
 from libraries.near_storage.query import Query
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def endpoints(
     """
     client = _client(uri, token, tls_roots)
     if isinstance(where, pc.Expression):
-        translated = translate(where, client.schema(table))
+        translated = wire.translated(where, client.schema(table))
         if not translated.complete:
             raise RequestError(
                 f"the filter {str(where)[:200]} has parts that only the client can apply: remove them here and apply "

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.fs as fs
 
+from libraries.filters.expression_calls import names_in
 from libraries.near_storage.client.executor import Executor, Options
-from libraries.near_storage.predicates import expression_calls
-from libraries.near_storage.predicates.expressions import translate
+from libraries.near_storage.predicates import wire
 from libraries.near_storage.query import Aggregate, Query
 from libraries.near_storage.serving.protocol import Way
 
@@ -106,7 +106,7 @@ class NearStorageDataset(ds.UnionDataset):
     def get_fragments(self, filter: pc.Expression | None = None) -> Iterator[NearStorageDataset]:
         """Yield the partitions that may have rows for which the filter is true, each as a Dataset."""
         wanted = _both(self._filter, filter)
-        query = Query(self._table, where=translate(wanted, self._table_schema).predicate)
+        query = Query(self._table, where=wire.translated(wanted, self._table_schema).predicate)
         asked = self._executor.ask(query, self._options)
         positions = sorted(piece.position for source in asked.sources for piece in source.share.pieces)
         for position in positions:
@@ -128,7 +128,7 @@ class NearStorageDataset(ds.UnionDataset):
         shown = self._shown.names if columns is None else columns
         wanted = _both(self._filter, filter)
         loaded = self._loaded(shown, wanted)
-        translated = translate(wanted, self._table_schema)
+        translated = wire.translated(wanted, self._table_schema)
         query = Query(self._table, tuple(loaded.names), translated.predicate)
         return ds.Scanner.from_batches(
             self._batches(query),
@@ -164,7 +164,7 @@ class NearStorageDataset(ds.UnionDataset):
     ) -> pa.Table:
         """Return the first rows. The nodes stop early if they support the whole filter."""
         wanted = _both(self._filter, filter)
-        translated = translate(wanted, self._table_schema)
+        translated = wire.translated(wanted, self._table_schema)
         if not translated.complete or num_rows < 0:
             return self.scanner(columns, filter, batch_size, **options).head(num_rows)
         shown = self._shown.names if columns is None else columns
@@ -187,7 +187,7 @@ class NearStorageDataset(ds.UnionDataset):
     def count_rows(self, filter: pc.Expression | None = None, batch_size: int = 131_072, **options: Any) -> int:
         """Count the rows. The nodes count if they support the whole filter."""
         wanted = _both(self._filter, filter)
-        translated = translate(wanted, self._table_schema)
+        translated = wire.translated(wanted, self._table_schema)
         if not translated.complete:
             return self.scanner([], filter, batch_size, **options).count_rows()
         query = Query(self._table, (), translated.predicate, (Aggregate("count", None, "rows"),))
@@ -232,7 +232,7 @@ class NearStorageDataset(ds.UnionDataset):
         expressions = [*(shown.values() if isinstance(shown, dict) else ()), *([] if wanted is None else [wanted])]
         names = frozenset() if isinstance(shown, dict) else frozenset(shown)
         for expression in expressions:
-            found = _names(expression)
+            found = names_in(expression)
             if found is None:
                 return self._table_schema
             names |= found
@@ -251,23 +251,6 @@ def _both(one: pc.Expression | None, other: pc.Expression | None) -> pc.Expressi
     if one is None or other is None:
         return other if one is None else one
     return one & other
-
-
-def _names(expression: pc.Expression) -> frozenset[str] | None:
-    """Return the top-level columns that an expression uses; None if it does not reveal them."""
-    root = expression_calls.read(expression)
-    if root is None:
-        return None
-    names: set[str] = set()
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, expression_calls.Field):
-            names.add(node.name)
-        elif isinstance(node, expression_calls.Call):
-            inside = node.function == expression_calls.NESTED
-            waiting += node.arguments[:1] if inside else node.arguments
-    return frozenset(names)
 
 
 def _width(field: pa.Field) -> int:

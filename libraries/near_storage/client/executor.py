@@ -11,13 +11,14 @@ import msgspec
 import pyarrow as pa
 import pyarrow.flight as flight
 
+from libraries.filters import binding
 from libraries.near_storage import aggregates
 from libraries.near_storage.client.assembly import Assembling
 from libraries.near_storage.client.backoff import Patience, coming_again
 from libraries.near_storage.client.stream_attempt import Received
 from libraries.near_storage.client.streams import Endpoint, Streams
 from libraries.near_storage.errors import TooLargeError
-from libraries.near_storage.predicates import binding, wire
+from libraries.near_storage.predicates import wire
 from libraries.near_storage.query import Query
 from libraries.near_storage.reading.footers import FooterCache
 from libraries.near_storage.serving.guard import from_call

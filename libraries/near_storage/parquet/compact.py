@@ -23,13 +23,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from libraries.filters.codes import CodeKind
 from libraries.near_storage.errors import DamagedError, RequestError
-from libraries.near_storage.parquet.codes import CodeKind, kind_of
+from libraries.near_storage.parquet.column_kinds import kind_of
 from libraries.near_storage.parquet.footer import Footer
 from libraries.near_storage.parquet.summaries import summarize
 
 PLACE = np.dtype([("offset", "<u4"), ("length", "<u4")])
-HAS_NULLS, MAY_HOLD_NAN, EXACT = range(3)
 
 _MARK = b"NSM1"
 _DIGEST_BYTES = 32

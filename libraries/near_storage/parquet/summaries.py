@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from libraries.near_storage.parquet.codes import HIGHEST, LOWEST, CodeKind, Value, bound_value, code, spelled_out
+from libraries.filters.codes import HIGHEST, LOWEST, CodeKind, Value, code, spelled_out
+from libraries.near_storage.parquet.column_kinds import bound_value
 from libraries.near_storage.parquet.footer import Chunk, Statistics
 from libraries.near_storage.parquet.schema import Column
 

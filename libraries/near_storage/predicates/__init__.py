@@ -1,1 +1,1 @@
-"""Filters: their tree, their JSON form, binding to a schema, and evaluation on rows."""
+"""Queries and filters as SQL and as JSON."""

@@ -16,10 +16,10 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
+from libraries.filters import limits
+from libraries.filters.tree import Predicate
 from libraries.near_storage.errors import PredicateError
-from libraries.near_storage.predicates import limits
 from libraries.near_storage.predicates.sql_conditions import Scope, column_of, condition, only, refused
-from libraries.near_storage.predicates.tree import Predicate
 from libraries.near_storage.query import Aggregate, Function, Query
 
 MOST_BYTES = 1 << 18

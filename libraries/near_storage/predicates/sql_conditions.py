@@ -9,9 +9,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from libraries.near_storage.errors import PredicateError
-from libraries.near_storage.predicates.sql_literals import literal_of
-from libraries.near_storage.predicates.tree import (
+from libraries.filters.tree import (
     And,
     Comparison,
     Constant,
@@ -24,7 +22,9 @@ from libraries.near_storage.predicates.tree import (
     Predicate,
     Prefix,
 )
-from libraries.near_storage.predicates.values import literal
+from libraries.filters.values import literal
+from libraries.near_storage.errors import PredicateError
+from libraries.near_storage.predicates.sql_literals import literal_of
 
 _OPERATORS: dict[type[exp.Expression], Operator] = {
     exp.EQ: "==",

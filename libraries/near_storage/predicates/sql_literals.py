@@ -13,11 +13,11 @@ from decimal import Decimal
 import pyarrow as pa
 from sqlglot import exp
 
+from libraries.filters import datetime_text
+from libraries.filters.kinds import integer_range
+from libraries.filters.tree import Literal
+from libraries.filters.values import MOST_DIGITS, literal
 from libraries.near_storage.errors import PredicateError
-from libraries.near_storage.predicates import datetime_text
-from libraries.near_storage.predicates.kinds import integer_range
-from libraries.near_storage.predicates.tree import Literal
-from libraries.near_storage.predicates.values import MOST_DIGITS, literal
 
 _NUMBER = re.compile(r"(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?", re.ASCII)
 

@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from libraries.near_storage.errors import RequestError
-from libraries.near_storage.predicates import limits
-from libraries.near_storage.predicates.tree import (
+from libraries.filters import limits
+from libraries.filters.expressions import Translated, translate
+from libraries.filters.tree import (
     OPERATORS,
     And,
     Comparison,
@@ -31,7 +33,8 @@ from libraries.near_storage.predicates.tree import (
     Predicate,
     Prefix,
 )
-from libraries.near_storage.predicates.values import is_utf8
+from libraries.filters.values import is_utf8
+from libraries.near_storage.errors import RequestError
 from libraries.near_storage.predicates.wire_types import literal_from_json, literal_to_json
 from libraries.near_storage.query import FUNCTIONS, Aggregate, Query
 
@@ -52,6 +55,17 @@ def encode(predicate: Predicate) -> bytes:
     """Encode a filter as JSON in UTF-8. Raises RequestError beyond the limits, so that the receiver can read it."""
     limits.check(predicate)
     return _written({"version": VERSION, "filter": _to_json(predicate)})
+
+
+def translated(expression: pc.Expression | None, schema: pa.Schema) -> Translated:
+    """Translate as much of a pyarrow filter as the tree can express and a message with a query's columns can hold.
+    Never raises for a filter."""
+    return translate(expression, schema, _check_length)
+
+
+def _check_length(predicate: Predicate) -> None:
+    if len(encode(predicate)) > MOST_BYTES // 2:
+        raise RequestError("the filter leaves no room for columns in the message")
 
 
 def decode(message: bytes) -> Predicate:

@@ -16,11 +16,11 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.types as pat
 
+from libraries.filters.kinds import COUNTED, TypeFamily, kind_of, zone_of
+from libraries.filters.limits import MOST_LITERAL_BYTES
+from libraries.filters.tree import Literal
+from libraries.filters.values import checked
 from libraries.near_storage.errors import RequestError
-from libraries.near_storage.predicates.kinds import COUNTED, TypeFamily, kind_of, zone_of
-from libraries.near_storage.predicates.limits import MOST_LITERAL_BYTES
-from libraries.near_storage.predicates.tree import Literal
-from libraries.near_storage.predicates.values import checked
 
 _PLAIN = {
     "null": pa.null(),

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from libraries.filters import filter_evaluation
+from libraries.filters.tree import Predicate, columns_of
 from libraries.near_storage.errors import DamagedError
 from libraries.near_storage.parquet.compact import CompactMetadata
-from libraries.near_storage.predicates import filter_evaluation
-from libraries.near_storage.predicates.tree import Predicate, columns_of
 from libraries.near_storage.reading import ranges, working_types
 from libraries.near_storage.reading.decoding import BATCH_BYTES, BATCH_ROWS, Chunk, Claim, Decoder, slices, stretches
 from libraries.near_storage.reading.digests import chunk_digest

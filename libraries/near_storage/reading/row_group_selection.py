@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from libraries.filters.pruning import prune
+from libraries.filters.tree import Predicate
 from libraries.near_storage.parquet.compact import CompactMetadata
-from libraries.near_storage.parquet.pruning import prune
-from libraries.near_storage.predicates.tree import Predicate
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from libraries.near_storage.parquet.compact import CompactMetadata
-from libraries.near_storage.predicates.tree import (
+from libraries.filters.tree import (
     And,
     Comparison,
     Constant,
@@ -25,6 +24,7 @@ from libraries.near_storage.predicates.tree import (
     Predicate,
     Prefix,
 )
+from libraries.near_storage.parquet.compact import CompactMetadata
 from libraries.near_storage.reading.columns import leaves_of
 
 EQUAL, RANGE, MOST_OF_LIST = 1 / 10, 1 / 3, 1 / 2

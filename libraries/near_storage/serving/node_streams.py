@@ -13,10 +13,11 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from libraries.filters import binding
+from libraries.filters.tree import columns_of
 from libraries.near_storage import aggregates
 from libraries.near_storage.errors import RequestError, StaleError
-from libraries.near_storage.predicates import binding, wire
-from libraries.near_storage.predicates.tree import columns_of
+from libraries.near_storage.predicates import wire
 from libraries.near_storage.query import Query
 from libraries.near_storage.reading import by_parquet, by_ranges, footers, ranges, working_types
 from libraries.near_storage.reading.columns import leaves_of

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from libraries.filters import binding
 from libraries.near_storage import aggregates
 from libraries.near_storage.errors import RequestError, UnavailableError
 from libraries.near_storage.parquet.compact import CompactMetadata
-from libraries.near_storage.predicates import binding
 from libraries.near_storage.query import Query
 from libraries.near_storage.reading.columns import leaves_of
 from libraries.near_storage.reading.row_group_selection import Chosen, choose

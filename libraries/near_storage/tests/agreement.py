@@ -19,14 +19,14 @@ import click
 import pyarrow as pa
 import pyarrow.types as pat
 
+from libraries.filters.tests.oracle import truths
+from libraries.filters.tests.random_filters import predicate
+from libraries.filters.tests.random_tables import python_values
 from libraries.near_storage import aggregates
 from libraries.near_storage.errors import RequestError
 from libraries.near_storage.local import LocalFiles
 from libraries.near_storage.query import FUNCTIONS, Aggregate, Query
 from libraries.near_storage.tests import random_files
-from libraries.near_storage.tests.predicates.oracle import truths
-from libraries.near_storage.tests.predicates.random_filters import predicate
-from libraries.near_storage.tests.predicates.random_tables import python_values
 
 WAYS = list(itertools.product(("v1", "v2", "all"), ("cached", "parsed")))
 ASKED_OF_A_FILE = 20

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pat
 
-from libraries.near_storage.tests.predicates.random_tables import PARQUET_TYPES, python_values, table
+from libraries.filters.tests.random_tables import PARQUET_TYPES, python_values, table
 
 POLARS_TYPES = tuple(
     type

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.types as pat
 import pytest
 
+from libraries.filters.kinds import value_type
+from libraries.filters.tests.random_tables import TYPES, array, python_values, table
 from libraries.near_storage import aggregates
 from libraries.near_storage.errors import DamagedError, PredicateError, RequestError
 from libraries.near_storage.predicates import sql
-from libraries.near_storage.predicates.kinds import value_type
 from libraries.near_storage.query import Aggregate, Query
-from libraries.near_storage.tests.predicates.random_tables import TYPES, array, python_values, table
 
 SEED = 31
 SUMMED = (pat.is_integer, pat.is_floating, pat.is_decimal)

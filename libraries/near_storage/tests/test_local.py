@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from libraries.filters.tree import And, Comparison, Constant, In, IsNull, Literal, Not, Or, Prefix
 from libraries.near_storage.errors import DamagedError, PredicateError, RequestError, StaleError
 from libraries.near_storage.local import LocalFiles
-from libraries.near_storage.predicates.tree import And, Comparison, Constant, In, IsNull, Literal, Not, Or, Prefix
 from libraries.near_storage.query import Aggregate, Query
 from libraries.near_storage.storing.partition_metadata import describe_apart
 

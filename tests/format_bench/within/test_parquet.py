@@ -40,7 +40,7 @@ def settings_of(found: list[Proposal]) -> dict[str, object]:
 
 
 def test_each_column_gets_the_encoding_that_suits_it(table: pa.Table) -> None:
-    found = parquet.proposals(table, SIZE_ONLY, ARROW, 60.0)
+    found = parquet.proposals(table, SIZE_ONLY, ARROW, 60.0, 1e6)
     assert found[0] == Proposal("parquet[engine=pyarrow,codec=snappy]", "", 0, {"compression": "snappy"})
     assert {each.parts for each in found} >= {0, 1}
     best = settings_of(found)
@@ -49,7 +49,7 @@ def test_each_column_gets_the_encoding_that_suits_it(table: pa.Table) -> None:
 
 
 def test_proposals_can_be_stored_and_name_what_is_measured(table: pa.Table, tmp_path) -> None:
-    for number, each in enumerate(parquet.proposals(table, {"read": 3, "size": 2, "save": 1}, ARROW, 30.0)):
+    for number, each in enumerate(parquet.proposals(table, {"read": 3, "size": 2, "save": 1}, ARROW, 30.0, 1e6)):
         adapter = FORMATS.build(each.variant)
         adapter.load_library()
         assert adapter.refusal(table.schema, table.num_rows) is None
@@ -59,16 +59,25 @@ def test_proposals_can_be_stored_and_name_what_is_measured(table: pa.Table, tmp_
 
 
 def test_without_time_only_the_default_and_few_others_are_proposed(table: pa.Table) -> None:
-    assert [each.variant for each in parquet.proposals(table, SIZE_ONLY, ARROW, 0.0)] == [
+    assert [each.variant for each in parquet.proposals(table, SIZE_ONLY, ARROW, 0.0, 1e6)] == [
         "parquet[engine=pyarrow,codec=snappy]"
     ]
+
+
+def test_a_slow_table_has_few_variants_of_which_the_best_combination_is_one(table: pa.Table) -> None:
+    many = parquet.proposals(table, SIZE_ONLY, ARROW, 30.0, 1e6)
+    few = parquet.proposals(table, SIZE_ONLY, ARROW, 30.0, 1.0)
+    assert len(many) > len(few) == parquet.LEAST_VARIANTS
+    assert few[0].parts == 0
+    assert max(each.parts for each in few) > 1
+    assert 1 in {each.parts for each in few}
 
 
 def test_an_order_is_proposed_only_if_it_is_allowed(table: pa.Table) -> None:
     shuffled = table.take(np.random.default_rng(2).permutation(ROWS)).select(["few", "steps"])
     grouped = shuffled.append_column("again", shuffled["few"])
-    assert not any(each.sorted_by for each in parquet.proposals(grouped, SIZE_ONLY, ARROW, 30.0))
-    found = parquet.proposals(grouped, SIZE_ONLY, ARROW, 30.0, reorder=True)
+    assert not any(each.sorted_by for each in parquet.proposals(grouped, SIZE_ONLY, ARROW, 30.0, 1e6))
+    found = parquet.proposals(grouped, SIZE_ONLY, ARROW, 30.0, 1e6, reorder=True)
     assert {each.sorted_by for each in found} & {"few", "again"}
 
 
@@ -86,7 +95,7 @@ def test_a_wrong_copy_ends_the_study(table: pa.Table, monkeypatch: pytest.Monkey
     real = parquet._read
     monkeypatch.setattr(parquet, "_read", lambda stored, *, threads: real(stored, threads=threads).slice(1))
     with pytest.raises(ConversionError, match="A trial returned another table"):
-        parquet.proposals(table, SIZE_ONLY, ARROW, 30.0)
+        parquet.proposals(table, SIZE_ONLY, ARROW, 30.0, 1e6)
 
 
 def test_the_objective_is_the_weighted_mean_of_logarithms() -> None:

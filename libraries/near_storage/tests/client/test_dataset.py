@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
 
+from libraries.filters.tests.random_tables import TYPES
+from libraries.filters.tests.random_tables import table as random_table
+from libraries.filters.tests.test_expressions import random_expression
 from libraries.near_storage.client.dataset import NearStorageDataset
 from libraries.near_storage.errors import NotFoundError, RequestError
 from libraries.near_storage.predicates import wire
-from libraries.near_storage.tests.predicates.random_tables import TYPES
-from libraries.near_storage.tests.predicates.random_tables import table as random_table
-from libraries.near_storage.tests.predicates.test_expressions import random_expression
 from libraries.near_storage.tests.serving.cluster import Cluster
 
 ROOT = Path(__file__).parents[4]

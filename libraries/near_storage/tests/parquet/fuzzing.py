@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from libraries.filters.pruning import prune
+from libraries.filters.tree import And, Comparison, In, IsNull, Literal, Not, Predicate, Prefix
 from libraries.near_storage.errors import FooterError
 from libraries.near_storage.parquet.compact import from_footer, load
 from libraries.near_storage.parquet.footer import parse_footer
-from libraries.near_storage.parquet.pruning import prune
-from libraries.near_storage.predicates.tree import And, Comparison, In, IsNull, Literal, Not, Predicate, Prefix
 from libraries.near_storage.tests.parquet.footers import chunk, one_column, statistics
 from libraries.near_storage.tests.parquet.tables import WRITERS
 from libraries.near_storage.tests.parquet.thrift_writing import varint

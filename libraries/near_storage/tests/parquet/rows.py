@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Mapping
 
-from libraries.near_storage.predicates.tree import (
+from libraries.filters.tree import (
     And,
     Comparison,
     Constant,

@@ -12,19 +12,18 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from libraries.near_storage.parquet.codes import (
+from libraries.filters.codes import (
     HIGHEST,
     UNORDERED,
     CodeKind,
-    bound_value,
     code,
-    kind_of,
     literal_codes,
     literal_value,
     spelled_out,
 )
+from libraries.filters.tree import Literal
+from libraries.near_storage.parquet.column_kinds import bound_value, kind_of
 from libraries.near_storage.parquet.schema import Logical
-from libraries.near_storage.predicates.tree import Literal
 from libraries.near_storage.tests.parquet.universes import DECIMAL, UNIVERSES, Universe, column, int96
 
 SEED = 21

@@ -10,12 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from libraries.filters.codes import CodeKind, code
+from libraries.filters.pruning import EXACT, HAS_NULLS, MAY_HOLD_NAN
 from libraries.near_storage.errors import DamagedError, RequestError
-from libraries.near_storage.parquet.codes import CodeKind, code
 from libraries.near_storage.parquet.compact import (
-    EXACT,
-    HAS_NULLS,
-    MAY_HOLD_NAN,
     CompactColumn,
     CompactMetadata,
     from_footer,

@@ -13,12 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from libraries.near_storage.parquet.codes import LOWEST
-from libraries.near_storage.parquet.compact import from_footer
-from libraries.near_storage.parquet.footer import Footer, has_false_bounds, read_footer
-from libraries.near_storage.parquet.pruning import prune
-from libraries.near_storage.predicates.binding import bind
-from libraries.near_storage.predicates.tree import (
+from libraries.filters.binding import bind
+from libraries.filters.codes import LOWEST
+from libraries.filters.pruning import prune
+from libraries.filters.tree import (
     OPERATORS,
     And,
     Comparison,
@@ -31,6 +29,8 @@ from libraries.near_storage.predicates.tree import (
     Predicate,
     Prefix,
 )
+from libraries.near_storage.parquet.compact import from_footer
+from libraries.near_storage.parquet.footer import Footer, has_false_bounds, read_footer
 from libraries.near_storage.tests.parquet.rows import said
 from libraries.near_storage.tests.parquet.tables import WRITERS, Row, literal_type, rows_of
 

@@ -9,11 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from libraries.near_storage.parquet.compact import CompactMetadata, from_footer, load, together
-from libraries.near_storage.parquet.footer import Chunk, Footer, RowGroup, Statistics
-from libraries.near_storage.parquet.pruning import GroupOutcomes, prune
-from libraries.near_storage.parquet.schema import Column
-from libraries.near_storage.predicates.tree import (
+from libraries.filters.pruning import GroupOutcomes, prune
+from libraries.filters.tree import (
     And,
     Comparison,
     Constant,
@@ -26,6 +23,9 @@ from libraries.near_storage.predicates.tree import (
     Predicate,
     Prefix,
 )
+from libraries.near_storage.parquet.compact import CompactMetadata, from_footer, load, together
+from libraries.near_storage.parquet.footer import Chunk, Footer, RowGroup, Statistics
+from libraries.near_storage.parquet.schema import Column
 
 SEED = 2100
 

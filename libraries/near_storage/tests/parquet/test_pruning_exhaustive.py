@@ -15,10 +15,8 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from libraries.near_storage.parquet.compact import CompactMetadata, from_footer
-from libraries.near_storage.parquet.footer import Chunk, Footer, RowGroup, Statistics
-from libraries.near_storage.parquet.pruning import prune
-from libraries.near_storage.predicates.tree import (
+from libraries.filters.pruning import prune
+from libraries.filters.tree import (
     OPERATORS,
     Comparison,
     In,
@@ -29,6 +27,8 @@ from libraries.near_storage.predicates.tree import (
     Predicate,
     Prefix,
 )
+from libraries.near_storage.parquet.compact import CompactMetadata, from_footer
+from libraries.near_storage.parquet.footer import Chunk, Footer, RowGroup, Statistics
 from libraries.near_storage.tests.parquet.rows import says
 from libraries.near_storage.tests.parquet.universes import UNIVERSES, Universe
 

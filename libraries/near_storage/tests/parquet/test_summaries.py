@@ -7,7 +7,8 @@ import struct
 
 import pytest
 
-from libraries.near_storage.parquet.codes import HIGHEST, LOWEST, code, kind_of
+from libraries.filters.codes import HIGHEST, LOWEST, code
+from libraries.near_storage.parquet.column_kinds import kind_of
 from libraries.near_storage.parquet.footer import Chunk, Statistics
 from libraries.near_storage.parquet.schema import Column, Logical
 from libraries.near_storage.parquet.summaries import Summary, summarize

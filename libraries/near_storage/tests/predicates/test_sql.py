@@ -10,10 +10,9 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from libraries.near_storage.errors import PredicateError, RequestError
-from libraries.near_storage.predicates import sql
-from libraries.near_storage.predicates.binding import bind
-from libraries.near_storage.predicates.tree import (
+from libraries.filters.binding import bind
+from libraries.filters.tests.keeping import keep
+from libraries.filters.tree import (
     And,
     Comparison,
     Constant,
@@ -25,9 +24,10 @@ from libraries.near_storage.predicates.tree import (
     Predicate,
     Prefix,
 )
-from libraries.near_storage.predicates.values import MOST_DIGITS, exact, literal
+from libraries.filters.values import MOST_DIGITS, exact, literal
+from libraries.near_storage.errors import PredicateError, RequestError
+from libraries.near_storage.predicates import sql
 from libraries.near_storage.query import Aggregate, Query
-from libraries.near_storage.tests.predicates.keeping import keep
 
 A = Comparison("==", "a", literal(1))
 B = Comparison("==", "b", literal(2))

@@ -7,14 +7,17 @@ from decimal import Decimal
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from libraries.near_storage.errors import RequestError
-from libraries.near_storage.predicates import limits, wire
-from libraries.near_storage.predicates.binding import bind
-from libraries.near_storage.predicates.tree import (
+from libraries.filters import limits
+from libraries.filters.binding import bind
+from libraries.filters.expressions import Translated
+from libraries.filters.tests.random_filters import predicate
+from libraries.filters.tests.random_tables import TYPES, table, value
+from libraries.filters.tree import (
     And,
     Comparison,
     Constant,
@@ -26,10 +29,10 @@ from libraries.near_storage.predicates.tree import (
     Predicate,
     Prefix,
 )
-from libraries.near_storage.predicates.values import literal
+from libraries.filters.values import literal
+from libraries.near_storage.errors import RequestError
+from libraries.near_storage.predicates import wire
 from libraries.near_storage.query import Aggregate, Query
-from libraries.near_storage.tests.predicates.random_filters import predicate
-from libraries.near_storage.tests.predicates.random_tables import TYPES, table, value
 
 QUERY = Query(
     table="t 1",
@@ -317,3 +320,10 @@ def test_decimals_keep_their_digits() -> None:
     assert wire.decode(wire.encode(sent)) == sent
     assert wire.decode(wire.encode(Known("x", True))) == Known("x", True)
     assert wire.decode(wire.encode(Constant(None))) == Constant(None)
+
+
+def test_what_is_too_long_for_a_message_is_left_to_the_client() -> None:
+    addresses = [f"https://example.org/{number:0100}" for number in range(9_000)]
+    schema = pa.schema({"text": pa.string()})
+    assert wire.translated(pc.field("text").isin(addresses[:1_000]), schema).complete
+    assert wire.translated(pc.field("text").isin(addresses), schema) == Translated(None, False)

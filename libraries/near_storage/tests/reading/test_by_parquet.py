@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from libraries.filters.binding import bind
+from libraries.filters.tree import And, Comparison, Constant, IsNull, Literal, Not, Prefix
 from libraries.near_storage.errors import DamagedError, RequestError
-from libraries.near_storage.predicates.binding import bind
-from libraries.near_storage.predicates.tree import And, Comparison, Constant, IsNull, Literal, Not, Prefix
 from libraries.near_storage.reading import by_parquet
 from libraries.near_storage.tests.reading.stored import Stored, stored
 

@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from libraries.filters.binding import bind
+from libraries.filters.tree import Comparison, Literal
 from libraries.near_storage.errors import DamagedError
-from libraries.near_storage.predicates.binding import bind
-from libraries.near_storage.predicates.tree import Comparison, Literal
 from libraries.near_storage.reading import by_parquet, footers
 from libraries.near_storage.reading.fetched import FetchedChunks
 from libraries.near_storage.tests.reading.stored import Stored, stored

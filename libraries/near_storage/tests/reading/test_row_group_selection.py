@@ -5,9 +5,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from libraries.filters.binding import bind
+from libraries.filters.tree import And, Comparison, Constant, Literal, Not
 from libraries.near_storage.parquet import compact, footer
-from libraries.near_storage.predicates.binding import bind
-from libraries.near_storage.predicates.tree import And, Comparison, Constant, Literal, Not
 from libraries.near_storage.reading.row_group_selection import choose
 
 SCHEMA = pa.schema([("number", pa.int64()), ("real", pa.float64())])

@@ -3,8 +3,8 @@
 import pyarrow as pa
 import pytest
 
+from libraries.filters.tests.random_tables import TYPES, python_values
 from libraries.near_storage.reading.row_mask import matching
-from libraries.near_storage.tests.predicates.random_tables import TYPES, python_values
 
 ROWS = 6
 TEXTS = [b"a", b"b", None, b"a longer text than fits", b"", b"e"]

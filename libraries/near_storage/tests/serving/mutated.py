@@ -16,9 +16,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.flight as flight
 
+from libraries.filters.tree import And, Comparison, In
+from libraries.filters.values import literal
 from libraries.near_storage.predicates import wire
-from libraries.near_storage.predicates.tree import And, Comparison, In
-from libraries.near_storage.predicates.values import literal
 from libraries.near_storage.query import Aggregate, Query
 from libraries.near_storage.serving import security
 from libraries.near_storage.serving.guard import from_flight
