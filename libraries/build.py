@@ -44,7 +44,7 @@ def native_name(library: str) -> str:
 PRODUCTS = {
     "f3": (
         Product("f3/kernels", native_name("f3_kernels"), ("decode.c", "pick.c", "encode.c", "native.c")),
-        Product("f3/kernels", "core.wasm", ("decode.c", "guest.c"), _MODULE),
+        Product("f3/kernels", "core.wasm", ("decode.c", "pick.c", "guest.c"), _MODULE),
         *(
             Product("f3/examples", f"{name}.wasm", (f"{name}.c",), (*_MODULE, "-I../kernels"))
             for name in ("linear", "windows")

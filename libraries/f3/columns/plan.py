@@ -374,7 +374,7 @@ class ReadPlan:
         table["size_bytes"] = [unit.values.size_bytes for unit in units]
         table["rows"] = np.diff(starts)
         are_read = np.array([unit.values.compression != metadata.UNCOMPRESSED for unit in units])
-        if self._contents.source.descriptor is None:
+        if self._contents.source.descriptor is None or not decoder.reads_files:
             are_read[:] = True
         return _Pickable(
             decoder, units, starts, self._same_starts.setdefault(starts.tobytes(), node.column), table, are_read

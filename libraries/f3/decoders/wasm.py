@@ -20,9 +20,11 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from libraries.f3.columns.memory_layout import BITS, TEXT, Shape, shape_of
@@ -36,6 +38,7 @@ from libraries.f3.errors import F3Error
 _NOT_SUPPORTED = 52
 _MEMORY_BYTES_OF_ARRAY = 8
 _OWN = {"f3_room": (1, 1), "f3_decode_part": (1, 1)}
+_PICK = "f3_pick_part"
 _RESULT = struct.Struct("<III")
 _ARGUMENTS, _ARGUMENTS_AT = struct.Struct("<IIII"), 65_472
 _ANSWER = struct.Struct("<I")
@@ -44,6 +47,8 @@ _MOST_BUFFERS = 5000
 _HEADER = struct.Struct("<BBBBIQ")
 _UNIT = struct.Struct("<III")
 _REQUEST = struct.Struct("<15I")
+_PICKED_UNIT, _PICKING = struct.Struct("<5I"), struct.Struct("<12I")
+_GUESSED_TEXT_BYTES = 64
 _INPUT_BYTES = 1 << 20
 """Payload bytes per call: enough that the call itself costs little, and few enough for the processor's cache."""
 _RESULT_BYTES = 1 << 26
@@ -143,15 +148,38 @@ class Sandbox:
 
     def decode(self, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int]) -> pa.Array:
         """Decode EncUnits of one column into one array. Raises F3Error."""
-        with self._lock:
-            self.prepare()
-            try:
-                if self._instance is None:
-                    self._instance = _Instance(self._module, self._limits)
-                return self._instance.decode(payloads, arrow_type, rows)
-            except BaseException:
-                self._instance = None
-                raise
+        with self._lock, self._running() as instance:
+            return instance.decode(payloads, arrow_type, rows)
+
+    @property
+    def picks_rows(self) -> bool:
+        """Whether the module can decode some rows of an EncUnit. Raises F3Error."""
+        with self._lock, self._running() as instance:
+            return instance.picks_rows
+
+    def pick(
+        self,
+        payloads: Sequence[memoryview],
+        arrow_type: pa.DataType,
+        rows: Sequence[int],
+        wanted: Sequence[np.ndarray],
+    ) -> pa.Array:
+        """Decode some rows of EncUnits into one array. `wanted` has their numbers (uint32) for each EncUnit. Raises
+        F3Error."""
+        with self._lock, self._running() as instance:
+            return instance.pick(payloads, arrow_type, rows, wanted)
+
+    @contextmanager
+    def _running(self) -> Iterator[_Instance]:
+        """Return the instance, which is made on first use. After an error it is discarded. Hold the lock meanwhile."""
+        self.prepare()
+        try:
+            if self._instance is None:
+                self._instance = _Instance(self._module, self._limits)
+            yield self._instance
+        except BaseException:
+            self._instance = None
+            raise
 
 
 def _stopped(limits: Limits) -> str:
@@ -211,6 +239,9 @@ class _Instance:
             else:
                 names = ("memory", "decode_general_ffi", "buffer_iterator_next", "buffer_iterator_drop", "buffer_drop")
                 self._run, self._results = self._driver(runtime.driver, names)
+            self._pick: Any = None
+            if self._has_own and is_function_of(exports, _PICK, store, (1, 1)):
+                self._pick, self._pick_results = self._driver(runtime.part_driver, (_PICK,))
         self._settle()
         self._memory = exports["memory"]
         self._block = self._block_bytes = self._held = 0
@@ -394,16 +425,92 @@ class _Instance:
             ctypes.memmove(place + position, pa.py_buffer(unit.payload).address, len(unit.payload))
             position += len(unit.payload)
         ctypes.memmove(place, b"".join(head), first)
-        ctypes.memmove(self._results, _ANSWER.pack(block), _ANSWER.size)
-        self._run(self._store)
-        self._settle()
-        self._look()
-        fault = _ANSWER.unpack(ctypes.string_at(self._results + _ANSWER.size, _ANSWER.size))[0]
+        fault = self._run_part(self._run, self._results)
         place = self._place(block, _REQUEST.size, "its answer")
         answer = _Answer(*_REQUEST.unpack(ctypes.string_at(place, _REQUEST.size))[-4:])
         if fault:
             raise F3Error(f"EncUnit {answer.failed_unit}: {native.FAULTS.get(fault, f'fault {fault}')}")
         return answer
+
+    # ---- some rows of EncUnits
+
+    @property
+    def picks_rows(self) -> bool:
+        """Whether the module exports the function for it."""
+        return self._pick is not None
+
+    def pick(
+        self,
+        payloads: Sequence[memoryview],
+        arrow_type: pa.DataType,
+        rows: Sequence[int],
+        wanted: Sequence[np.ndarray],
+    ) -> pa.Array:
+        """Decode some rows of EncUnits into one array. Raises F3Error."""
+        shape, total = shape_of(arrow_type), sum(map(len, wanted))
+        with _Faults(self._limits):
+            values_bytes = total * _GUESSED_TEXT_BYTES if shape.kind == TEXT else native.check_size(shape, total, 0)
+            answer = self._picked(payloads, shape, rows, wanted, values_bytes)
+            if shape.kind == TEXT and answer.text_bytes > values_bytes:
+                values_bytes = native.check_size(shape, total, answer.text_bytes)
+                answer = self._picked(payloads, shape, rows, wanted, values_bytes)
+            if shape.kind == TEXT:
+                values_bytes = min(values_bytes, answer.text_bytes)
+            validity = self._copied(answer.validity, (total + 7) // 8)
+            values = self._copied(answer.values, values_bytes)
+            if shape.kind != TEXT:
+                return pa.Array.from_buffers(arrow_type, total, [validity, values])
+            offsets = self._copied(answer.offsets, (total + 1) * shape.width_bytes)
+            array = pa.Array.from_buffers(arrow_type, total, [validity, offsets, values])
+            check_strings(array, shape, offsets, values)
+            return array
+
+    def _picked(
+        self,
+        payloads: Sequence[memoryview],
+        shape: Shape,
+        rows: Sequence[int],
+        wanted: Sequence[np.ndarray],
+        room_bytes: int,
+    ) -> _Picking:
+        counts = [len(each) for each in wanted]
+        total = sum(counts)
+        wanted_at = _PICKING.size + _PICKED_UNIT.size * len(payloads)
+        first = -(-(wanted_at + 4 * total) // 8) * 8
+        size = first + sum(len(payload) + 8 for payload in payloads)
+        # A part of the rows may cost the decoding of all.
+        self._allow(size, room_bytes + sum(rows) * max(shape.width_bytes, _MEMORY_BYTES_OF_ARRAY))
+        if self._block_bytes < size:
+            self._block, self._block_bytes = self._call("f3_room", size), size
+        place, block = self._place(self._block, size, "its input"), self._block
+        request = (len(payloads), block + _PICKING.size, shape.kind, shape.width_bytes, total, block + wanted_at)
+        head, position, done = [_PICKING.pack(*request, room_bytes, 0, 0, 0, 0, 0)], first, 0
+        for payload, count, picked in zip(payloads, rows, counts, strict=True):
+            head.append(_PICKED_UNIT.pack(block + position, len(payload), count, done, picked))
+            ctypes.memmove(place + position, pa.py_buffer(payload).address, len(payload))
+            position, done = position + len(payload), done + picked
+        head += [each.tobytes() for each in wanted]
+        ctypes.memmove(place, b"".join(head), wanted_at + 4 * total)
+        fault = self._run_part(self._pick, self._pick_results)
+        place = self._place(block, _PICKING.size, "its answer")
+        answer = _Picking(*_PICKING.unpack(ctypes.string_at(place, _PICKING.size))[-5:])
+        if fault:
+            raise F3Error(f"EncUnit {answer.failed_unit}: {native.FAULTS.get(fault, f'fault {fault}')}")
+        return answer
+
+    def _copied(self, address: int, size_bytes: int) -> pa.Buffer:
+        return pa.py_buffer(ctypes.string_at(self._place(address, size_bytes, "a buffer"), size_bytes))
+
+    # ---- memory
+
+    def _run_part(self, run: Any, results: int) -> int:
+        """Call one of this package's exports with the request in the input block. Return its fault."""
+        ctypes.memmove(results, _ANSWER.pack(self._block), _ANSWER.size)
+        run(self._store)
+        self._settle()
+        self._look()
+        fault: int = _ANSWER.unpack(ctypes.string_at(results + _ANSWER.size, _ANSWER.size))[0]
+        return fault
 
     def _taken(self, address: int, size_bytes: int) -> pa.Buffer:
         """Take over a buffer from the guest. Buffers begin and end at page boundaries, so that whole pages can be
@@ -424,6 +531,16 @@ class _Answer(NamedTuple):
     values: int
     offsets: int
     validity: int
+    failed_unit: int
+
+
+class _Picking(NamedTuple):
+    """The last fields of `struct picking` in guest.c."""
+
+    values: int
+    offsets: int
+    validity: int
+    text_bytes: int
     failed_unit: int
 
 

@@ -35,7 +35,11 @@ class Decoder(Protocol):
 
     @property
     def picks_rows(self) -> bool:
-        """Whether `pick` can be called."""
+        """Whether `pick` can be called. Raises F3Error if the module does not have F3's interface."""
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether `pick` reads the bytes of few rows from the file itself. Otherwise payloads have to be in memory."""
 
     def pick(self, units: np.ndarray, descriptor: int, wanted: np.ndarray, arrow_type: pa.DataType) -> pa.Array:
         """Return some rows of EncUnits, without decoding the others (`decoders.native.pick`)."""

@@ -224,12 +224,24 @@ class Decoder:
 
     @property
     def picks_rows(self) -> bool:
-        """Whether `pick` can be called."""
+        """Whether `pick` can be called. Raises F3Error if the module does not have F3's interface."""
+        return self._kernels is not None or self._sandbox.picks_rows
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether `pick` reads the bytes of few rows from the file itself."""
         return self._kernels is not None
 
     def pick(self, units: np.ndarray, descriptor: int, wanted: np.ndarray, arrow_type: pa.DataType) -> pa.Array:
-        """Decode some rows of EncUnits (`native.pick`). Raises F3Error and OSError."""
-        return native.pick(self._kernels, units, descriptor, wanted, arrow_type)
+        """Decode some rows of EncUnits (`native.pick`). Unless `reads_files`, all payloads have to be in memory. Raises
+        F3Error and OSError."""
+        if self._kernels is not None:
+            return native.pick(self._kernels, units, descriptor, wanted, arrow_type)
+        payloads = [
+            memoryview(pa.foreign_buffer(int(unit["memory"]), int(unit["size_bytes"]))).cast("B") for unit in units
+        ]
+        parts = [wanted[unit["first"] : unit["first"] + unit["count"]] for unit in units]
+        return self._sandbox.pick(payloads, arrow_type, units["rows"].tolist(), parts)
 
     def prepare(self) -> None:
         """Compile the module or load it from the cache. Do nothing if the native library decodes.

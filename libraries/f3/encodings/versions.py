@@ -37,11 +37,13 @@ class EncodingVersion:
         return other is not None and (self.name, self.major) == (other.name, other.major) and self.minor >= other.minor
 
 
-NATIVE = EncodingVersion("format-bench.core", 1, 0, 0)
+NATIVE = EncodingVersion("format-bench.core", 1, 0, 1)
 """What the native library decodes, as in kernels.h. A new node raises the minor version, a changed meaning of an
-existing one the major version.
+existing one the major version, and a change of the module alone the last number.
 """
-_UNNAMED = {"2e27dd45aad24a363c79bf2acc5f11649c72b5f1c582e7e5d34bb98c2b095734": NATIVE}
+_UNNAMED = {
+    "2e27dd45aad24a363c79bf2acc5f11649c72b5f1c582e7e5d34bb98c2b095734": EncodingVersion("format-bench.core", 1, 0, 0)
+}
 """SHA-256 of modules that were written to files before modules had the section."""
 
 

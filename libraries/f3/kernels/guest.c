@@ -1,5 +1,5 @@
-/* The Wasm module that files carry: the guest interface of F3 around the decoding kernels. Two more exports let a host
- * decode faster: several EncUnits per call, with strings as offsets and bytes. */
+/* The Wasm module that files carry: the guest interface of F3 around the decoding kernels. More exports let a host decode
+ * faster: several EncUnits per call, with strings as offsets and bytes, and some rows without the others. */
 #include "interface.h"
 
 /* The name and version of the encodings, in a custom section of the module (libraries/f3/encodings/versions.py). */
@@ -26,18 +26,37 @@ static u8 *room_in(struct region *region, size_t bytes) {
 static struct region scratch;
 enum { FIRST_SCRATCH = 1 << 20, MOST_SCRATCH = 1 << 29 };
 
-/* Decode one EncUnit. Grow the scratch memory and try again while it is too small. */
-static int decode_unit(const u8 *payload, size_t bytes, u32 rows, struct target *target) {
+/* Rows of an EncUnit, by their numbers; `numbers` is 0 for all. */
+struct wanted {
+    const u32 *numbers;
+    u32 count;
+};
+
+/* Decode rows of one EncUnit. Grow the scratch memory and try again while it is too small. */
+static int decode_rows(const u8 *payload, size_t bytes, u32 rows, struct wanted some, struct target *target) {
     struct target before = *target;
     size_t wanted = scratch.bytes ? scratch.bytes : FIRST_SCRATCH;
     for (;;) {
         u8 *at = room_in(&scratch, wanted);
-        int fault = f3_decode_unit(payload, bytes, rows, target, at, scratch.bytes);
+        int fault = some.numbers ? f3_pick_unit(payload, -1, 0, bytes, rows, some.numbers, some.count, target, at,
+                                                scratch.bytes)
+                                 : f3_decode_unit(payload, bytes, rows, target, at, scratch.bytes);
         if (fault != NO_ROOM || wanted >= MOST_SCRATCH)
             return fault;
         *target = before;
         wanted *= 2;
     }
+}
+
+static int decode_unit(const u8 *payload, size_t bytes, u32 rows, struct target *target) {
+    struct wanted all = {0, 0};
+    return decode_rows(payload, bytes, rows, all, target);
+}
+
+/* Payloads are in memory here. */
+int f3_read_file(i32 file, u64 offset, u64 bytes, u8 *out) {
+    (void)file, (void)offset, (void)bytes, (void)out;
+    return 0;
 }
 
 /* ---- the interface of F3 ---------------------------------------------------------------------------------------- */
@@ -169,5 +188,54 @@ EXPORT("f3_decode_part") i32 f3_decode_part(struct request *request) {
             return fault;
         }
     }
+    return FINE;
+}
+
+struct few {
+    u32 payload, bytes, rows;
+    u32 first, count; /* in the array of wanted rows */
+};
+
+/* The host's request for some rows of EncUnits, followed by the answer. `room` is the bytes for all strings; if
+ * `text_bytes` is more, the strings are not complete, and the host asks again. */
+struct picking {
+    u32 units, table, kind, width, rows, wanted, room;
+    u32 values, offsets, validity, text_bytes, failed_unit;
+};
+
+EXPORT("f3_pick_part") i32 f3_pick_part(struct picking *request) {
+    u32 rows = request->rows, bitmap_bytes = (rows + 7) / 8, is_text = request->kind == KIND_TEXT;
+    u64 most = (u64)1 << 30, offsets_bytes = is_text ? ((u64)rows + 1) * request->width : 0;
+    u64 values_bytes = is_text ? request->room : request->kind == KIND_BITS ? bitmap_bytes : (u64)rows * request->width;
+    if (values_bytes > most || offsets_bytes > most)
+        return TOO_MUCH;
+    struct target target = {
+        .values = room_in(&values, (size_t)values_bytes),
+        .values_bytes = values_bytes,
+        .offsets = is_text ? room_in(&offsets, (size_t)offsets_bytes) : 0,
+        .validity = room_in(&validity, bitmap_bytes),
+        .kind = request->kind,
+        .width = request->width,
+    };
+    memset(target.validity, 0, bitmap_bytes);
+    memset(is_text ? target.offsets : target.values, 0, is_text ? request->width : (size_t)values_bytes);
+    const struct few *table = (const struct few *)request->table;
+    for (u32 unit = 0; unit < request->units; unit++) {
+        const struct few *each = &table[unit];
+        struct wanted some = {(const u32 *)request->wanted + each->first, each->count};
+        int fault = target.first_row + each->count > rows
+                        ? MISMATCH
+                        : decode_rows((const u8 *)each->payload, each->bytes, each->rows, some, &target);
+        if (fault != FINE) {
+            request->failed_unit = unit;
+            return fault;
+        }
+    }
+    if (target.first_byte > most)
+        return TOO_MUCH;
+    request->values = (u32)target.values;
+    request->offsets = (u32)target.offsets;
+    request->validity = (u32)target.validity;
+    request->text_bytes = (u32)target.first_byte;
     return FINE;
 }

@@ -65,7 +65,7 @@ enum { HAS_NULLS = 1 };
 /* The version of the encodings. libraries/f3/encodings/versions.py says when it changes. */
 #define ENCODING_MAJOR 1
 #define ENCODING_MINOR 0
-#define ENCODING_PATCH 0
+#define ENCODING_PATCH 1
 
 /* The buffers of a column. EncUnits are decoded one after the other into the same buffers. */
 struct target {

@@ -50,7 +50,7 @@ def modules() -> Mapping[str, bytes]:
 
 class Decoder:
     how = "native"
-    picks_rows = False
+    picks_rows = reads_files = False
 
     def __init__(self, wasm: bytes, *, prefer: str = "native") -> None:
         if wasm not in MODULES.values():

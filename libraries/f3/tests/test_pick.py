@@ -35,8 +35,12 @@ def stored(tmp_path):
         os.close(each)
 
 
-def picked(payloads, arrow_type, rows, wanted, stored=None):
-    """Pick rows (one array of row numbers per payload) from payloads in memory, or in a file if `stored` is given."""
+WASM = unit_codec.Decoder(unit_codec.modules()["core"], prefer="wasm")
+
+
+def picked(payloads, arrow_type, rows, wanted, stored=None, by_wasm=False):
+    """Pick rows (one array of row numbers per payload) from payloads in memory, or in a file if `stored` is given, or
+    in the sandbox."""
     held = [pa.py_buffer(payload) for payload in payloads]
     units = np.zeros(len(payloads), PICKED)
     descriptor = -1
@@ -47,7 +51,10 @@ def picked(payloads, arrow_type, rows, wanted, stored=None):
     units["size_bytes"], units["rows"] = list(map(len, payloads)), rows
     units["count"] = list(map(len, wanted))
     units["first"] = np.cumsum(units["count"]) - units["count"]
-    return pick(native.library(), units, descriptor, np.concatenate(wanted).astype(np.uint32), arrow_type)
+    numbers = np.concatenate(wanted).astype(np.uint32)
+    if by_wasm:
+        return WASM.pick(units, -1, numbers, arrow_type)
+    return pick(native.library(), units, descriptor, numbers, arrow_type)
 
 
 @pytest.mark.parametrize("arrow_type", TYPES, ids=str)
@@ -61,8 +68,8 @@ def test_picked_rows_are_those_of_the_array(arrow_type, stored):
             wanted = [rng.integers(0, len(part), count) for part, count in zip(parts, (30, 1, 2), strict=True)]
             wanted[0][:3] = [0, ROWS - 1, 1023]
             expected = pa.concat_arrays([part.take(pa.array(each)) for part, each in zip(parts, wanted, strict=True)])
-            for place in (None, stored):
-                found = picked(payloads, arrow_type, list(map(len, parts)), wanted, place)
+            for place, by_wasm in ((None, False), (stored, False), (None, True)):
+                found = picked(payloads, arrow_type, list(map(len, parts)), wanted, place, by_wasm)
                 found.validate(full=found.type in TEXTS)
                 assert_same(found, expected)
 
@@ -75,20 +82,23 @@ def test_every_choice_of_encodings_is_picked_from():
         array = made(arrow_type, PATTERNS[rng.integers(len(PATTERNS))], int(rng.integers(1, 3000)), rng, 0.1)
         payload = unit_codec.encode(array, allow=allow).payload
         wanted = rng.integers(0, len(array), 9)
-        assert_same(picked([payload], arrow_type, [len(array)], [wanted]), array.take(pa.array(wanted)))
+        for by_wasm in (False, True):
+            found = picked([payload], arrow_type, [len(array)], [wanted], by_wasm=by_wasm)
+            assert_same(found, array.take(pa.array(wanted)))
 
 
 def test_long_strings_are_picked_although_their_memory_was_guessed_too_small():
     array = pa.array(["x" * 5000 + str(row) for row in range(40)] + [None, ""])
     payload = unit_codec.encode(array).payload
     wanted = np.array([39, 40, 3, 3, 41])
-    assert picked([payload], array.type, [42], [wanted]).equals(array.take(pa.array(wanted)))
+    for by_wasm in (False, True):
+        assert picked([payload], array.type, [42], [wanted], by_wasm=by_wasm).equals(array.take(pa.array(wanted)))
 
 
 def test_changed_payloads_give_errors_or_values_and_never_a_crash():
-    """Whatever a decoder of all rows accepts, picking gives the same rows or refuses."""
+    """Whatever a decoder of all rows accepts, picking gives the same rows or refuses, natively and in the sandbox."""
     rng = np.random.default_rng(23)
-    refused = agreed = 0
+    reasons, agreed = [], 0
     for number in range(6000):
         arrow_type = TYPES[number % len(TYPES)]
         array = made(arrow_type, PATTERNS[rng.integers(len(PATTERNS))], int(rng.integers(1, 1500)), rng, 0.1)
@@ -96,10 +106,11 @@ def test_changed_payloads_give_errors_or_values_and_never_a_crash():
         for _ in range(int(rng.integers(1, 4))):
             payload[rng.integers(0, min(len(payload), 200))] = rng.integers(0, 256)
         wanted = rng.integers(0, len(array), 5)
+        by_wasm = number % 8 == 0
         try:
-            found = picked([bytes(payload)], arrow_type, [len(array)], [wanted])
-        except F3Error:
-            refused += 1
+            found = picked([bytes(payload)], arrow_type, [len(array)], [wanted], by_wasm=by_wasm)
+        except F3Error as error:
+            reasons.append(str(error))
             continue
         found.validate(full=found.type in TEXTS)
         try:
@@ -108,14 +119,17 @@ def test_changed_payloads_give_errors_or_values_and_never_a_crash():
             continue  # A fault in rows that are not wanted is not seen.
         agreed += 1
         assert_same(found, expected.take(pa.array(wanted)))
-    assert refused > 500
+    assert len(reasons) > 500
     assert agreed > 500
+    # The sandbox stops a read outside its memory, which natively would be anywhere.
+    assert not [reason for reason in reasons if "out of bounds" in reason]
 
 
 def test_a_row_behind_the_end_is_refused():
     payload = unit_codec.encode(pa.array([1, 2, 3])).payload
-    with pytest.raises(F3Error, match="index out of range"):
-        picked([payload], pa.int64(), [3], [np.array([3])])
+    for by_wasm in (False, True):
+        with pytest.raises(F3Error, match="index out of range"):
+            picked([payload], pa.int64(), [3], [np.array([3])], by_wasm=by_wasm)
 
 
 def test_a_file_that_became_shorter_is_an_error_of_the_device(stored, tmp_path):
@@ -173,10 +187,11 @@ def test_a_take_gives_the_rows_that_were_written(prefer, checksums, is_open, tmp
             assert file.read(["blob", "number"], rows=wanted).equals(TABLE.select(["blob", "number"]).take(numbers))
 
 
-def test_a_take_decodes_no_unit_whole(tmp_path, monkeypatch):
+@pytest.mark.parametrize("prefer", ["native", "wasm"])
+def test_a_take_decodes_no_unit_whole(prefer, tmp_path, monkeypatch):
     table = TABLE.drop_columns(["list", "struct"])
     f3.write(table, tmp_path / "t.f3", rows_per_unit=4096)
-    with f3.open(tmp_path / "t.f3") as file:
+    with f3.open(tmp_path / "t.f3", prefer=prefer) as file:
         first = file.read(rows=[1])  # shared dictionaries are decoded once
         monkeypatch.setattr(unit_codec.Decoder, "decode_into", lambda *arguments: pytest.fail("units are decoded"))
         monkeypatch.setattr(unit_codec.Decoder, "decode", lambda *arguments: pytest.fail("a unit is decoded"))

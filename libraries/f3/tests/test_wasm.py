@@ -15,6 +15,7 @@ wasmtime = pytest.importorskip("wasmtime")
 
 from libraries.f3.decoders import compilation, module_cache, wasm  # noqa: E402
 from libraries.f3.decoders.modules import compiled_module  # noqa: E402
+from libraries.f3.decoders.native import PICKED  # noqa: E402
 from libraries.f3.decoders.wasm import Limits  # noqa: E402
 from libraries.f3.encodings import unit_codec  # noqa: E402
 from libraries.f3.errors import F3Error  # noqa: E402
@@ -270,6 +271,41 @@ def test_our_own_exports_are_believed_as_little():
     ):
         with pytest.raises(F3Error, match=words):
             unit_codec.Decoder(hostile, limits=QUICK).decode(text, pa.string(), 2)
+
+
+def picking(values: int, offsets: int, text_bytes: int) -> bytes:
+    """Return a module that answers a request for some rows with these addresses."""
+    answer = "".join(
+        f"(i32.store offset={28 + 4 * place} (local.get 0) (i32.const {number}))"
+        for place, number in enumerate((values, offsets, 0, text_bytes))
+    )
+    exports = (
+        '(func (export "f3_room") (param i32) (result i32) (i32.const 4096))',
+        '(func (export "f3_decode_part") (param i32) (result i32) (i32.const 0))',
+        f'(func (export "f3_pick_part") (param i32) (result i32) {answer} (i32.const 0))',
+    )
+    return module(more="".join(exports))
+
+
+def picked(wasm_module: bytes, arrow_type: pa.DataType) -> pa.Array:
+    decoder = unit_codec.Decoder(wasm_module)
+    payload = pa.py_buffer(b"x" * 100)
+    units = np.array([(payload.address, 0, 100, 1000, 0, 2)], PICKED)
+    assert decoder.picks_rows
+    return decoder.pick(units, -1, np.array([5, 999], np.uint32), arrow_type)
+
+
+def test_the_export_for_some_rows_is_believed_as_little():
+    assert picked(picking(8192, 0, 0), pa.int64()).null_count == 2
+    assert picked(picking(8192, 16_384, 0), pa.string()).null_count == 2
+    for values, offsets, text_bytes, arrow_type, message in (
+        (-8, 0, 0, pa.int64(), "outside its memory"),
+        (8192, -8, 0, pa.string(), "outside its memory"),
+        (8192, 4096, 10, pa.string(), "invalid strings"),
+        (8192, 16_384, 2**31 - 1, pa.large_string(), "outside its memory|was stopped|too many"),
+    ):
+        with pytest.raises(F3Error, match=message):
+            picked(picking(values, offsets, text_bytes), arrow_type)
 
 
 def test_a_module_may_give_any_of_its_memory_away_and_goes_on_without_it():
