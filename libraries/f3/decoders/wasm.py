@@ -53,7 +53,7 @@ _INPUT_BYTES = 1 << 20
 """Payload bytes per call: enough that the call itself costs little, and few enough for the processor's cache."""
 _RESULT_BYTES = 1 << 26
 """Result bytes in the guest's memory at a time. The guest allocates blocks of at most twice this size."""
-_POOL_BYTES = 1 << 28
+_POOL_BYTES = 1 << 27
 """Most bytes of freed results that a module keeps for its next results."""
 _MOST_MEMORY_BYTES = 1 << 32
 """Address space that the runtime reserves for a memory, so that the memory can grow in place."""

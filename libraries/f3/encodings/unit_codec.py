@@ -7,6 +7,7 @@ with F3's guest interface.
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -201,6 +202,25 @@ def _filled(values: Numbers, valid: Numbers) -> Numbers:
     return filled
 
 
+def _sandbox_of(wasm: bytes) -> Sandbox:
+    """Return a sandbox for a module.
+
+    All files with this package's own module share one, whose memory is then not fresh. Any other module could keep what
+    it read in one file and reveal it in the results of another.
+    """
+    try:
+        is_own = wasm == _core()
+    except F3Error:
+        is_own = False  # The module was not built.
+    return _own_sandbox(os.getpid()) if is_own else Sandbox(wasm, DEFAULT_LIMITS)
+
+
+@cache
+def _own_sandbox(process: int) -> Sandbox:
+    # A forked process needs another one, because a thread of its parent may hold the lock.
+    return Sandbox(_core(), DEFAULT_LIMITS)
+
+
 class Decoder:
     """Decode the EncUnits of one module.
 
@@ -215,7 +235,7 @@ class Decoder:
         """Store the arguments; nothing is compiled yet. `limits` apply to the sandbox."""
         is_native = prefer == NATIVE and versions.NATIVE.decodes(versions.version_of(wasm))
         self._kernels = native.library() if is_native else None
-        self._sandbox = Sandbox(wasm, limits)
+        self._sandbox = _sandbox_of(wasm) if limits == DEFAULT_LIMITS else Sandbox(wasm, limits)
 
     @property
     def how(self) -> str:
