@@ -228,6 +228,19 @@ def _decimals(values: Numbers, exponent: int) -> tuple[Numbers, Numbers]:
     return np.where(exact, integers, integers[np.argmax(exact)]), np.flatnonzero(~exact).astype(np.uint32)
 
 
+def decimal_exponent(values: Numbers, end: int, most_missed: int) -> int | None:
+    """Return the least exponent below `end` with which `decimals` restores all but `most_missed` floats, or None."""
+    kernels = native.library()
+    if kernels is None:
+        found = (exponent for exponent in range(end) if len(_decimals(values, exponent)[1]) <= most_missed)
+        return next(found, None)
+    function = kernels.f3_decimal_exponent_64 if values.itemsize == 8 else kernels.f3_decimal_exponent_32
+    exponent: int = function(
+        ctypes.c_void_p(values.ctypes.data), ctypes.c_uint64(len(values)), end, ctypes.c_uint64(most_missed)
+    )
+    return exponent if exponent < end else None
+
+
 class Symbols:
     """A symbol table that the native library trained on a sample of bytes."""
 

@@ -273,16 +273,14 @@ def _mostly(values: Numbers, usual: Numbers, choice: Choice) -> bytes:
 
 def _decimals(values: Numbers, sample: Numbers, choice: Choice) -> list[_Candidate]:
     width = values.itemsize
-    for exponent in range(_MOST_DECIMAL[width]):
-        integers, misses = arithmetic.decimals(sample, exponent)
-        missed = len(misses) / len(sample)
-        if missed > 0.1:
-            continue
-        found = arithmetic.statistics(integers)
-        bits = min(_bits(found.most - found.least), _bits(found.most_step - found.least_step) + 2)
-        size = 5 * NODE_BYTES + 16 + len(values) * (bits / 8 + missed * (width + 2))
-        return [_Candidate(size * _SLOWER["decimal"], partial(_decimal, values, exponent, choice))]
-    return []
+    exponent = arithmetic.decimal_exponent(sample, _MOST_DECIMAL[width], len(sample) // 10)
+    if exponent is None:
+        return []
+    integers, misses = arithmetic.decimals(sample, exponent)
+    found = arithmetic.statistics(integers)
+    bits = min(_bits(found.most - found.least), _bits(found.most_step - found.least_step) + 2)
+    size = 5 * NODE_BYTES + 16 + len(values) * (bits / 8 + len(misses) / len(sample) * (width + 2))
+    return [_Candidate(size * _SLOWER["decimal"], partial(_decimal, values, exponent, choice))]
 
 
 def _decimal(values: Numbers, exponent: int, choice: Choice) -> bytes:

@@ -398,51 +398,65 @@ EXPORT u64 f3_pack(const void *values, u32 width, u64 count, u32 bits, u64 refer
 static const double POWERS[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-/* Convert doubles to integers of 10^-exponent. Those that are not restored bit by bit get the integer before them, and
- * their positions are listed. Return their number. */
-EXPORT u64 f3_decimals_64(const double *values, u64 count, u32 exponent, i64 *integers, u32 *misses) {
-    double power = POWERS[exponent];
-    u64 missed = 0;
-    i64 last = 0;
-    for (u64 index = 0; index < count; index++) {
-        double scaled = values[index] * power;
-        double rounded = (scaled + 6755399441055744.0) - 6755399441055744.0;
-        int small = rounded < 1e15 && rounded > -1e15;
-        i64 integer = small ? (i64)rounded : 0;
-        double back = (double)integer / power;
-        u64 bits, back_bits;
-        __builtin_memcpy(&bits, &values[index], 8);
-        __builtin_memcpy(&back_bits, &back, 8);
-        int exact = small && bits == back_bits;
-        misses[missed] = (u32)index;
-        missed += !exact;
-        last = exact ? integer : last;
-        integers[index] = last;
-    }
-    return missed;
+/* Convert a number to an integer of 10^-exponent; return whether the integer restores it bit by bit. */
+static int is_decimal_64(double value, double power, i64 *integer) {
+    double scaled = value * power;
+    double rounded = (scaled + 6755399441055744.0) - 6755399441055744.0;
+    int small = rounded < 1e15 && rounded > -1e15;
+    *integer = small ? (i64)rounded : 0;
+    double back = (double)*integer / power;
+    u64 bits, back_bits;
+    __builtin_memcpy(&bits, &value, 8);
+    __builtin_memcpy(&back_bits, &back, 8);
+    return small && bits == back_bits;
 }
 
-EXPORT u64 f3_decimals_32(const float *values, u64 count, u32 exponent, i32 *integers, u32 *misses) {
-    double power = POWERS[exponent];
-    u64 missed = 0;
-    i32 last = 0;
-    for (u64 index = 0; index < count; index++) {
-        double scaled = (double)values[index] * power;
-        double rounded = (scaled + 6755399441055744.0) - 6755399441055744.0;
-        int small = rounded < 2e9 && rounded > -2e9;
-        i32 integer = small ? (i32)rounded : 0;
-        float back = (float)((double)integer / power);
-        u32 bits, back_bits;
-        __builtin_memcpy(&bits, &values[index], 4);
-        __builtin_memcpy(&back_bits, &back, 4);
-        int exact = small && bits == back_bits;
-        misses[missed] = (u32)index;
-        missed += !exact;
-        last = exact ? integer : last;
-        integers[index] = last;
-    }
-    return missed;
+static int is_decimal_32(float value, double power, i32 *integer) {
+    double scaled = (double)value * power;
+    double rounded = (scaled + 6755399441055744.0) - 6755399441055744.0;
+    int small = rounded < 2e9 && rounded > -2e9;
+    *integer = small ? (i32)rounded : 0;
+    float back = (float)((double)*integer / power);
+    u32 bits, back_bits;
+    __builtin_memcpy(&bits, &value, 4);
+    __builtin_memcpy(&back_bits, &back, 4);
+    return small && bits == back_bits;
 }
+
+/* Convert numbers to integers of 10^-exponent. Those that are not restored bit by bit get the integer before them, and
+ * their positions are listed. Return their number. */
+#define DECIMALS(name, type, integer_type, is_decimal)                                                         \
+    EXPORT u64 name(const type *values, u64 count, u32 exponent, integer_type *integers, u32 *misses) {          \
+        u64 missed = 0;                                                                                          \
+        integer_type last = 0;                                                                                   \
+        for (u64 index = 0; index < count; index++) {                                                            \
+            integer_type integer;                                                                                \
+            int exact = is_decimal(values[index], POWERS[exponent], &integer);                                   \
+            misses[missed] = (u32)index;                                                                         \
+            missed += !exact;                                                                                    \
+            last = exact ? integer : last;                                                                       \
+            integers[index] = last;                                                                              \
+        }                                                                                                        \
+        return missed;                                                                                           \
+    }
+DECIMALS(f3_decimals_64, double, i64, is_decimal_64)
+DECIMALS(f3_decimals_32, float, i32, is_decimal_32)
+
+/* Return the least exponent below `end` with which at most `most` numbers are not restored; `end` if there is none. */
+#define DECIMAL_EXPONENT(name, type, integer_type, is_decimal)                       \
+    EXPORT u32 name(const type *values, u64 count, u32 end, u64 most) {              \
+        for (u32 exponent = 0; exponent < end; exponent++) {                         \
+            u64 missed = 0;                                                          \
+            integer_type integer;                                                    \
+            for (u64 index = 0; index < count && missed <= most; index++)            \
+                missed += !is_decimal(values[index], POWERS[exponent], &integer);    \
+            if (missed <= most)                                                      \
+                return exponent;                                                     \
+        }                                                                            \
+        return end;                                                                  \
+    }
+DECIMAL_EXPONENT(f3_decimal_exponent_64, double, i64, is_decimal_64)
+DECIMAL_EXPONENT(f3_decimal_exponent_32, float, i32, is_decimal_32)
 
 /* ---- symbol tables (FSST: Boncz, Neumann, Leis; VLDB 2020) ------------------------------------------------------- */
 

@@ -206,6 +206,13 @@ def test_the_library_and_numpy_find_the_same_decimals(monkeypatch):
             without.setattr(native, "library", lambda: None)
             slow_integers, slow_misses = arithmetic.decimals(values, 2)
         assert misses.tolist() == slow_misses.tolist()
+        for most_missed in (0, 429, 433, 2999, 3000):
+            found = arithmetic.decimal_exponent(values, 9, most_missed)
+            with monkeypatch.context() as without:
+                without.setattr(native, "library", lambda: None)
+                assert arithmetic.decimal_exponent(values, 9, most_missed) == found
+            missed = [len(arithmetic.decimals(values, exponent)[1]) <= most_missed for exponent in range(9)]
+            assert found == (missed.index(True) if True in missed else None)
         exact = np.setdiff1d(np.arange(3000), misses)
         assert integers[exact].tolist() == slow_integers[exact].tolist()
 
