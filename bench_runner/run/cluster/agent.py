@@ -24,8 +24,8 @@ INFO = "run.json"
 SAMPLES = "samples.jsonl"
 APPENDED = (SAMPLES, "fidelity.jsonl")
 """Files of a run to which lines are only appended."""
-MOST_BYTES = 4_000_000
-"""Maximum number of bytes of each file in one answer."""
+MOST_BYTES = 250_000
+"""Maximum number of bytes of each file in one answer, which takes some seconds on a line of one megabit per second."""
 HOST_VARIABLE = "FORMAT_BENCH_HOST"
 """Environment variable of a worker that names its host. Without it, workers with the same boot id share a host."""
 FINISHED, SOME_FAILED, REFUSED, STOPPED = 0, 3, 4, 130

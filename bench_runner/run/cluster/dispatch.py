@@ -119,7 +119,9 @@ class Dispatch:
                 self._cluster.look_for(part.host)
             if not part.started:
                 self._start(part)
-            self._fetch(part)
+            found = self._fetch(part)
+            while any(len(piece.content) > agent.MOST_BYTES // 2 for piece in found.pieces):
+                found = self._fetch(part)
             if part.lost_ns is not None:
                 self._watcher.note(f"{part.host.label} has a worker again and continues")
                 part.lost_ns = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,6 +29,8 @@ LOOK_S = 1.0
 """Interval in seconds at which the existence of a worker is checked during a call."""
 ANSWER_S = 15.0
 """Longest wait, in seconds, for an answer of a worker."""
+SLOWEST_BYTES_PER_S = 50_000
+"""Calls that send files to a host may take longer in proportion to their size."""
 FORMS = "local:N, ssh:FILE, tcp://HOST:PORT or tls://HOST:PORT"
 MOST_DIFFERENCES = 4
 """Maximum number of differing versions that an error lists."""
@@ -93,7 +96,7 @@ class Cluster:
         raise HostLost(host.label)
 
     def _answer(self, address: str, function: Callable[..., Any], *given: Any, limit_s: float = ANSWER_S) -> Any:
-        from concurrent.futures import CancelledError
+        from concurrent.futures import CancelledError, wait
 
         from distributed import KilledWorker
         from distributed.comm import CommClosedError
@@ -101,15 +104,23 @@ class Cluster:
         if address not in self.addresses():
             raise _WorkerLost(address)
         future = self._client.submit(function, *given, workers=[address], pure=False, retries=0)
+        # One request for the answer. `future.result(timeout)` makes another one each time, so that an answer that takes
+        # longer on a slow line than the timeout would be sent again and again, and never arrive.
+        found = asyncio.run_coroutine_threadsafe(
+            self._client.gather([future], asynchronous=True), self._client.loop.asyncio_loop
+        )
+        limit_s += sum(len(each) for each in given if isinstance(each, bytes)) / SLOWEST_BYTES_PER_S
         until = now_ns() + limit_s * 1e9
         while now_ns() < until and address in self.addresses():
-            try:
-                return future.result(timeout=LOOK_S)
-            except TimeoutError:
+            wait([found], timeout=LOOK_S)
+            if not found.done():
                 continue
+            try:
+                return found.result()[0]
             except (CancelledError, KilledWorker, CommClosedError):
                 # Either the worker or the scheduler is gone.
                 break
+        found.cancel()
         future.cancel()
         if address in self.addresses():
             raise SlowHost(address)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -198,9 +201,12 @@ def test_tls_without_certificates_is_two_lines() -> None:
 class CountingClient(ClosedClient):
     """Answers for one worker, and counts how often its facts are asked for."""
 
-    def __init__(self) -> None:
-        self.asked = 0
+    def __init__(self, transfer_s: float = 0.0) -> None:
+        self.asked = self.transfers = 0
         self.there = ["tcp://1"]
+        self.transfer_s = transfer_s
+        self.loop = SimpleNamespace(asyncio_loop=asyncio.new_event_loop())
+        threading.Thread(target=self.loop.asyncio_loop.run_forever, daemon=True).start()
 
     def scheduler_info(self, n_workers: int) -> dict[str, object]:
         return {"workers": dict.fromkeys(self.there)}
@@ -210,6 +216,29 @@ class CountingClient(ClosedClient):
         answer: Future[bytes] = Future()
         answer.set_result(encode(host("lab").facts))
         return answer
+
+    async def gather(self, futures: list[Future[bytes]], *, asynchronous: bool) -> list[bytes]:
+        assert asynchronous
+        self.transfers += 1
+        await asyncio.sleep(self.transfer_s)
+        return [future.result() for future in futures]
+
+
+def test_an_answer_that_takes_long_is_requested_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "LOOK_S", 0.02)
+    client = CountingClient(transfer_s=0.3)
+    cluster = Cluster(lambda: client, lambda: None)
+    cluster.look_for(host("other"))
+    assert (client.asked, client.transfers) == (1, 1)
+
+
+def test_a_host_that_gets_a_large_file_has_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hosts, "LOOK_S", 0.02)
+    monkeypatch.setattr(hosts, "SLOWEST_BYTES_PER_S", 1000)
+    cluster = Cluster(lambda: CountingClient(transfer_s=0.4), lambda: None)
+    with pytest.raises(hosts.SlowHost):
+        cluster._answer("tcp://1", len, b"", limit_s=0.1)
+    assert cluster._answer("tcp://1", len, bytes(2000), limit_s=0.1)
 
 
 def test_a_worker_is_asked_for_its_facts_once_because_its_host_may_be_measuring() -> None:
