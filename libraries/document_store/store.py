@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path as FolderPath
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from libraries.document_queries.errors import QueryError
 from libraries.document_queries.paths import ITEMS, Path, parse
@@ -21,9 +21,8 @@ from libraries.document_store.indexes.index_changes import Changes, Finders, all
 from libraries.document_store.json_text import rows_of
 from libraries.document_store.layouts import COMPRESSIONS, KEY_BYTES, LAYOUTS, CompressionName, LayoutName
 from libraries.document_store.messagepack import decode, encode_all, keys_of
-from libraries.document_store.projection import cut, documents_under
+from libraries.document_store.projection import documents_under
 from libraries.document_store.snapshot import Snapshot
-from libraries.document_store.table import table_of
 from libraries.document_store.tree.background_merge import due_merge
 from libraries.document_store.tree.leaf_scan import ScanPart
 from libraries.document_store.tree.memtable import Batch, Key
@@ -260,15 +259,29 @@ class DocumentStore:
         with self.snapshot() as snapshot:
             return snapshot.count()
 
-    def query(self, plan: Plan, way: Way = "auto") -> list[dict[str, Any]]:
+    @overload
+    def query(self, plan: Plan, way: Way = "auto", *, as_arrow: Literal[False] = False) -> list[dict[str, Any]]: ...
+
+    @overload
+    def query(self, plan: Plan, way: Way = "auto", *, as_arrow: Literal[True]) -> pa.Table: ...
+
+    def query(self, plan: Plan, way: Way = "auto", *, as_arrow: bool = False) -> list[dict[str, Any]] | pa.Table:
         """Return the rows that a query plan gives. `way` chooses how it is executed. Raises QueryError for invalid
-        plans."""
+        plans.
+
+        With `as_arrow`, return a table, as `to_arrow` does. `way` must then be `auto`."""
         from libraries.document_queries.plan import Plan
         from libraries.document_store.queries.executor import execute
 
         if not isinstance(plan, Plan):
             raise QueryError(f"a query takes a Plan of steps, not {type(plan).__name__}: Plan((Filter(...), ...))")
+        if as_arrow and way != "auto":
+            raise QueryError(f"way must be auto if as_arrow is true (got {way!r})")
         with self.snapshot() as snapshot:
+            if as_arrow:
+                from libraries.document_store.queries.columns_of_plans import table_of_plan
+
+                return table_of_plan(snapshot, plan, {})
             return execute(snapshot, plan, way)
 
     def index_of(self, plan: Plan) -> str | None:
@@ -279,20 +292,29 @@ class DocumentStore:
         with self.snapshot() as snapshot:
             return index_of(snapshot, plan)
 
-    def to_arrow(self, paths: Sequence[PathText]) -> pa.Table:
-        """Return a table with a column per path, in key order.
+    def to_arrow(
+        self,
+        paths: Sequence[PathText],
+        where: Condition | None = None,
+        types: Mapping[str, pa.DataType] | None = None,
+    ) -> pa.Table:
+        """Return a table with a column per path, in key order; with `where`, only of documents for which it is true.
 
-        Missing values and nulls both become null. A path whose values have several types becomes a struct with one
-        field per type."""
-        wanted = _paths(paths)
+        Missing values and nulls both become null. Integers next to doubles become doubles if none of them changes.
+        Values of other mixed types become JSON text, with a warning. `types` names the type of a column instead, such
+        as {"a.b": pa.int64()}: values of other types are then null. Raises QueryError.
+        """
+        from libraries.document_queries.plan import Plan
+        from libraries.document_queries.steps import Field, Filter, Named, Project
+        from libraries.document_store.queries.columns_of_plans import table_of_plan
+
+        named = {str(path): path for path in _paths(paths)}
+        if not named:
+            raise QueryError("paths must name at least one field")
+        columns = tuple(Named(name, Field(tuple(map(str, path)))) for name, path in named.items())
+        filters = () if where is None else (Filter(where),)
         with self.snapshot() as snapshot:
-            pairs = [
-                pair
-                for part in snapshot.parts()
-                for pair in zip(part.keys.tolist(), documents_under(part, wanted), strict=True)
-            ]
-        pairs.sort(key=lambda pair: pair[0])
-        return table_of([document for _, document in pairs], wanted)
+            return table_of_plan(snapshot, Plan((*filters, Project(columns))), types or {})
 
     def stats(self) -> Stats:
         """Return counts and sizes, without reading from the disk."""
@@ -371,11 +393,14 @@ class DocumentStore:
         with snapshot:
             # A generator for `scan`: once started, it releases its snapshot even if it is abandoned.
             yield {}
-            for part in snapshot.parts():
-                documents = self._documents(part, None if where is not None else paths)
-                if where is not None:
-                    documents = _cut(_chosen(documents, where), paths)
-                yield from documents
+            if where is None:
+                for part in snapshot.parts():
+                    yield from self._documents(part, paths)
+                return
+            from libraries.document_store.queries.columns_of_plans import matching
+
+            for part, index in matching(snapshot, where):
+                yield from self._documents(part if index is None else part.narrowed(index), paths)
 
     @staticmethod
     def _documents(part: ScanPart, paths: Sequence[Path] | None) -> Iterable[dict[str, Any]]:
@@ -429,13 +454,3 @@ def _fields(path: PathText) -> Path:
     if not wanted or ITEMS in wanted:
         raise QueryError(f"{str(wanted)!r}: arrays are not entered here; name the field that holds the array")
     return wanted
-
-
-def _chosen(documents: Iterable[dict[str, Any]], where: Condition) -> Iterator[dict[str, Any]]:
-    from libraries.document_queries.interpreter import outcome
-
-    return (document for document in documents if outcome(where, {"": document}) is True)
-
-
-def _cut(documents: Iterable[dict[str, Any]], paths: Sequence[Path] | None) -> Iterable[dict[str, Any]]:
-    return documents if paths is None else (cut(document, paths) for document in documents)

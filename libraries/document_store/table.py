@@ -1,50 +1,51 @@
-"""Convert documents to an Arrow table with a column per path. Mixed types become a struct with a field per type."""
+"""Convert nested Python values to Arrow arrays. Values of mixed types become JSON text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+import json
 from typing import Any
 
 import pyarrow as pa
 
-from libraries.document_queries.paths import Path
 from libraries.document_store.values import ValueKind, kind_of
 
-
-def table_of(documents: Sequence[dict[str, Any]], paths: Sequence[Path]) -> pa.Table:
-    """Return one row per document and one column per path, named like the path. Missing values and nulls become
-    null."""
-    return pa.table({str(path): _array([_at(document, path) for document in documents]) for path in paths})
+_NUMBERS = {ValueKind.INTEGER, ValueKind.DOUBLE}
+EXACT_INTEGERS = 1 << 53
+"""Doubles represent all integers up to this size exactly."""
 
 
-def _at(document: dict[str, Any], path: Path) -> Any:
-    value: Any = document
-    for name in path:
-        if not isinstance(value, dict) or name not in value:
-            return None
-        value = value[name]
-    return value
+def array_of(values: list[Any], mixed: set[str], path: str) -> pa.Array:
+    """Return an array of the values. Arrays become lists, and objects become structs with a field for each name.
 
-
-def _array(values: list[Any]) -> pa.Array:
+    Integers next to doubles become doubles if no integer changes. Other positions with values of several types become
+    JSON text; their paths are added to `mixed`. `path` is the path of the values.
+    """
     kinds = {kind_of(value) for value in values} - {ValueKind.NULL}
+    if kinds == _NUMBERS and all(type(value) is not int or abs(value) <= EXACT_INTEGERS for value in values):
+        return pa.array(values, pa.float64())
     if len(kinds) > 1:
-        return _struct(sorted(kinds), values)
+        mixed.add(path)
+        return pa.array([None if value is None else json_text(value) for value in values], pa.string())
     if kinds == {ValueKind.ARRAY}:
-        return _lists(values)
+        return _lists(values, mixed, path)
     if kinds == {ValueKind.OBJECT}:
-        return _objects(values)
+        return _objects(values, mixed, path)
     return pa.array(values)
 
 
-def _struct(kinds: list[ValueKind], values: list[Any]) -> pa.Array:
-    """Return a struct array with one field per kind. In each row at most one field is not null."""
-    fields = [_array([value if kind_of(value) is kind else None for value in values]) for kind in kinds]
-    return pa.StructArray.from_arrays(fields, [kind.name.lower() for kind in kinds], mask=_nulls(values))
+def json_text(value: Any) -> str:
+    """Return the JSON text of a value. Binary values become base64; NaN and infinities become the words of Python's
+    json."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_as_text)
 
 
-def _lists(values: list[Any]) -> pa.Array:
-    items = _array([item for value in values if value is not None for item in value])
+def _as_text(value: bytes) -> str:
+    return base64.b64encode(value).decode()
+
+
+def _lists(values: list[Any], mixed: set[str], path: str) -> pa.Array:
+    items = array_of([item for value in values if value is not None for item in value], mixed, f"{path}[*]")
     offsets: list[int | None] = []
     end = 0
     for value in values:
@@ -53,13 +54,12 @@ def _lists(values: list[Any]) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array([*offsets, end], pa.int32()), items)
 
 
-def _objects(values: list[Any]) -> pa.Array:
+def _objects(values: list[Any], mixed: set[str], path: str) -> pa.Array:
     names = list(dict.fromkeys(name for value in values if value is not None for name in value))
     if not names:
         return pa.array(values, pa.struct([]))
-    fields = [_array([None if value is None else value.get(name) for value in values]) for name in names]
-    return pa.StructArray.from_arrays(fields, names, mask=_nulls(values))
-
-
-def _nulls(values: list[Any]) -> pa.Array:
-    return pa.array([value is None for value in values], pa.bool_())
+    fields = [
+        array_of([None if value is None else value.get(name) for value in values], mixed, f"{path}.{name}")
+        for name in names
+    ]
+    return pa.StructArray.from_arrays(fields, names, mask=pa.array([value is None for value in values], pa.bool_()))

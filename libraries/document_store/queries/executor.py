@@ -42,7 +42,7 @@ def execute(snapshot: Snapshot, plan: Plan, way: Way = "auto", use_indexes: bool
         assert isinstance(result, GroupBy)
         count = snapshot.count()
         return finish(plan, [([], {aggregate.name: count for aggregate in result.aggregates})])
-    parts = _parts(snapshot, plan) if use_indexes else snapshot.parts()
+    parts = parts_for(snapshot, plan) if use_indexes else snapshot.parts()
     if way == "rows":
         return interpret_rows(parts, plan)
     if way == "columns":
@@ -108,7 +108,7 @@ def index_of(snapshot: Snapshot, plan: Plan) -> str | None:
     return None if found is None else found[0]
 
 
-def _parts(snapshot: Snapshot, plan: Plan) -> Iterator[QueryPart]:
+def parts_for(snapshot: Snapshot, plan: Plan) -> Iterator[QueryPart]:
     """Yield all parts. If an index selects few documents, yield only parts with these documents."""
     found = _told_by_an_index(snapshot, plan)
     return snapshot.parts() if found is None else snapshot.parts(found[1])

@@ -44,6 +44,9 @@ class QueryPart(Protocol):
     def may_match(self, leaf_number: int, low: object, high: object) -> bool:
         """Return False only if no document of the part has a value of this leaf in [low, high]; None is unbounded."""
 
+    def narrowed(self, index: np.ndarray) -> QueryPart:
+        """Return a part with only the documents at these positions (int64, ascending)."""
+
 
 class Snapshot(Protocol):
     """The store at one moment."""

@@ -56,6 +56,9 @@ class ScanPart(Protocol):
     def may_match(self, leaf_number: int, low: object, high: object) -> bool:
         """Return False only if no document has a value of this leaf from `low` to `high`. None means unbounded."""
 
+    def narrowed(self, index: np.ndarray) -> ScanPart:
+        """Return a part with only the documents at these positions (int64, ascending)."""
+
 
 class MemoryPart:
     """Documents of a memtable."""
@@ -95,6 +98,11 @@ class MemoryPart:
         """Return True, because a memtable has no minimum and maximum codes."""
         return True
 
+    def narrowed(self, index: np.ndarray) -> MemoryPart:
+        """See `ScanPart`."""
+        keys = self.keys.tolist()
+        return MemoryPart({keys[place]: self._rows[place] for place in index.tolist()}, lambda: self.schema)
+
 
 class Span:
     """Adjacent leaves of a component that are read together: one mega leaf, or a similar number of pages of rows."""
@@ -122,10 +130,10 @@ class Span:
 class StoredPart:
     """Documents of a component's span."""
 
-    def __init__(self, span: Span, keys: Keys, visible: np.ndarray) -> None:
-        self.keys, self.visible, self._leaves = keys, visible, span.leaves
+    def __init__(self, leaves: Sequence[ComponentLeaf], columnar: bool, keys: Keys, visible: np.ndarray) -> None:
+        self.keys, self.visible, self._leaves = keys, visible, leaves
         self.count = len(visible)
-        self.columnar = span.columnar
+        self.columnar = columnar
 
     @property
     def schema(self) -> Schema:
@@ -175,6 +183,10 @@ class StoredPart:
         """See `ScanPart`."""
         return any(leaf.may_match(leaf_number, low, high) for leaf in self._leaves)
 
+    def narrowed(self, index: np.ndarray) -> StoredPart:
+        """See `ScanPart`."""
+        return StoredPart(self._leaves, self.columnar, self.keys[index], self.visible[index])
+
 
 def scan(newer_keys: Keys, components: Sequence[Component]) -> Iterator[StoredPart]:
     """Yield the components' documents, newest first, except keys in `newer_keys` (ascending). Reads only keys."""
@@ -193,10 +205,10 @@ def scan(newer_keys: Keys, components: Sequence[Component]) -> Iterator[StoredPa
                 kept[id(newer)] = newer
         kept[id(span)] = span
         if not hidden.any():
-            yield StoredPart(span, keys, np.arange(len(keys)))
+            yield StoredPart(span.leaves, span.columnar, keys, np.arange(len(keys)))
         elif not hidden.all():
             visible = np.flatnonzero(~hidden)
-            yield StoredPart(span, keys[visible], visible)
+            yield StoredPart(span.leaves, span.columnar, keys[visible], visible)
 
 
 def look_up(components: Sequence[Component], keys: Keys) -> Iterator[StoredPart]:
@@ -214,7 +226,7 @@ def look_up(components: Sequence[Component], keys: Keys) -> Iterator[StoredPart]
             rest = rest[~among(rest, stored[here])]
             visible = np.flatnonzero(here & ~gone)
             if len(visible):
-                yield StoredPart(span, stored[visible], visible)
+                yield StoredPart(span.leaves, span.columnar, stored[visible], visible)
 
 
 def may_hold(components: Sequence[Component], keys: Keys) -> np.ndarray:

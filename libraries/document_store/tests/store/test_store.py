@@ -100,16 +100,47 @@ def test_parts_of_documents_are_alike_in_memory_and_stored(store):
         store.scan(["d[*].e"])
 
 
-def test_a_table_has_the_keys_order_and_a_struct_for_values_of_several_kinds(store):
+def test_a_table_has_the_keys_order_and_json_text_for_values_of_several_kinds(store):
     store.upsert([{"id": 3, "a": 1}, {"id": 1, "a": "x"}])
     store.flush()
-    store.upsert([{"id": 2, "a": None, "l": [1, 2.5]}, {"id": 0, "o": {"p": {}}}])
-    table = store.to_arrow(["id", "a", "l", "o"])
+    store.upsert([{"id": 2, "a": None, "l": [1, 2.5, {}]}, {"id": 0, "o": {"p": {}}, "a": [None]}])
+    with pytest.warns(UserWarning, match="has values of several types") as warned:
+        table = store.to_arrow(["id", "a", "l", "o"])
+    assert sorted(str(each.message).split()[0] for each in warned) == ["a", "l[*]"]
+    assert {each.filename for each in warned} == {__file__}
     assert table.column("id").to_pylist() == [0, 1, 2, 3]
-    texts = [None, {"integer": None, "text": "x"}, None, {"integer": 1, "text": None}]
-    assert table.column("a").to_pylist() == texts
-    assert table.column("l").type == pa.list_(pa.struct([("integer", pa.int64()), ("double", pa.float64())]))
+    assert table.column("a").to_pylist() == ["[null]", '"x"', None, "1"]
+    assert table.column("l").to_pylist() == [None, None, ["1", "2.5", "{}"], None]
     assert table.column("o").to_pylist() == [{"p": {}}, None, None, None]
+
+
+def test_a_caller_names_the_type_of_a_column_of_mixed_values(store):
+    store.upsert([{"id": 0, "a": 1}, {"id": 1, "a": 2.5}, {"id": 2, "a": "x"}, {"id": 3}, {"id": 4, "a": True}])
+    wanted = {
+        pa.int64(): [1, None, None, None, None],
+        pa.float64(): [1.0, 2.5, None, None, None],
+        pa.string(): [None, None, "x", None, None],
+        pa.bool_(): [None, None, None, None, True],
+    }
+    for type_, values in wanted.items():
+        column = store.to_arrow(["a"], types={"a": type_}).column("a")
+        assert (column.type, column.to_pylist()) == (type_, values)
+    with pytest.raises(QueryError, match=r"types, a: int32 is not a type of documents; allowed are bool, int64"):
+        store.to_arrow(["a"], types={"a": pa.int32()})
+    with pytest.raises(QueryError, match="types: no column 'b' in the answer; it has a"):
+        store.to_arrow(["a"], types={"b": pa.int64()})
+
+
+def test_integers_next_to_doubles_become_doubles_only_if_none_changes(store):
+    store.upsert([{"id": 0, "a": 2**53, "l": [1, 0.5]}, {"id": 1, "a": 0.5, "l": [2**53 + 1, 0.5]}])
+    assert store.to_arrow(["a"]).column("a").to_pylist() == [2.0**53, 0.5]
+    store.upsert([{"id": 2, "a": 2**53 + 1}])
+    with pytest.warns(UserWarning, match="a has values of several types"):
+        assert store.to_arrow(["a"]).column("a").to_pylist() == ["9007199254740992", "0.5", "9007199254740993"]
+    with pytest.raises(QueryError, match=r"beyond 2\*\*53"):
+        store.to_arrow(["a"], types={"a": pa.float64()})
+    with pytest.warns(UserWarning, match=r"l\[\*\] has"):
+        assert store.to_arrow(["l"]).column("l").to_pylist() == [["1", "0.5"], ["9007199254740993", "0.5"], None]
 
 
 # --- what is refused -----------------------------------------------------------------------------------------

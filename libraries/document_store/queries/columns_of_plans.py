@@ -1,0 +1,231 @@
+"""Execute plans to columns instead of rows: vectors of all values, from which Arrow tables are made.
+
+Filters are generated code over columns, which skips parts and columns that are not needed. Only arrays, objects and
+values beyond the schema's limit are assembled in Python.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from libraries.document_queries.errors import QueryError
+from libraries.document_queries.interpreter import evaluate, tuples
+from libraries.document_queries.json_form import to_json
+from libraries.document_queries.plan import Plan, absolute
+from libraries.document_queries.results import Row
+from libraries.document_queries.semantics import MISSING, step_into
+from libraries.document_queries.steps import (
+    Compute,
+    Condition,
+    Field,
+    Filter,
+    Limit,
+    Named,
+    Project,
+    TopK,
+    Unnest,
+)
+from libraries.document_store.messagepack import decode
+from libraries.document_store.projection import rows_under
+from libraries.document_store.queries.branches import NESTED, Places
+from libraries.document_store.queries.executor import execute, parts_for
+from libraries.document_store.queries.generated.columns import Columns, Function, function_for
+from libraries.document_store.queries.interpreting import assembled, reaches_rest
+from libraries.document_store.queries.parts import QueryPart, Snapshot
+from libraries.document_store.queries.ranges import Bounds, bounds_of, may_match, ranges_of
+from libraries.document_store.queries.vectors.arrow_columns import column_of, typed_column_of, vector_of
+from libraries.document_store.queries.vectors.vector import Index, Vector, concatenated
+from libraries.document_store.schema import Schema
+
+Types = Mapping[str, pa.DataType]
+"""Name of a column -> the type whose values it takes."""
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """A plan for one schema."""
+
+    schema: Schema
+    """A reference that keeps the schema alive, so that no other object gets its id."""
+    is_interpreted: bool
+    function: Function | None
+    """None if no tuple can come from this schema."""
+    bounds: tuple[tuple[Bounds, ...], ...]
+    assembled: frozenset[str]
+    """Columns whose arrays and objects are assembled in Python."""
+
+
+class _Receiver:
+    """Keeps what a generated function returns for one part."""
+
+    def __init__(self) -> None:
+        self.is_empty, self.index = True, None
+        self.vectors: Sequence[Vector] = ()
+
+    def rows(self, index: Index, vectors: Sequence[Vector]) -> None:
+        self.is_empty, self.index, self.vectors = False, index, vectors
+
+    def documents(self, index: Index) -> None:
+        self.is_empty, self.index = False, index
+
+    def tuples(self, count: int, vectors: Sequence[Vector | None]) -> None:
+        raise NotImplementedError("plans here have no groups")
+
+
+class _Projection:
+    """One execution of a plan whose result is a Project, or whole documents."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan, self.ranges = plan, ranges_of(plan)
+        self._fitted: dict[int, _Fitted] = {}
+
+    def _fitted_to(self, schema: Schema) -> _Fitted:
+        if id(schema) not in self._fitted:
+            places = Places(schema)
+            bounds = tuple(bounds_of(places, wanted) for wanted in self.ranges)
+            nested = frozenset(each.name for each in self._columns() if self._is_nested(places, each.expression))
+            if nested and any(isinstance(step, Unnest) for step in self.plan.gathering):
+                self._fitted[id(schema)] = _Fitted(schema, True, None, bounds, nested)
+            else:
+                simple = tuple(column for column in self._columns() if column.name not in nested)
+                plan = Plan((*self.plan.gathering, Project(simple))) if simple else Plan(self.plan.gathering)
+                function = function_for(plan, to_json(plan), places)
+                self._fitted[id(schema)] = _Fitted(schema, False, function, bounds, nested)
+        return self._fitted[id(schema)]
+
+    def _columns(self) -> tuple[Named, ...]:
+        return self.plan.result.columns if isinstance(self.plan.result, Project) else ()
+
+    def _is_nested(self, places: Places, expression: object) -> bool:
+        if not isinstance(expression, Field):
+            return False
+        branches = places.branches(absolute(self.plan, expression.of, expression.path))
+        return any(branch.kind in NESTED for branch in branches)
+
+    def found(self, part: QueryPart) -> tuple[Index, list[Vector]] | None:
+        """Return the documents of a part that the plan selects, and a vector for each column. None if there are
+        none."""
+        fitted = self._fitted_to(part.schema)
+        if fitted.is_interpreted or reaches_rest(part, self.plan):
+            return self._interpreted(part)
+        if fitted.function is None or not all(may_match(part, wanted) for wanted in fitted.bounds):
+            return None
+        received = _Receiver()
+        fitted.function(Columns(part), received)
+        if received.is_empty:
+            return None
+        simple = iter(received.vectors)
+        vectors = [
+            _nested(part, column.expression, received.index) if column.name in fitted.assembled else next(simple)
+            for column in self._columns()
+        ]
+        return received.index, vectors
+
+    def _interpreted(self, part: QueryPart) -> tuple[Index, list[Vector]] | None:
+        place = [0]
+        flow = tuples(self.plan, _counted(assembled(part, self.plan), place))
+        places, rows = [], []
+        for row in flow:
+            places.append(place[0])
+            rows.append([evaluate(column.expression, row) for column in self._columns()])
+        if not rows:
+            return None
+        return np.array(places), [vector_of(column) for column in zip(*rows, strict=True)]
+
+
+def _counted(documents: Iterable[dict[str, Any]], place: list[int]) -> Iterator[dict[str, Any]]:
+    for place[0], document in enumerate(documents):
+        yield document
+
+
+def _nested(part: QueryPart, field: Any, index: Index) -> Vector:
+    rows = rows_under(part, [field.path]) if part.columnar else part.rows()  # type: ignore[arg-type]
+    chosen = rows if index is None else [rows[place] for place in index.tolist()]
+    return vector_of([step_into(decode(row), field.path) for row in chosen])
+
+
+def matching(snapshot: Snapshot, where: Condition) -> Iterator[tuple[QueryPart, Index]]:
+    """Yield each part with documents for which the condition is true, and their positions; None means all."""
+    plan = Plan((Filter(where),))
+    projection = _Projection(plan)
+    for part in parts_for(snapshot, plan):
+        found = projection.found(part)
+        if found is not None:
+            yield part, found[0]
+
+
+def table_of_plan(snapshot: Snapshot, plan: Plan, types: Types) -> pa.Table:
+    """Return the answer to a plan as a table; missing values and nulls are both null.
+
+    A column of mixed types has JSON text and causes a warning, unless `types` names its type. Raises QueryError.
+    """
+    names = _names(plan)
+    if unknown := sorted(set(types) - set(names)):
+        raise QueryError(f"types: no column {unknown[0]!r} in the answer; it has {', '.join(names)}")
+    if isinstance(plan.result, Project) and not any(isinstance(step, Compute | TopK) for step in plan.steps):
+        columns = projected(snapshot, plan)
+    else:
+        columns = _of_rows(execute(snapshot, plan), names)
+    return table_of(dict(zip(names, columns, strict=True)), types)
+
+
+def _names(plan: Plan) -> list[str]:
+    result = plan.result
+    if result is None:
+        raise QueryError("an answer as a table needs columns: add a Project, GroupBy or Count, or use to_arrow")
+    if isinstance(result, Project):
+        names = [column.name for column in result.columns]
+    else:
+        names = [*(key.name for key in result.keys), *(aggregate.name for aggregate in result.aggregates)]
+    return [*names, *(column.name for step in plan.steps if isinstance(step, Compute) for column in step.columns)]
+
+
+def _of_rows(rows: Sequence[Row], names: Sequence[str]) -> list[Vector]:
+    return [vector_of([row.get(name, MISSING) for row in rows]) for name in names]
+
+
+def table_of(columns: Mapping[str, Vector], types: Types) -> pa.Table:
+    """Return a table of these columns. Warn of columns of mixed types that `types` does not name."""
+    mixed: set[str] = set()
+    arrays = [
+        typed_column_of(vector, types[name], name) if name in types else column_of(vector, mixed, name)
+        for name, vector in columns.items()
+    ]
+    for path in sorted(mixed):
+        named = f"; types={{{path!r}: pa.int64()}} takes only its integers" if path in columns else ""
+        warnings.warn(f"{path} has values of several types, and becomes JSON text{named}", stacklevel=4)
+    return pa.Table.from_arrays(arrays, list(columns))
+
+
+def projected(snapshot: Snapshot, plan: Plan) -> list[Vector]:
+    """Return the columns of a plan that ends with a Project, and maybe a Limit, in the order of keys."""
+    projection = _Projection(plan)
+    keys: list[np.ndarray] = []
+    pieces: list[list[Vector]] = []
+    for part in parts_for(snapshot, plan):
+        found = projection.found(part)
+        if found is not None:
+            index, vectors = found
+            keys.append(part.keys if index is None else part.keys[index])
+            pieces.append(vectors)
+    result = plan.result
+    assert isinstance(result, Project)
+    if not pieces:
+        return [vector_of([]) for _ in result.columns]
+    # The parts of one component do not overlap. Then their order is that of their first keys, and no key is compared.
+    order = sorted(range(len(keys)), key=lambda place: keys[place][0])
+    columns = [concatenated([pieces[place][number] for place in order]) for number in range(len(result.columns))]
+    if any(keys[one][-1] > keys[next_][0] for one, next_ in pairwise(order)):
+        index = np.argsort(np.concatenate([keys[place] for place in order]), kind="stable")
+        columns = [column.take(index) for column in columns]
+    for step in plan.steps:
+        if isinstance(step, Limit) and columns[0].count > step.rows:
+            columns = [column.take(np.arange(step.rows)) for column in columns]
+    return columns
