@@ -80,6 +80,11 @@ class Snapshot:
         components = self._components()
         return components[0].schema if components else None
 
+    @property
+    def stores_schemas(self) -> bool:
+        """Whether `schema` has the fields of all documents. The layout `open` stores no schema."""
+        return all(component.layout != "open" for component in self._components())
+
     def get(self, keys: Sequence[Key]) -> list[bytes | None]:
         """Return the rows of these keys, None for missing ones; keys may have any order and duplicates."""
         wanted = key_array(sorted(set(keys)))

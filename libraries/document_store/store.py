@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from libraries.document_queries.plan import Plan
     from libraries.document_queries.steps import Condition
     from libraries.document_store.queries.executor import Way
+    from libraries.document_store.sql.answering import Explanation
 
 MEMTABLE_BYTES = 32 << 20
 MOST_ROW_BYTES = 32 << 20
@@ -315,6 +316,29 @@ class DocumentStore:
         filters = () if where is None else (Filter(where),)
         with self.snapshot() as snapshot:
             return table_of_plan(snapshot, Plan((*filters, Project(columns))), types or {})
+
+    @overload
+    def sql(self, text: str, *, explain: Literal[False] = False) -> pa.Table: ...
+
+    @overload
+    def sql(self, text: str, *, explain: Literal[True]) -> Explanation: ...
+
+    def sql(self, text: str, *, explain: bool = False) -> pa.Table | Explanation:
+        """Return the answer to `SELECT ... FROM docs`, whose columns are paths of fields, such as commit.operation.
+
+        Missing values and nulls are NULL, and values of different types never match. The dialect is DuckDB's. With
+        `explain`, return how the query would be answered. Needs sqlglot, and DuckDB for what plans cannot express.
+        Raises SQLError, which is a QueryError.
+        """
+        try:
+            from libraries.document_store.sql.answering import answer, explanation
+        except ModuleNotFoundError as error:
+            if error.name != "sqlglot":
+                raise
+            words = "SQL needs sqlglot, which is not installed: pip install 'format-bench[documents]'"
+            raise QueryError(words) from None
+        with self.snapshot() as snapshot:
+            return explanation(snapshot, text) if explain else answer(snapshot, text)
 
     def stats(self) -> Stats:
         """Return counts and sizes, without reading from the disk."""

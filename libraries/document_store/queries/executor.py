@@ -47,7 +47,9 @@ def execute(snapshot: Snapshot, plan: Plan, way: Way = "auto", use_indexes: bool
         return interpret_rows(parts, plan)
     if way == "columns":
         return interpret_columns(parts, plan)
-    return _Generated(plan, way).answer(parts)
+    collected = Collected(plan)
+    Generated(plan, way, collected).collect(parts)
+    return collected.answer()
 
 
 @dataclass(frozen=True)
@@ -63,17 +65,19 @@ class _Fitted:
     """For each required range, the leaves that may have a value in the range, and both ends."""
 
 
-class _Generated:
+class Generated:
     """One execution by generated code: over rows, over columns, or over what each part stores."""
 
-    def __init__(self, plan: Plan, way: Way) -> None:
+    def __init__(self, plan: Plan, way: Way, collected: Collected) -> None:
+        """`collected` receives the results."""
         self.plan, self.way, self.spelled = plan, way, to_json(plan)
         self.ranges = ranges_of(plan)
         self.loop = RowLoop(plan, self.spelled)
-        self.collected = Collected(plan)
+        self.collected = collected
         self._fitted: dict[int, _Fitted] = {}
 
-    def answer(self, parts: Iterable[QueryPart]) -> list[Row]:
+    def collect(self, parts: Iterable[QueryPart]) -> None:
+        """Process parts."""
         for part in parts:
             if self.way == "generated-columns" or (self.way == "auto" and part.columnar):
                 self._by_columns(part)
@@ -81,7 +85,6 @@ class _Generated:
                 self.loop.add(part.keys.tolist(), part.rows(), self.collected.placed)
         if isinstance(self.plan.result, GroupBy):
             self.loop.merge_into(self.collected.groups)
-        return self.collected.answer()
 
     def _by_columns(self, part: QueryPart) -> None:
         fitted = self._fitted_to(part.schema)

@@ -1,0 +1,96 @@
+"""Answer SQL over a snapshot, by a plan of the store if there is one, and otherwise with DuckDB."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow as pa
+from sqlglot.errors import SqlglotError
+
+from libraries.document_queries.errors import QueryError
+from libraries.document_queries.json_form import to_json
+from libraries.document_queries.paths import Path
+from libraries.document_queries.plan import Plan, fields_of
+from libraries.document_store.snapshot import Snapshot
+from libraries.document_store.sql import duckdb_way, planned_way
+from libraries.document_store.sql.conditions import NoPlan
+from libraries.document_store.sql.errors import SQLError
+from libraries.document_store.sql.fields import StoreFields
+from libraries.document_store.sql.names import Resolver
+from libraries.document_store.sql.parsing import parse
+from libraries.document_store.sql.planning import Planned, planned
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How a query is answered."""
+
+    way: Literal["plan", "duckdb"]
+    reason: str
+    """Why no plan answers the query; empty for a plan."""
+    plan: Plan
+    """The plan that answers the query, or that reads the fields for DuckDB."""
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The paths of the fields that are read."""
+        return tuple(str(Path(found.path)) for found in fields_of(self.plan))
+
+    def __str__(self) -> str:
+        """Return a few lines for people."""
+        way = "the store's plan" if self.way == "plan" else f"DuckDB, because {self.reason}"
+        return f"way     {way}\nreads   {', '.join(self.fields) or 'keys'}\nsteps   {to_json(self.plan)}"
+
+
+def answer(snapshot: Snapshot, text: str) -> pa.Table:
+    """Return the answer to SQL as a table. Raises SQLError."""
+    query = _Prepared(snapshot, text)
+    mixed: set[str] = set()
+    try:
+        if query.planned is not None:
+            table = planned_way.answer(snapshot, query.planned, mixed)
+        else:
+            table = duckdb_way.answer(snapshot, query.statement, query.plan, query.fields.kinds, mixed)
+    except (SqlglotError, RecursionError) as error:
+        raise _unprocessed(error) from None
+    for path in sorted(mixed):
+        warnings.warn(f"{path} has values of several types, and becomes JSON text", stacklevel=3)
+    return table
+
+
+def explanation(snapshot: Snapshot, text: str) -> Explanation:
+    """Return how SQL would be answered. Raises SQLError."""
+    query = _Prepared(snapshot, text)
+    return Explanation("duckdb" if query.planned is None else "plan", query.reason, query.plan)
+
+
+class _Prepared:
+    """A query whose way is chosen."""
+
+    def __init__(self, snapshot: Snapshot, text: str) -> None:
+        tree = parse(text)
+        self.fields = StoreFields(snapshot)
+        self.planned: Planned | None = None
+        self.reason = ""
+        try:
+            self.statement = Resolver(self.fields.has, self.fields.names).statement(tree)
+            try:
+                self.planned = planned(self.statement, self.fields.certain_kinds)
+                self.plan = self.planned.plan
+            except NoPlan as why:
+                self.plan = duckdb_way.reading_plan(self.statement, snapshot.key_field)
+                self.reason = str(why)
+        except (SqlglotError, RecursionError) as error:
+            raise _unprocessed(error) from None
+        except SQLError:
+            raise
+        except QueryError as error:
+            # A plan has limits that SQL lacks, such as the nesting of conditions.
+            raise SQLError(str(error), "limit") from None
+
+
+def _unprocessed(error: Exception) -> SQLError:
+    words = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).splitlines()[0][:200]
+    return SQLError(f"cannot process the SQL: {words}", "syntax")

@@ -1,0 +1,141 @@
+"""Answer a query with DuckDB over Arrow columns of the fields that it reads.
+
+The SQL may come from anywhere. DuckDB therefore has no access to files, the network, extensions and Python variables,
+its configuration is locked, and its memory is limited.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from libraries.document_queries.paths import Path
+from libraries.document_queries.plan import Plan
+from libraries.document_queries.steps import Field, Filter, Named, Project
+from libraries.document_store.queries.columns_of_plans import projected
+from libraries.document_store.sql.conditions import NoPlan, condition_of
+from libraries.document_store.sql.errors import SQLError
+from libraries.document_store.sql.names import FIELD, TABLE, FieldPath, Statement, column_name
+from libraries.document_store.sql.parsing import DIALECT
+from libraries.document_store.sql.planning import Kinds
+from libraries.document_store.sql.typing import TypedField, Typing, typed
+
+if TYPE_CHECKING:
+    from libraries.document_store.queries.parts import Snapshot
+
+MEMORY = "2GB"
+"""Maximum memory of DuckDB, in addition to the columns."""
+LOCKED = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",
+    "temp_directory": "",
+    "memory_limit": MEMORY,
+    "lock_configuration": "true",
+}
+
+
+def reading_plan(statement: Statement, key: str) -> Plan:
+    """Return the plan that reads the fields of a query. Conditions of WHERE that the store can test move to the plan,
+    and leave the query's tree. `key` is the field to read if the query reads none."""
+    filters = _moved(statement)
+    numbers = sorted({node.meta[FIELD] for node in statement.tree.find_all(exp.Column) if FIELD in node.meta})
+    columns = [Named(column_name(number), Field(statement.fields[number])) for number in numbers]
+    return Plan((*filters, Project(tuple(columns or [Named("#", Field((key,)))]))))
+
+
+def _moved(statement: Statement) -> tuple[Filter, ...]:
+    tree = statement.tree
+    where = tree.args.get("where")
+    # All uses of `docs` share one table, so conditions can move only if it is used once.
+    if (
+        where is None
+        or len(list(tree.find_all(exp.Table))) != 1
+        or tree.args.get("joins")
+        or not tree.args.get("from_")
+    ):
+        return ()
+    moved, kept = [], []
+    for part in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:
+        try:
+            moved.append(condition_of(part, statement.fields))
+        except NoPlan:
+            kept.append(part)
+    tree.set("where", exp.Where(this=exp.and_(*kept, copy=False)) if kept else None)
+    return tuple(map(Filter, moved))
+
+
+def answer(
+    snapshot: Snapshot, statement: Statement, plan: Plan, kinds_of: Callable[[FieldPath], Kinds], mixed: set[str]
+) -> pa.Table:
+    """Return the answer; `plan` is from `reading_plan`. Add the paths of mixed fields that become JSON text to
+    `mixed`. Raises SQLError."""
+    result = plan.result
+    assert isinstance(result, Project)
+    vectors = {column.name: vector for column, vector in zip(result.columns, projected(snapshot, plan), strict=True)}
+    inside: dict[int, set[str]] = {}
+    fields: list[TypedField | None] = []
+    for number, path in enumerate(statement.fields):
+        vector = vectors.get(column_name(number))
+        inside[number] = set()
+        fields.append(None if vector is None else typed(number, path, vector, kinds_of(path), inside[number]))
+    typing = Typing(fields)
+    typing.rewrite(statement.tree)
+    mixed |= typing.as_json.union(*inside.values())
+    columns = {name: column for found in fields if found is not None for name, column in found.columns.items()}
+    if not columns:
+        columns = {"#": pa.nulls(vectors["#"].count)}
+    table = _asked(statement.tree.sql(dialect=DIALECT, comments=False), pa.table(columns), statement.fields)
+    table = pa.Table.from_arrays([_whole(name, table.column(name)) for name in table.column_names], table.column_names)
+    return table
+
+
+def _asked(query: str, docs: pa.Table, fields: Sequence[FieldPath]) -> pa.Table:
+    try:
+        import duckdb
+    except ImportError:
+        raise SQLError(
+            "this query needs DuckDB, which is not installed: pip install 'format-bench[documents]'", "library"
+        ) from None
+    with _database(os.getpid()).cursor() as connection:
+        connection.register(TABLE, docs)
+        try:
+            return connection.sql(query).to_arrow_table()
+        except duckdb.Error as error:
+            raise SQLError(_words(error, fields), "engine") from None
+
+
+@lru_cache(maxsize=1)
+def _database(process: int) -> Any:
+    """Return this process's database, which is empty: each query has a connection with a table of its own. To start
+    one takes longer than most queries. DuckDB does not survive a fork, so a new process needs another one."""
+    import duckdb
+
+    # DuckDB complains about connections that are still open when Python ends.
+    atexit.register(_database.cache_clear)
+    return duckdb.connect(config=LOCKED)
+
+
+def _words(error: Exception, fields: Sequence[FieldPath]) -> str:
+    words = str(error).split("\n\nLINE ")[0].splitlines()[0]
+    for number in reversed(range(len(fields))):
+        words = words.replace(f'"{column_name(number)}', f'"{Path(fields[number])}')
+    return f"DuckDB cannot answer this: {words[:300]}"
+
+
+def _whole(name: str, column: pa.ChunkedArray) -> Any:
+    """Return sums of integers, which DuckDB computes in 128 bits, as integers of 64 bits."""
+    if column.type != pa.decimal128(38, 0):
+        return column
+    try:
+        return pc.cast(column, pa.int64())
+    except pa.ArrowInvalid:
+        raise SQLError(f"{name} is beyond 64 bits; sum doubles, or use avg", "engine") from None

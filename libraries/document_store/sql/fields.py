@@ -1,0 +1,58 @@
+"""The fields that the documents of a snapshot may have, and the types of their values. Reads schemas, not values.
+
+Schemas keep what deleted documents had, so a field may have fewer types than stated here, never more.
+"""
+
+from __future__ import annotations
+
+from libraries.document_queries.paths import Path
+from libraries.document_store.queries.branches import Places
+from libraries.document_store.queries.interpreting import rest_fields
+from libraries.document_store.schema import ROOT
+from libraries.document_store.snapshot import Snapshot
+from libraries.document_store.sql.conditions import NoPlan
+from libraries.document_store.sql.names import FieldPath
+from libraries.document_store.sql.planning import Kinds
+from libraries.document_store.values import ValueKind
+
+
+class StoreFields:
+    """The fields of one snapshot."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        schema = snapshot.schema
+        self._places: list[Places] = []
+        self._beyond: set[str] = set()
+        """First names of fields beyond the schema's limit."""
+        if schema is None:
+            return
+        self._places.append(Places(schema))
+        if snapshot.stores_schemas and schema.rest is None:
+            return
+        for part in snapshot.parts():
+            if not snapshot.stores_schemas:
+                self._places.append(Places(part.schema))
+            rest = part.schema.rest
+            columns = {} if rest is None else part.columns([rest.number])
+            if rest is not None and rest.number in columns:
+                self._beyond |= {str(name) for name in rest_fields(columns[rest.number])}
+
+    def has(self, path: FieldPath) -> bool:
+        """Return whether a document may have this field."""
+        return path[0] in self._beyond or any(places.branches(Path(path)) for places in self._places)
+
+    def names(self) -> list[str]:
+        """Return the names of all fields at the top, in the order in which they came."""
+        found = [str(name) for places in self._places for name in places.schema.slots[ROOT] if name is not None]
+        return list(dict.fromkeys([*found, *sorted(self._beyond)]))
+
+    def certain_kinds(self, path: FieldPath) -> Kinds:
+        """Return all kinds that a field's values may have. Raises NoPlan if they are not known."""
+        if path[0] in self._beyond:
+            raise NoPlan(f"{path[0]} is beyond the limit of the store's schema")
+        return self.kinds(path)
+
+    def kinds(self, path: FieldPath) -> Kinds:
+        """Return the kinds that a field's values may have, but those beyond the schema's limit."""
+        found = {int(branch.kind) for places in self._places for branch in places.branches(Path(path))}
+        return frozenset(found - {int(ValueKind.NULL)})

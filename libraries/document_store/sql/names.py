@@ -1,0 +1,275 @@
+"""Find the fields of documents that a query reads, and replace them by columns of the table `docs`.
+
+A name means, in this order: a column of a derived table; a field of the store; a column of the result that has this
+name; and otherwise a field that no document has, which is NULL. In ORDER BY, columns of the result come first. Names of
+fields are case-sensitive, names of tables are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from libraries.document_queries.paths import Path
+from libraries.document_queries.values import MAX_DEPTH
+from libraries.document_store.sql.errors import SQLError
+from libraries.document_store.sql.parsing import DIALECT
+
+TABLE = "docs"
+FIELD = "field"
+"""Key in a node's `meta`, whose value is the number of the field."""
+
+FieldPath = tuple[str, ...]
+_CTEs = dict[str, list[str] | None]
+"""Name of a table from WITH -> names of its columns, if they are known."""
+
+
+def column_name(number: int) -> str:
+    """Return the name of a field's column in the table that DuckDB gets."""
+    return f"#{number}"
+
+
+@dataclass
+class Statement:
+    """A query whose fields are known. `tree` names them as columns of `docs`, marked with `FIELD`."""
+
+    tree: exp.Query
+    fields: list[FieldPath]
+    names: list[str] | None
+    """The names of the result's columns; None if DuckDB chooses them."""
+
+
+@dataclass
+class _Source:
+    """A table in FROM."""
+
+    alias: str
+    columns: Sequence[str] | None = ()
+    """Names of a derived table's columns; None if they are not known."""
+    is_docs: bool = False
+
+
+@dataclass
+class _Scope:
+    """The tables and column names of one SELECT."""
+
+    sources: list[_Source] = field(default_factory=list)
+    aliases: set[str] = field(default_factory=set)
+
+
+class Resolver:
+    """Resolves the names of one query."""
+
+    def __init__(self, has_field: Callable[[FieldPath], bool], all_fields: Callable[[], Sequence[str]]) -> None:
+        """`has_field` tests whether documents may have a field; `all_fields` returns the names that `*` means."""
+        self._has_field, self._all_fields = has_field, all_fields
+        self._numbers: dict[FieldPath, int] = {}
+
+    def statement(self, tree: exp.Query) -> Statement:
+        """Resolve all names of a query, in place. Raises SQLError."""
+        names = self._query(tree, [], {}, is_top=True)
+        for name in names or ():
+            if names is not None and names.count(name) > 1:
+                raise SQLError(f"two columns of the answer are called {name!r}; rename one with AS", "name")
+        return Statement(tree, list(self._numbers), names)
+
+    def _query(self, query: exp.Expression, outer: list[_Scope], ctes: _CTEs, is_top: bool = False) -> list[str] | None:
+        """Return the names of a query's columns; None if they are not known."""
+        ctes = dict(ctes)
+        if with_ := query.args.get("with_"):
+            if with_.args.get("recursive"):
+                raise SQLError("WITH RECURSIVE is not supported; write the query without it", "statement")
+            for cte in with_.expressions:
+                found = self._query(cte.this, [], ctes)
+                listed = [each.name for each in cte.args["alias"].args.get("columns") or ()]
+                ctes[cte.alias.lower()] = listed or found
+        if isinstance(query, exp.Subquery):
+            return self._query(query.this, outer, ctes, is_top)
+        if isinstance(query, exp.SetOperation):
+            names = self._query(query.left, outer, ctes, is_top)
+            self._query(query.right, outer, ctes)
+            scope = _Scope(aliases=set(names or ()))
+            for part in (query.args.get("order"), query.args.get("limit"), query.args.get("offset")):
+                if part is not None:
+                    self._columns(part, [*outer, scope], ctes, is_order=True)
+            return names
+        if not isinstance(query, exp.Select):
+            raise SQLError(f"{query.key.upper()} is not supported here; write a SELECT", "statement")
+        return self._select(query, outer, ctes, is_top)
+
+    def _select(self, select: exp.Select, outer: list[_Scope], ctes: _CTEs, is_top: bool) -> list[str] | None:
+        scope = _Scope()
+        scopes = [*outer, scope]
+        from_ = select.args.get("from_")
+        joins = select.args.get("joins") or []
+        for source in ([from_.this] if from_ is not None else []) + [join.this for join in joins]:
+            self._source(source, scope, scopes, ctes)
+        for join in joins:
+            if join.args.get("using"):
+                raise SQLError("JOIN ... USING is not supported; write ON a.field = b.field", "statement")
+            if join.args.get("on") is not None:
+                self._columns(join.args["on"], scopes, ctes)
+        if any(select.args.get(name) for name in ("laterals", "into", "locks", "pivots", "connect")):
+            raise SQLError(
+                "this form of SELECT is not supported; write FROM docs, with joins and subqueries", "statement"
+            )
+        scope.aliases = {item.alias for item in select.expressions if isinstance(item, exp.Alias)}
+        names = self._expanded(select, scope, is_top)
+        for name, part in select.args.items():
+            if name in ("from_", "joins", "with_"):
+                continue
+            for node in part if isinstance(part, list) else [part]:
+                if isinstance(node, exp.Expression):
+                    self._columns(node, scopes, ctes, is_order=name == "order")
+        return names
+
+    def _source(self, source: exp.Expression, scope: _Scope, scopes: list[_Scope], ctes: _CTEs) -> None:
+        alias = source.alias_or_name
+        if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
+            if source.args.get("joins"):
+                raise SQLError("joins in brackets are not supported; write FROM docs a JOIN docs b ON ...", "statement")
+            name = source.name
+            if source.args.get("db") is None and name.lower() in ctes:
+                scope.sources.append(_Source(alias.lower(), ctes[name.lower()]))
+                return
+            if name.lower() != TABLE or source.args.get("db") is not None:
+                raise SQLError(f"there is no table {source.sql(dialect=DIALECT)[:80]}; the table is docs", "table")
+            source.set("this", exp.to_identifier(TABLE, quoted=True))
+            source.set("alias", exp.TableAlias(this=exp.to_identifier(alias.lower(), quoted=True)))
+            scope.sources.append(_Source(alias.lower(), is_docs=True))
+        elif isinstance(source, exp.Subquery) and isinstance(source.this, exp.Query):
+            names = self._query(source, [each for each in scopes if each is not scope], ctes)
+            listed = source.args["alias"].args.get("columns") if source.args.get("alias") else None
+            scope.sources.append(_Source(alias.lower(), [each.name for each in listed] if listed else names))
+        elif isinstance(source, exp.Unnest | exp.Values):
+            for node in source.expressions:
+                self._columns(node, scopes, ctes)
+            given = source.args.get("alias")
+            listed = [each.name for each in given.args.get("columns") or ()] if given else []
+            scope.sources.append(_Source(alias.lower(), listed or (None if not alias else [alias, "unnest"])))
+        else:
+            raise SQLError(f"FROM {source.sql(dialect=DIALECT)[:80]} is not supported; the table is docs", "table")
+
+    def _expanded(self, select: exp.Select, scope: _Scope, is_top: bool) -> list[str] | None:
+        """Replace * by all fields and return the names of the columns; give a column without a name its text."""
+        items: list[exp.Expression] = []
+        is_known = True
+        for item in select.expressions:
+            is_star = isinstance(item, exp.Star)
+            table = item.table.lower() if isinstance(item, exp.Column) and isinstance(item.this, exp.Star) else None
+            if not is_star and table is None:
+                items.append(item)
+                continue
+            of_docs = [each for each in scope.sources if each.is_docs and table in (None, each.alias)]
+            star = item if is_star else item.this
+            if len(of_docs) != 1 or (is_star and len(scope.sources) > 1) or any(star.args.values()):
+                if of_docs or any(star.args.values()):
+                    raise SQLError(
+                        "only * and docs.* without EXCLUDE or REPLACE are supported; name the fields", "name"
+                    )
+                is_known = False
+                items.append(item)
+                continue
+            items += [
+                exp.alias_(
+                    exp.Column(this=exp.to_identifier(name, quoted=True), table=exp.to_identifier(of_docs[0].alias)),
+                    exp.to_identifier(name, quoted=True),
+                )
+                for name in self._all_fields()
+            ]
+        named = [item if isinstance(item, exp.Alias) else _named(item, scope, is_top) for item in items]
+        select.set("expressions", named)
+        return [item.alias for item in named] if is_known else None
+
+    def _columns(
+        self,
+        node: exp.Expression,
+        scopes: list[_Scope],
+        ctes: _CTEs,
+        is_order: bool = False,
+    ) -> None:
+        """Resolve the columns at and below a node, but those of nested queries in their own scope."""
+        if isinstance(node, exp.Query):
+            self._query(node, scopes, ctes)
+            return
+        if isinstance(node, exp.Column):
+            self._column(node, scopes, is_order)
+            return
+        for child in list(node.iter_expressions()):
+            self._columns(child, scopes, ctes, is_order)
+
+    def _column(self, column: exp.Column, scopes: list[_Scope], is_order: bool) -> None:
+        if isinstance(column.this, exp.Star):
+            return
+        names = [part.name for part in column.parts]
+        top: exp.Expression = column
+        while (
+            isinstance(top.parent, exp.Dot) and top.parent.this is top and type(top.parent.expression) is exp.Identifier
+        ):
+            top = top.parent
+            names.append(top.expression.name)
+        found = self._field_of(names, scopes, is_order)
+        if found is None:
+            return
+        alias, path = found
+        if len(path) > MAX_DEPTH:
+            raise SQLError(f"a field of {len(path)} names cannot exist; documents are at most {MAX_DEPTH} deep", "name")
+        number = self._numbers.setdefault(path, len(self._numbers))
+        replaced = exp.column(
+            exp.to_identifier(column_name(number), quoted=True), table=exp.to_identifier(alias, quoted=True)
+        )
+        replaced.meta[FIELD] = number
+        top.replace(replaced)
+
+    def _field_of(self, names: list[str], scopes: list[_Scope], is_order: bool) -> tuple[str, FieldPath] | None:
+        """Return the alias of the table and the path of a field; None if the name is not that of a field."""
+        first = names[0]
+        innermost = scopes[-1]
+        if len(names) == 1 and is_order and first in innermost.aliases:
+            return None
+        if len(names) > 1:
+            for scope in reversed(scopes):
+                for source in scope.sources:
+                    if source.alias == first.lower():
+                        return (source.alias, tuple(names[1:])) if source.is_docs else None
+        for scope in reversed(scopes):
+            derived = [source for source in scope.sources if not source.is_docs]
+            for source in derived:
+                if source.columns is not None and first.lower() in {name.lower() for name in source.columns}:
+                    return None
+            docs = [source for source in scope.sources if source.is_docs]
+            if not docs:
+                if derived:
+                    return None
+                continue
+            is_alias = len(names) == 1 and first in innermost.aliases
+            if is_alias and not self._has_field(tuple(names)):
+                return None
+            if any(source.columns is None for source in derived) and not self._has_field(tuple(names)):
+                return None
+            if len(docs) > 1:
+                aliases = " or ".join(f"{source.alias}.{first}" for source in docs)
+                raise SQLError(f"{first} may be a field of several tables; write {aliases}", "name")
+            return docs[0].alias, tuple(names)
+        return None
+
+
+def _named(item: exp.Expression, scope: _Scope, is_top: bool) -> exp.Alias:
+    """Return a column with the name that a reader expects: the path of a field, or the text of an expression. Columns
+    of derived tables have only the last name of a path."""
+    parts = [part.name for part in item.parts] if isinstance(item, exp.Column | exp.Dot) and _is_path(item) else []
+    if len(parts) > 1 and any(source.alias == parts[0].lower() for source in scope.sources):
+        parts = parts[1:]
+    text = item.sql(dialect=DIALECT, normalize_functions="lower")
+    name = text if not parts else str(Path(parts)) if is_top else parts[-1]
+    return exp.alias_(item, exp.to_identifier(name, quoted=True))
+
+
+def _is_path(item: exp.Expression) -> bool:
+    while isinstance(item, exp.Dot):
+        if type(item.expression) is not exp.Identifier:
+            return False
+        item = item.this
+    return isinstance(item, exp.Column)

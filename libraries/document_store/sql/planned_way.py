@@ -1,0 +1,122 @@
+"""Answer a query by its plan, over the store's columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from libraries.document_queries.plan import Plan
+from libraries.document_queries.semantics import MISSING as NO_VALUE
+from libraries.document_queries.steps import Aggregate, GroupBy, Project
+from libraries.document_store.queries.columns_of_plans import projected
+from libraries.document_store.queries.executor import Generated, parts_for
+from libraries.document_store.queries.generated.result_collection import Collected
+from libraries.document_store.queries.parts import Snapshot
+from libraries.document_store.queries.vectors.arrow_columns import column_of, kinds_in, part_of, vector_of
+from libraries.document_store.queries.vectors.vector import DOUBLE, INTEGER, MISSING, NULL, Vector
+from libraries.document_store.sql.planning import Planned, Sorting
+
+
+def answer(snapshot: Snapshot, planned: Planned, mixed: set[str]) -> pa.Table:
+    """Return the answer. Add the paths of values of mixed types inside arrays and objects to `mixed`."""
+    result = planned.plan.result
+    assert result is not None
+    if isinstance(result, Project):
+        names = [column.name for column in result.columns]
+        vectors = projected(snapshot, planned.plan)
+    else:
+        names = [*(key.name for key in result.keys), *(figure.name for figure in result.aggregates)]
+        vectors = _groups(snapshot, planned.plan, result)
+    shown = dict(zip(planned.columns, planned.names, strict=True))
+    columns = {
+        name: _column(vector, _kind(planned, result, name), mixed, shown.get(name, name))
+        for name, vector in zip(names, vectors, strict=True)
+    }
+    table = pa.table(columns)
+    if planned.sorting.columns:
+        table = _sorted(table, planned.sorting, planned.limit, planned.offset)
+    table = table.slice(planned.offset, planned.limit)
+    return pa.Table.from_arrays([table.column(name) for name in planned.columns], names=list(planned.names))
+
+
+def _kind(planned: Planned, result: Project | GroupBy, name: str) -> int | None:
+    """Return the kind of a column that has no values."""
+    kinds = planned.kinds.get(name, frozenset())
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    figures: Sequence[Aggregate] = result.aggregates if isinstance(result, GroupBy) else ()
+    functions = {figure.name: figure.function for figure in figures}
+    return DOUBLE if functions.get(name) == "avg" else INTEGER if functions.get(name) == "sum" else None
+
+
+def _column(vector: Vector, kind: int | None, mixed: set[str], path: str) -> pa.Array:
+    if not kinds_in(vector) and kind is not None and kind <= DOUBLE + 2:
+        return part_of(Vector(vector.count, NULL, {}), kind)
+    return column_of(vector, mixed, path)
+
+
+class _Groups(Collected):
+    """Collects groups in which missing and null are the same key."""
+
+    def tuples(self, count: int, vectors: Sequence[Vector | None]) -> None:
+        """See `Collected`."""
+        assert isinstance(self.plan.result, GroupBy)
+        keys = len(self.plan.result.keys)
+        super().tuples(count, [*(vector and _with_nulls(vector) for vector in vectors[:keys]), *vectors[keys:]])
+
+    def vectors(self) -> list[Vector]:
+        """Return the keys and then the aggregates of all groups."""
+        result = self.plan.result
+        assert isinstance(result, GroupBy)
+        if self._pending_keys and not self.groups:
+            _, keys, figures = self._grouped(result)
+            found = [figure.results() for figure in figures]
+            return [*keys, *(each if isinstance(each, Vector) else vector_of(each) for each in found)]
+        self._into_states()
+        merged: dict[tuple[Any, ...], list[Any]] = {}
+        for name, (values, states) in self.groups.items():
+            known = tuple(None if part is NO_VALUE else part for part in name)
+            if known not in merged:
+                merged[known] = [[None if value is NO_VALUE else value for value in values], states]
+                continue
+            for state, other in zip(merged[known][1], states, strict=True):
+                state.merge(other)
+        rows = [[*values, *(state.result() for state in states)] for values, states in merged.values()]
+        width = len(result.keys) + len(result.aggregates)
+        return [vector_of([row[place] for row in rows]) for place in range(width)]
+
+
+def _with_nulls(vector: Vector) -> Vector:
+    if isinstance(vector.kinds, int):
+        return Vector(vector.count, NULL, {}) if vector.kinds == MISSING else vector
+    return Vector(vector.count, np.where(vector.kinds == MISSING, np.uint8(NULL), vector.kinds), vector.values)
+
+
+def _groups(snapshot: Snapshot, plan: Plan, result: GroupBy) -> list[Vector]:
+    if plan.counts_documents_only:
+        return [vector_of([snapshot.count()]) for _ in result.aggregates]
+    collected = _Groups(plan)
+    Generated(plan, "auto", collected).collect(parts_for(snapshot, plan))
+    vectors = collected.vectors()
+    if not result.keys and vectors[0].count == 0:
+        zero = {"count": 0, "count_distinct": 0}
+        return [vector_of([zero.get(figure.function)]) for figure in result.aggregates]
+    return vectors
+
+
+def _sorted(table: pa.Table, sorting: Sorting, limit: int | None, offset: int) -> pa.Table:
+    """Sort as DuckDB does: nulls at the place that each key names, and NaN above all numbers."""
+    keys: list[tuple[str, str, str]] = []
+    for name, descends, nulls_first in sorting.columns:
+        order = ("descending" if descends else "ascending", "at_start" if nulls_first else "at_end")
+        column = table.column(name)
+        if pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py():
+            table = table.append_column(f"{name} nan", pc.is_nan(column))
+            keys.append((f"{name} nan", *order))
+        keys.append((name, *order))
+    indices = pc.sort_indices(table, sort_keys=keys)
+    return table.take(indices if limit is None else indices.slice(0, limit + offset))

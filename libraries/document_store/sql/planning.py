@@ -1,0 +1,243 @@
+"""Translate a query to a plan, and the order and number of its rows. Raises NoPlan for everything that plans lack.
+
+    SELECT [DISTINCT] fields FROM docs [WHERE ...] [ORDER BY ...] [LIMIT n] [OFFSET n]
+    SELECT fields, aggregates FROM docs [WHERE ...] [GROUP BY fields] [ORDER BY ...] [LIMIT n] [OFFSET n]
+
+Aggregates are count(*), and count, count(DISTINCT), sum, avg, min and max of a field. Conditions are comparisons of a
+field with a constant or a field, IN, BETWEEN, LIKE 'text%', IS NULL, AND, OR, NOT. Fields must have one type, but for
+conditions and count. Groups and count(DISTINCT) are of booleans, integers and texts: SQL has no two zeros and NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlglot import exp
+
+from libraries.document_queries.plan import Plan
+from libraries.document_queries.steps import (
+    Aggregate,
+    AggregateFunction,
+    Expression,
+    Field,
+    Filter,
+    GroupBy,
+    Named,
+    Project,
+    Step,
+)
+from libraries.document_store.queries.vectors.vector import BOOLEAN, DOUBLE, INTEGER, TEXT
+from libraries.document_store.sql.conditions import NoPlan, condition_of, number_of, told
+from libraries.document_store.sql.names import FieldPath, Statement
+
+Kinds = frozenset[int]
+"""Kinds of values, as numbers of ValueKind without null."""
+
+_KEYS = {BOOLEAN, INTEGER, TEXT}
+_ORDERED = {*_KEYS, DOUBLE}
+_NUMBERS = {INTEGER, DOUBLE}
+_FUNCTIONS: dict[type[exp.Expression], AggregateFunction] = {
+    **{exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max"},
+}
+_PARTS = {"kind", "hint", "expressions", "from_", "where", "group", "order", "limit", "offset", "distinct"}
+"""Parts of a SELECT that are translated, or that do not change the answer."""
+
+
+@dataclass(frozen=True)
+class Sorting:
+    """The order of the rows."""
+
+    columns: tuple[tuple[str, bool, bool], ...] = ()
+    """For each key, its column in the plan's result, whether it descends, and whether nulls are first."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A query as a plan and what is done with its rows."""
+
+    plan: Plan
+    columns: tuple[str, ...]
+    """The plan's columns that the result has, in order."""
+    names: tuple[str, ...]
+    """Their names in the result."""
+    sorting: Sorting
+    limit: int | None
+    offset: int
+    kinds: dict[str, Kinds] = field(default_factory=dict)
+    """Column -> kinds of the field that it shows or of which it is the minimum or maximum."""
+
+
+def planned(statement: Statement, kinds_of: Callable[[FieldPath], Kinds]) -> Planned:
+    """Return the plan of a query. `kinds_of` returns the kinds that a field may have. Raises NoPlan."""
+    return _Translation(statement, kinds_of).result()
+
+
+class _Translation:
+    """Translates one SELECT. Columns of the plan are named by their place."""
+
+    def __init__(self, statement: Statement, kinds_of: Callable[[FieldPath], Kinds]) -> None:
+        if not isinstance(statement.tree, exp.Select):
+            raise NoPlan("it is not a single SELECT")
+        self.select, self.fields, self._kinds_of = statement.tree, statement.fields, kinds_of
+        self.names = tuple(statement.names or ())
+        self._made: dict[str, str] = {}
+        self._outputs: list[Named | Aggregate] = []
+        self._kinds: dict[str, Kinds] = {}
+
+    def result(self) -> Planned:
+        self._check_parts()
+        gathering: tuple[Step, ...] = ()
+        where = self.select.args.get("where")
+        if where is not None:
+            gathering = (Filter(condition_of(where.this, self.fields)),)
+        items = [item.this for item in self.select.expressions]
+        keys = self._group_keys(items)
+        is_grouped = keys is not None or any(self._is_aggregate(item) for item in items)
+        allowed = {*map(self._text, keys or ())} if is_grouped else None
+        columns = tuple(self._column(item, allowed) for item in items)
+        sorting = self._sorting(items, allowed, is_distinct=self.select.args.get("distinct") is not None)
+        if not is_grouped:
+            projected = tuple(output for output in self._outputs if isinstance(output, Named))
+            step: Step = Project(projected)
+        else:
+            for key in keys or ():
+                self._column(key, allowed)
+            named = tuple(output for output in self._outputs if isinstance(output, Named))
+            figures = tuple(output for output in self._outputs if isinstance(output, Aggregate))
+            for output in named:
+                self._check_kinds(output, _KEYS, "a group")
+            step = GroupBy(named, figures)
+        limit, offset = (self._rows(name) for name in ("limit", "offset"))
+        return Planned(
+            Plan((*gathering, step)), columns, self.names, sorting, limit, offset or 0, dict(self._kinds)
+        )  # fmt: skip
+
+    def _check_parts(self) -> None:
+        for name, value in self.select.args.items():
+            if value and name not in _PARTS:
+                raise NoPlan(f"it has {name.rstrip('_').upper()}")
+        if self.select.args.get("from_") is None:
+            raise NoPlan("it has no FROM")
+        table = self.select.args["from_"].this
+        extra = {name for name, value in table.args.items() if value} - {"this", "alias"}
+        if not isinstance(table, exp.Table) or extra:
+            raise NoPlan("FROM is more than docs")
+        distinct = self.select.args.get("distinct")
+        if distinct is not None and distinct.args.get("on") is not None:
+            raise NoPlan("it has DISTINCT ON")
+
+    def _group_keys(self, items: list[exp.Expression]) -> list[exp.Expression] | None:
+        group = self.select.args.get("group")
+        if group is None:
+            if self.select.args.get("distinct") is None:
+                return None
+            if any(self._is_aggregate(item) for item in items):
+                raise NoPlan("it has DISTINCT with aggregates")
+            return items
+        if {name for name, value in group.args.items() if value} - {"expressions"}:
+            raise NoPlan("GROUP BY is more than a list of fields")
+        if self.select.args.get("distinct") is not None:
+            raise NoPlan("it has DISTINCT with GROUP BY")
+        return [self._meant(each, items) for each in group.expressions]
+
+    def _meant(self, node: exp.Expression, items: list[exp.Expression]) -> exp.Expression:
+        """Return the expression that GROUP BY or ORDER BY means, which may be the place or name of a column."""
+        if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
+            place = int(str(node.this)) - 1
+            if place not in range(len(items)):
+                raise NoPlan("a place beyond the columns")
+            return items[place]
+        if isinstance(node, exp.Column) and number_of(node) is None and len(node.parts) == 1:
+            named = [item for item, name in zip(items, self.names, strict=True) if name == node.name]
+            if named:
+                return named[0]
+        return node
+
+    def _is_aggregate(self, node: exp.Expression) -> bool:
+        return node.find(exp.AggFunc) is not None
+
+    def _text(self, node: exp.Expression) -> str:
+        return node.unnest().sql(dialect="duckdb")
+
+    def _column(self, node: exp.Expression, keys: set[str] | None) -> str:
+        """Return the plan's column of an expression. `keys` are the keys of groups; None without groups."""
+        node = node.unnest()
+        text = self._text(node)
+        if text in self._made:
+            return self._made[text]
+        name = f"c{len(self._outputs)}"
+        number = number_of(node)
+        if number is not None:
+            if keys is not None and text not in keys:
+                raise NoPlan("a field is neither in GROUP BY nor in an aggregate")
+            path = self.fields[number]
+            self._kinds[name] = self._kinds_of(path)
+            if len(self._kinds[name]) > 1:
+                raise NoPlan(f"{'.'.join(path)} has values of several types")
+            self._outputs.append(Named(name, Field(path)))
+        elif keys is not None:
+            self._outputs.append(self._aggregate(node, name))
+        else:
+            raise NoPlan(f"SELECT has {told(node)}")
+        self._made[text] = name
+        return name
+
+    def _aggregate(self, node: exp.Expression, name: str) -> Aggregate:
+        function = _FUNCTIONS.get(type(node))
+        if function is None or isinstance(node.parent, exp.Filter | exp.Window | exp.WithinGroup):
+            raise NoPlan(f"SELECT has {told(node)}")
+        operand = node.this
+        if function == "count" and isinstance(operand, exp.Star) and not node.expressions:
+            return Aggregate(name, "count")
+        allowed: set[int] | None = {"sum": _NUMBERS, "avg": _NUMBERS, "min": _ORDERED, "max": _ORDERED}.get(function)
+        if isinstance(operand, exp.Distinct):
+            if function != "count" or len(operand.expressions) != 1 or operand.args.get("on"):
+                raise NoPlan("an aggregate has DISTINCT")
+            function, operand, allowed = "count_distinct", operand.expressions[0], _KEYS
+        number = number_of(operand) if operand is not None else None
+        if number is None or node.expressions:
+            raise NoPlan(f"{node.key} of an expression")
+        path = self.fields[number]
+        kinds = self._kinds_of(path)
+        if allowed is not None and not (kinds <= allowed and (len(kinds) <= 1 or kinds <= _NUMBERS)):
+            raise NoPlan(f"{function} of the types of {'.'.join(path)}")
+        if function in ("min", "max"):
+            if len(kinds) > 1:
+                raise NoPlan(f"{function} of the types of {'.'.join(path)}")
+            self._kinds[name] = kinds
+        return Aggregate(name, function, Field(path))
+
+    def _check_kinds(self, output: Named, allowed: set[int], what: str) -> None:
+        if not self._kinds[output.name] <= allowed:
+            path: Any = output.expression
+            raise NoPlan(f"{what} of the type of {'.'.join(path.path)}")
+
+    def _sorting(self, items: list[exp.Expression], keys: set[str] | None, is_distinct: bool) -> Sorting:
+        order = self.select.args.get("order")
+        if order is None:
+            return Sorting()
+        if {name for name, value in order.args.items() if value} - {"expressions"}:
+            raise NoPlan("ORDER BY is more than a list of columns")
+        columns = []
+        for each in order.expressions:
+            if not isinstance(each, exp.Ordered):
+                raise NoPlan("ORDER BY is more than a list of columns")
+            meant = self._meant(each.this, items)
+            if is_distinct and self._text(meant) not in map(self._text, items):
+                raise NoPlan("DISTINCT is ordered by another field")
+            name = self._column(meant, keys)
+            if not self._kinds.get(name, frozenset()) <= _ORDERED:
+                raise NoPlan("ORDER BY has arrays, objects or bytes")
+            columns.append((name, bool(each.args.get("desc")), bool(each.args.get("nulls_first"))))
+        return Sorting(tuple(columns))
+
+    def _rows(self, name: str) -> int | None:
+        found = self.select.args.get(name)
+        if found is None:
+            return None
+        node: Expression | Any = found.expression
+        if not isinstance(node, exp.Literal) or node.is_string or not str(node.this).isdigit():
+            raise NoPlan(f"{name.upper()} is not a whole number")
+        return int(str(node.this))

@@ -1,0 +1,257 @@
+"""The types of fields in SQL: values of different types never match.
+
+A field whose values have one type in the whole store is a column of that type. A field of mixed types is JSON text,
+and has a further column for each of its scalar types. Which one a query means follows from the place of the field: in
+a comparison, the values that have the type of the other side; in arithmetic, sum and avg, the numbers; in LIKE, the
+texts; alone, in count and in GROUP BY, the JSON text; in CAST, the text of the value. Other places are refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from libraries.document_queries.paths import Path
+from libraries.document_queries.steps import Scalar
+from libraries.document_store.queries.comparing import for_doubles, for_integers
+from libraries.document_store.queries.vectors.arrow_columns import (
+    column_of,
+    has_exact_integers,
+    json_of,
+    kinds_in,
+    numbers_of,
+    part_of,
+)
+from libraries.document_store.queries.vectors.vector import BINARY, BOOLEAN, DOUBLE, INTEGER, TEXT, Vector
+from libraries.document_store.sql.conditions import OPERATORS, constant_of, is_constant, number_of
+from libraries.document_store.sql.errors import SQLError
+from libraries.document_store.sql.names import FieldPath, column_name
+from libraries.document_store.sql.parsing import DIALECT
+from libraries.document_store.values import ValueKind
+
+_SCALARS = {BOOLEAN: "BOOLEAN", INTEGER: "BIGINT", DOUBLE: "DOUBLE", TEXT: "VARCHAR", BINARY: "BLOB"}
+"""Kinds that can be compared, and their types in DuckDB."""
+NUMBERS = (INTEGER, DOUBLE)
+_OF_NUMBERS = (
+    *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.Sum, exp.Avg, exp.Abs, exp.Round),
+    *(exp.Floor, exp.Ceil, exp.Sqrt, exp.Stddev, exp.Variance, exp.Median),
+)
+_OF_TEXTS = (exp.Like, exp.ILike, exp.SimilarTo, exp.RegexpLike, exp.Lower, exp.Upper, exp.Length, exp.StartsWith)
+_OF_BOOLEANS = (exp.Where, exp.And, exp.Or, exp.Not, exp.Having, exp.Filter)
+_OF_ANY = (exp.Alias, exp.Group, exp.Count, exp.Distinct, exp.Tuple)
+_MIRRORED = {"=": "=", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+
+
+@dataclass(frozen=True)
+class TypedField:
+    """A field with its values, as columns for DuckDB."""
+
+    number: int
+    path: FieldPath
+    kinds: frozenset[int]
+    """Kinds of its values. Integers next to doubles count as doubles if none of them changes."""
+    has_nan: bool
+    columns: dict[str, pa.Array]
+    """The columns of the field by name."""
+
+    @property
+    def is_mixed(self) -> bool:
+        """Whether the values have several types, so that the field's own column has JSON text."""
+        return len(self.kinds) > 1
+
+    def part(self, kind: int, alias: str) -> exp.Expression:
+        """Return the values of a kind, null for others."""
+        if kind not in self.kinds:
+            return exp.cast(exp.null(), _SCALARS[kind])
+        name = part_name(self.number, kind) if self.is_mixed else column_name(self.number)
+        return exp.column(exp.to_identifier(name, quoted=True), table=exp.to_identifier(alias, quoted=True))
+
+
+def part_name(number: int, kind: int) -> str:
+    """Return the name of the column with a mixed field's values of one kind."""
+    return f"{column_name(number)} {ValueKind(kind).name.lower()}"
+
+
+def typed(number: int, path: FieldPath, vector: Vector, kinds: frozenset[int], mixed: set[str]) -> TypedField:
+    """Return a field for DuckDB. `kinds` are those that it has in the whole store, so that its type does not depend on
+    WHERE. Add the paths of values of mixed types inside arrays and objects to `mixed`."""
+    kinds = kinds | kinds_in(vector)
+    has_nan = DOUBLE in kinds and bool(np.isnan(vector.values.get(DOUBLE, ())).any())
+    name = column_name(number)
+    if kinds == set(NUMBERS) and has_exact_integers(vector):
+        kinds = frozenset({DOUBLE})
+        columns = {name: numbers_of(vector)}
+    elif len(kinds) == 1 and kinds <= _SCALARS.keys():
+        columns = {name: part_of(vector, next(iter(kinds)))}
+    elif len(kinds) <= 1:
+        columns = {name: column_of(vector, mixed, str(Path(path)))}
+    else:
+        columns = {name: json_of(vector)}
+        columns |= {part_name(number, kind): part_of(vector, kind) for kind in kinds if kind in _SCALARS}
+    return TypedField(number, path, kinds, has_nan, columns)
+
+
+class Typing:
+    """Rewrites a tree so that DuckDB compares only values of the same type."""
+
+    def __init__(self, fields: Sequence[TypedField | None]) -> None:
+        self._fields = fields
+        self.as_json: set[str] = set()
+        """Paths of mixed fields whose JSON text is used."""
+
+    def rewrite(self, tree: exp.Expression) -> None:
+        """Rewrite a tree in place. Raises SQLError for a mixed field in a place that needs one type."""
+        for node in list(tree.walk(bfs=False)):
+            if isinstance(node, exp.Between) and self._field(node.this) is not None:
+                low = exp.GTE(this=node.this.copy(), expression=node.args["low"].copy())
+                high = exp.LTE(this=node.this.copy(), expression=node.args["high"].copy())
+                node.replace(exp.paren(exp.And(this=low, expression=high)))
+            elif isinstance(node, exp.In) and self._field(node.this) is not None and node.args.get("expressions"):
+                parts: list[exp.Expression] = [
+                    exp.EQ(this=node.this.copy(), expression=each.copy()) for each in node.expressions
+                ]
+                node.replace(exp.paren(exp.or_(*parts, copy=False)))
+        for node in list(tree.walk(bfs=False)):
+            if type(node) in OPERATORS:
+                self._comparison(node)
+        for node in list(tree.find_all(exp.Column)):
+            found = self._field(node)
+            if found is not None and node.parent is not None:
+                self._in_place(node, found)
+
+    def _field(self, node: exp.Expression) -> TypedField | None:
+        number = number_of(node)
+        return None if number is None else self._fields[number]
+
+    def _comparison(self, node: exp.Expression) -> None:
+        left, right = node.this, node.expression
+        operator = str(OPERATORS[type(node)])
+        if self._field(left) is None:
+            left, right, operator = right, left, _MIRRORED[operator]
+        field = self._field(left)
+        if field is None:
+            return
+        alias = left.unnest().table
+        other = self._field(right)
+        if other is not None:
+            found = self._of_fields(field, alias, operator, other, right.unnest().table)
+        elif is_constant(right):
+            found = self._with_constant(field, alias, operator, constant_of(right))
+        elif field.is_mixed:
+            raise self._refused(field, node)
+        else:
+            return
+        node.replace(found)
+
+    def _of_fields(
+        self, field: TypedField, alias: str, operator: str, other: TypedField, other_alias: str
+    ) -> exp.Expression:
+        pairs = [
+            (one, two)
+            for one in sorted(field.kinds)
+            for two in sorted(other.kinds)
+            if one in _SCALARS and (one == two or (one in NUMBERS and two in NUMBERS))
+        ]
+        return _either(
+            [_compared(operator, self._value(field, one, alias), self._value(other, two, other_alias))
+             for one, two in pairs]
+        )  # fmt: skip
+
+    def _with_constant(self, field: TypedField, alias: str, operator: str, value: Scalar) -> exp.Expression:
+        if value is None or value != value:
+            return _either([])
+        found: list[exp.Expression] = []
+        for kind in sorted(field.kinds):
+            if kind in NUMBERS and isinstance(value, int | float) and not isinstance(value, bool):
+                known = (for_integers if kind == INTEGER else for_doubles)(operator, value)
+                column = self._value(field, kind, alias)
+                if isinstance(known, bool):
+                    outcome: exp.Expression = exp.Boolean(this=known)
+                    found.append(exp.case().when(exp.Not(this=exp.Is(this=column, expression=exp.null())), outcome))
+                else:
+                    found.append(_compared(known[0], column, _number(known[1])))
+            elif (kind, type(value)) in ((BOOLEAN, bool), (TEXT, str)):
+                constant = exp.Boolean(this=value) if kind == BOOLEAN else exp.Literal.string(value)
+                found.append(_compared(operator, self._value(field, kind, alias), constant))
+        return _either(found)
+
+    def _value(self, field: TypedField, kind: int, alias: str) -> exp.Expression:
+        part = field.part(kind, alias)
+        if kind != DOUBLE or not field.has_nan:
+            return part
+        # DuckDB treats NaN as a number above all others. Here it compares with nothing.
+        return exp.Nullif(this=part, expression=_number(math.nan))
+
+    def _in_place(self, node: exp.Column, field: TypedField) -> None:
+        alias, parent = node.table, node.parent
+        while isinstance(parent, exp.Paren):
+            parent = parent.parent
+        if isinstance(parent, _OF_BOOLEANS) or (
+            isinstance(parent, exp.Is) and isinstance(parent.expression, exp.Boolean)
+        ):
+            node.replace(field.part(BOOLEAN, alias))
+        elif isinstance(parent, exp.Like | exp.ILike) and TEXT not in field.kinds:
+            node.replace(field.part(TEXT, alias))
+        elif not field.is_mixed:
+            return
+        elif isinstance(parent, _OF_NUMBERS):
+            node.replace(_numbers(field, alias))
+        elif isinstance(parent, _OF_TEXTS):
+            node.replace(field.part(TEXT, alias))
+        elif isinstance(parent, exp.Cast | exp.TryCast):
+            if parent.to.is_type("json"):
+                return
+            texts = [field.part(TEXT, alias)] if TEXT in field.kinds else []
+            node.replace(_first([*texts, node.copy()]))
+        elif isinstance(parent, exp.Is) or (isinstance(parent, exp.Count) and parent.this is node):
+            return
+        elif isinstance(parent, _OF_ANY) or (isinstance(parent, exp.Window) and node in parent.args["partition_by"]):
+            self.as_json.add(str(Path(field.path)))
+        else:
+            raise self._refused(field, parent)
+
+    def _refused(self, field: TypedField, node: exp.Expression | None) -> SQLError:
+        path = str(Path(field.path))
+        types = ", ".join(ValueKind(kind).name.lower() for kind in sorted(field.kinds))
+        where = node.sql(dialect=DIALECT, normalize_functions="lower") if node is not None else path
+        for other in self._fields:
+            if other is not None:
+                where = where.replace(f'"{column_name(other.number)}"', str(Path(other.path)))
+        where = where.replace('"docs".', "")[:80]
+        return SQLError(
+            f"{path} has values of several types ({types}), and this needs one: {where}; "
+            f"write TRY_CAST({path} AS BIGINT), or another type",
+            "type",
+        )
+
+
+def _compared(operator: str, left: exp.Expression, right: exp.Expression) -> exp.Expression:
+    made: Callable[..., exp.Expression] = next(kind for kind, name in OPERATORS.items() if name == operator)
+    return exp.paren(made(this=left, expression=right), copy=False)
+
+
+def _either(conditions: list[exp.Expression]) -> exp.Expression:
+    """Return the one condition that is not null; at most one is, because a value has one type."""
+    return _first(conditions) if conditions else exp.cast(exp.null(), "BOOLEAN")
+
+
+def _first(values: list[exp.Expression]) -> exp.Expression:
+    return values[0] if len(values) == 1 else exp.Coalesce(this=values[0], expressions=values[1:])
+
+
+def _numbers(field: TypedField, alias: str) -> exp.Expression:
+    parts = [field.part(kind, alias) for kind in NUMBERS if kind in field.kinds]
+    if len(parts) == 1:
+        return parts[0]
+    return _first([exp.cast(part, "DOUBLE") for part in parts] or [field.part(DOUBLE, alias)])
+
+
+def _number(value: int | float) -> exp.Expression:
+    if isinstance(value, int):
+        return exp.cast(exp.Literal.string(str(value)), "BIGINT")
+    return exp.cast(exp.Literal.string(repr(value)), "DOUBLE")
