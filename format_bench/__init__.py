@@ -1,6 +1,6 @@
 """The command line, with one module per command, and the Python API that the commands call.
 
-from format_bench import run, recommend, report, compare, document_store, f3, near_storage
+from format_bench import run, recommend, report, compare, ask, document_store, f3, near_storage
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from format_bench.thread_variables import make_readable
 
 _OFFERED = {
     "ReadOptions": "data_generator.imported.read_options",
+    "ask": "format_bench.api.ask",
     "compare": "format_bench.api.compare",
     "convert": "format_bench.api.convert",
     "document_store": "libraries.document_store",
@@ -24,8 +25,8 @@ _OFFERED = {
 }
 
 __all__ = [
-    *("ReadOptions", "compare", "convert", "document_store", "f3", "inspect", "near_storage", "recommend", "report"),
-    "run",
+    *("ReadOptions", "ask", "compare", "convert", "document_store", "f3", "inspect", "near_storage", "recommend"),
+    *("report", "run"),
 ]
 
 

@@ -16,6 +16,7 @@ from typing import NoReturn
 
 import click
 
+from format_bench.commands.ask import ask
 from format_bench.commands.compare import compare
 from format_bench.commands.convert import convert
 from format_bench.commands.doctor import doctor
@@ -40,6 +41,7 @@ Examples:
   python main.py recommend --data my.csv                which format for my table, and how sure
   python main.py recommend --data my.csv --cache cold   ... if it is read about once a day
   python main.py inspect my.csv                         how my file is read
+  python main.py ask my.jsonl 'SELECT count(*) FROM docs'   SQL about my JSON Lines
   python main.py convert my.csv my.parquet --as parquet my file in another format, verified
   python main.py run tabular --data my.csv              my own table in every format
   python main.py run tabular --quick --formats 'parquet|csv'   two formats, within three minutes
@@ -89,7 +91,7 @@ def cli() -> None:
     """
 
 
-for verb in (run, inspect, recommend, convert, report, compare, side_by_side, list_, doctor, serve, store):
+for verb in (run, inspect, ask, recommend, convert, report, compare, side_by_side, list_, doctor, serve, store):
     cli.add_command(verb)
 
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from format_bench.options import READING, read_options
 from format_bench.terminal import INTERRUPTED, console, errors_told
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from rich.console import Console
 
 
 @click.command()
@@ -34,6 +30,7 @@ def inspect(data: Path, key: str | None, rows: int | None, first_rows: int, **op
     with errors_told():
         from format_bench.api.inspect import inspect as inspected
         from format_bench.progress import watching
+        from format_bench.row_table import show_rows
         from format_bench.understood import understood_lines
 
         try:
@@ -46,32 +43,4 @@ def inspect(data: Path, key: str | None, rows: int | None, first_rows: int, **op
             raise click.exceptions.Exit(INTERRUPTED) from None
         for line in understood_lines(found.dataset, whole=True):
             click.echo(line)
-        _show_rows(found.first, console())
-
-
-_MOST_COLUMNS = 12
-_LONGEST = 24
-
-
-def _show_rows(rows: pa.Table, page: Console) -> None:
-    """Print the first rows as a table of at most 12 columns, in which long values are shortened."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    shown = rows.select(rows.column_names[:_MOST_COLUMNS])
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in shown.column_names:
-        table.add_column(Text(_shortened(name)))
-    for row in shown.to_pylist():
-        table.add_row(*(Text("-", style="dim") if value is None else Text(_shortened(value)) for value in row.values()))
-    page.print(table)
-
-
-def _shortened(value: object) -> str:
-    from data_generator.imported.refusal import printable
-
-    if isinstance(value, bytes):
-        return f"{len(value):,} bytes"
-    text = printable(value)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 2]}.."
+        show_rows(found.first, console())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -105,12 +106,17 @@ def _asked(query: str, docs: pa.Table, fields: Sequence[FieldPath]) -> pa.Table:
         raise SQLError(
             "this query needs DuckDB, which is not installed: pip install 'format-bench[documents]'", "library"
         ) from None
-    with _database(os.getpid()).cursor() as connection:
+    with _database(os.getpid()).cursor() as connection, ThreadPoolExecutor(1) as worker:
         connection.register(TABLE, docs)
+        answer = worker.submit(lambda: connection.sql(query).to_arrow_table())
         try:
-            return connection.sql(query).to_arrow_table()
+            # DuckDB does not react to Ctrl-C, so it works in another thread, and this one waits.
+            return answer.result()
         except duckdb.Error as error:
             raise SQLError(_words(error, fields), "engine") from None
+        except BaseException:
+            connection.interrupt()
+            raise
 
 
 @lru_cache(maxsize=1)
