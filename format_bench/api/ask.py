@@ -111,15 +111,15 @@ def _opened(data: Path, key: str | None, on_lines: OnLines | None) -> Iterator[D
 
     found = document_input.find(data)
     temporary = tempfile.gettempdir()
-    with (
-        work_folders("ask", Path(temporary), (temporary,)) as folders,
-        DocumentStore.open(folders[temporary] / "docs", key=key or LINE, sync="none", merges="late") as store,
-    ):
+    with work_folders("ask", Path(temporary), (temporary,)) as folders:
+        store = DocumentStore.open(folders[temporary] / "docs", key=key or LINE, sync="none", merges="late")
         try:
             _load(store, found, key, on_lines or _ignore)
+            yield store
         except Refused as refused:
             raise DataError(f"{refused.where or printable(data)}: {refused.reason}.", refused.step) from None
-        yield store
+        finally:
+            store.close(wait=False)
 
 
 def _ignore(lines: int) -> None:

@@ -333,7 +333,7 @@ class DocumentStore:
         try:
             from libraries.document_store.sql.answering import answer, explanation
         except ModuleNotFoundError as error:
-            if error.name != "sqlglot":
+            if str(error.name).partition(".")[0] != "sqlglot":
                 raise
             words = "SQL needs sqlglot, which is not installed: pip install 'format-bench[documents]'"
             raise QueryError(words) from None

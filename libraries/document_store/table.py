@@ -35,9 +35,10 @@ def array_of(values: list[Any], mixed: set[str], path: str) -> pa.Array:
 
 
 def json_text(value: Any) -> str:
-    """Return the JSON text of a value. Binary values become base64; NaN and infinities become the words of Python's
-    json."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=_as_text)
+    """Return the JSON text of a value, with sorted names, so that equal values have equal texts.
+
+    Binary values become base64; NaN and infinities become the words of Python's json."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=_as_text)
 
 
 def _as_text(value: bytes) -> str:

@@ -164,7 +164,7 @@ HINTS = [
     ),
     (["recommend", "-d", "eq", "--prefer", "tak=3"], "'tak' cannot be weighed (did you mean 'take'?)"),
     (["report", "reference", "--against", "nobody"], "is not one of 'thesis', 'lance', 'f3'"),
-    (["nosuch"], "Commands: run, inspect, recommend, convert, report, compare, side-by-side, list, doctor"),
+    (["nosuch"], "Commands: run, inspect, ask, recommend, convert, report, compare, side-by-side, list, doctor"),
 ]
 
 

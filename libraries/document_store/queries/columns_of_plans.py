@@ -109,9 +109,9 @@ class _Projection:
         branches = places.branches(absolute(self.plan, expression.of, expression.path))
         return any(branch.kind in NESTED for branch in branches)
 
-    def found(self, part: QueryPart) -> tuple[Index, list[Vector]] | None:
-        """Return the documents of a part that the plan selects, and a vector for each column. None if there are
-        none."""
+    def found(self, part: QueryPart, most: int | None = None) -> tuple[Index, list[Vector]] | None:
+        """Return the documents of a part that the plan selects, or the first `most`, and a vector for each column. None
+        if there are none."""
         fitted = self._fitted_to(part.schema)
         if fitted.is_interpreted or reaches_rest(part, self.plan):
             return self._interpreted(part)
@@ -121,12 +121,17 @@ class _Projection:
         fitted.function(Columns(part), received)
         if received.is_empty:
             return None
+        index = received.index
+        few = None
+        if most is not None and most < (part.count if index is None else len(index)):
+            few = np.arange(most)
+            index = few if index is None else index[few]
         simple = iter(received.vectors)
         vectors = [
-            _nested(part, column.expression, received.index) if column.name in fitted.assembled else next(simple)
+            _nested(part, column.expression, index) if column.name in fitted.assembled else next(simple).take(few)
             for column in self._columns()
         ]
-        return received.index, vectors
+        return index, vectors
 
     def _interpreted(self, part: QueryPart) -> tuple[Index, list[Vector]] | None:
         place = [0]
@@ -146,9 +151,14 @@ def _counted(documents: Iterable[dict[str, Any]], place: list[int]) -> Iterator[
 
 
 def _nested(part: QueryPart, field: Any, index: Index) -> Vector:
-    rows = rows_under(part, [field.path]) if part.columnar else part.rows()  # type: ignore[arg-type]
-    chosen = rows if index is None else [rows[place] for place in index.tolist()]
-    return vector_of([step_into(decode(row), field.path) for row in chosen])
+    # An Unnest repeats documents in the index, so each document is assembled once.
+    chosen = None if index is None else np.unique(index)
+    some = part if chosen is None else part.narrowed(chosen)
+    rows = rows_under(some, [field.path]) if some.columnar else some.rows()  # type: ignore[arg-type]
+    values = [step_into(decode(row), field.path) for row in rows]
+    if index is None or chosen is None or len(chosen) == len(index):
+        return vector_of(values)
+    return vector_of([values[place] for place in np.searchsorted(chosen, index).tolist()])
 
 
 def matching(snapshot: Snapshot, where: Condition) -> Iterator[tuple[QueryPart, Index]]:
@@ -206,17 +216,20 @@ def table_of(columns: Mapping[str, Vector], types: Types) -> pa.Table:
 
 def projected(snapshot: Snapshot, plan: Plan) -> list[Vector]:
     """Return the columns of a plan that ends with a Project, and maybe a Limit, in the order of keys."""
+    result = plan.result
+    assert isinstance(result, Project)
+    most = next((step.rows for step in plan.steps if isinstance(step, Limit)), None)
     projection = _Projection(plan)
     keys: list[np.ndarray] = []
     pieces: list[list[Vector]] = []
-    for part in parts_for(snapshot, plan):
-        found = projection.found(part)
+    for part in parts_for(snapshot, plan) if most != 0 else ():
+        if most is not None and _has_enough(keys, most, part.keys[0]):
+            continue
+        found = projection.found(part, most)
         if found is not None:
             index, vectors = found
             keys.append(part.keys if index is None else part.keys[index])
             pieces.append(vectors)
-    result = plan.result
-    assert isinstance(result, Project)
     if not pieces:
         return [vector_of([]) for _ in result.columns]
     # The parts of one component do not overlap. Then their order is that of their first keys, and no key is compared.
@@ -225,7 +238,11 @@ def projected(snapshot: Snapshot, plan: Plan) -> list[Vector]:
     if any(keys[one][-1] > keys[next_][0] for one, next_ in pairwise(order)):
         index = np.argsort(np.concatenate([keys[place] for place in order]), kind="stable")
         columns = [column.take(index) for column in columns]
-    for step in plan.steps:
-        if isinstance(step, Limit) and columns[0].count > step.rows:
-            columns = [column.take(np.arange(step.rows)) for column in columns]
+    if most is not None and columns[0].count > most:
+        columns = [column.take(np.arange(most)) for column in columns]
     return columns
+
+
+def _has_enough(keys: list[np.ndarray], most: int, next_key: Any) -> bool:
+    """Return whether at least `most` rows have keys below the next key."""
+    return sum(int(np.searchsorted(some, next_key)) for some in keys) >= most

@@ -55,6 +55,10 @@ def answer(snapshot: Snapshot, text: str) -> pa.Table:
             table = duckdb_way.answer(snapshot, query.statement, query.plan, query.fields.kinds, mixed)
     except (SqlglotError, RecursionError) as error:
         raise _unprocessed(error) from None
+    except SQLError:
+        raise
+    except QueryError as error:
+        raise SQLError(str(error), "engine") from None
     for path in sorted(mixed):
         warnings.warn(f"{path} has values of several types, and becomes JSON text", stacklevel=3)
     return table

@@ -11,14 +11,15 @@ import pyarrow.compute as pc
 
 from libraries.document_queries.plan import Plan
 from libraries.document_queries.semantics import MISSING as NO_VALUE
-from libraries.document_queries.steps import Aggregate, GroupBy, Project
+from libraries.document_queries.steps import GroupBy, Project
 from libraries.document_store.queries.columns_of_plans import projected
 from libraries.document_store.queries.executor import Generated, parts_for
 from libraries.document_store.queries.generated.result_collection import Collected
 from libraries.document_store.queries.parts import Snapshot
-from libraries.document_store.queries.vectors.arrow_columns import column_of, kinds_in, part_of, vector_of
-from libraries.document_store.queries.vectors.vector import DOUBLE, INTEGER, MISSING, NULL, Vector
+from libraries.document_store.queries.vectors.arrow_columns import vector_of
+from libraries.document_store.queries.vectors.vector import MISSING, NULL, Vector
 from libraries.document_store.sql.planning import Planned, Sorting
+from libraries.document_store.sql.typing import own_column
 
 
 def answer(snapshot: Snapshot, planned: Planned, mixed: set[str]) -> pa.Table:
@@ -32,31 +33,17 @@ def answer(snapshot: Snapshot, planned: Planned, mixed: set[str]) -> pa.Table:
         names = [*(key.name for key in result.keys), *(figure.name for figure in result.aggregates)]
         vectors = _groups(snapshot, planned.plan, result)
     shown = dict(zip(planned.columns, planned.names, strict=True))
-    columns = {
-        name: _column(vector, _kind(planned, result, name), mixed, shown.get(name, name))
-        for name, vector in zip(names, vectors, strict=True)
-    }
+    columns = {}
+    for name, vector in zip(names, vectors, strict=True):
+        path = shown.get(name, name)
+        columns[name], kinds = own_column(vector, planned.kinds.get(name, frozenset()), mixed, path)
+        if len(kinds) > 1:
+            mixed.add(path)
     table = pa.table(columns)
     if planned.sorting.columns:
         table = _sorted(table, planned.sorting, planned.limit, planned.offset)
     table = table.slice(planned.offset, planned.limit)
     return pa.Table.from_arrays([table.column(name) for name in planned.columns], names=list(planned.names))
-
-
-def _kind(planned: Planned, result: Project | GroupBy, name: str) -> int | None:
-    """Return the kind of a column that has no values."""
-    kinds = planned.kinds.get(name, frozenset())
-    if len(kinds) == 1:
-        return next(iter(kinds))
-    figures: Sequence[Aggregate] = result.aggregates if isinstance(result, GroupBy) else ()
-    functions = {figure.name: figure.function for figure in figures}
-    return DOUBLE if functions.get(name) == "avg" else INTEGER if functions.get(name) == "sum" else None
-
-
-def _column(vector: Vector, kind: int | None, mixed: set[str], path: str) -> pa.Array:
-    if not kinds_in(vector) and kind is not None and kind <= DOUBLE + 2:
-        return part_of(Vector(vector.count, NULL, {}), kind)
-    return column_of(vector, mixed, path)
 
 
 class _Groups(Collected):

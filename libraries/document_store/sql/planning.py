@@ -4,8 +4,9 @@
     SELECT fields, aggregates FROM docs [WHERE ...] [GROUP BY fields] [ORDER BY ...] [LIMIT n] [OFFSET n]
 
 Aggregates are count(*), and count, count(DISTINCT), sum, avg, min and max of a field. Conditions are comparisons of a
-field with a constant or a field, IN, BETWEEN, LIKE 'text%', IS NULL, AND, OR, NOT. Fields must have one type, but for
-conditions and count. Groups and count(DISTINCT) are of booleans, integers and texts: SQL has no two zeros and NaN.
+field with a constant or a field, IN, BETWEEN, LIKE 'text%', IS NULL, AND, OR, NOT. Fields in ORDER BY, groups and
+aggregates other than count must have one type. Groups and count(DISTINCT) are of booleans, integers and texts, because
+in SQL 0.0 and -0.0 are equal.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from libraries.document_queries.steps import (
     Field,
     Filter,
     GroupBy,
+    Limit,
     Named,
     Project,
     Step,
@@ -110,8 +112,11 @@ class _Translation:
                 self._check_kinds(output, _KEYS, "a group")
             step = GroupBy(named, figures)
         limit, offset = (self._rows(name) for name in ("limit", "offset"))
+        steps: tuple[Step, ...] = (step,)
+        if isinstance(step, Project) and limit is not None and not sorting.columns:
+            steps = (step, Limit(limit + (offset or 0)))
         return Planned(
-            Plan((*gathering, step)), columns, self.names, sorting, limit, offset or 0, dict(self._kinds)
+            Plan((*gathering, *steps)), columns, self.names, sorting, limit, offset or 0, dict(self._kinds)
         )  # fmt: skip
 
     def _check_parts(self) -> None:
@@ -174,7 +179,7 @@ class _Translation:
                 raise NoPlan("a field is neither in GROUP BY nor in an aggregate")
             path = self.fields[number]
             self._kinds[name] = self._kinds_of(path)
-            if len(self._kinds[name]) > 1:
+            if keys is not None and len(self._kinds[name]) > 1:
                 raise NoPlan(f"{'.'.join(path)} has values of several types")
             self._outputs.append(Named(name, Field(path)))
         elif keys is not None:
@@ -203,10 +208,14 @@ class _Translation:
         kinds = self._kinds_of(path)
         if allowed is not None and not (kinds <= allowed and (len(kinds) <= 1 or kinds <= _NUMBERS)):
             raise NoPlan(f"{function} of the types of {'.'.join(path)}")
+        if function in ("min", "max") and len(kinds) > 1:
+            raise NoPlan(f"{function} of the types of {'.'.join(path)}")
         if function in ("min", "max"):
-            if len(kinds) > 1:
-                raise NoPlan(f"{function} of the types of {'.'.join(path)}")
             self._kinds[name] = kinds
+        elif function == "avg":
+            self._kinds[name] = frozenset({DOUBLE})
+        elif function == "sum" and kinds:
+            self._kinds[name] = kinds if len(kinds) == 1 else frozenset({DOUBLE})
         return Aggregate(name, function, Field(path))
 
     def _check_kinds(self, output: Named, allowed: set[int], what: str) -> None:
@@ -228,8 +237,9 @@ class _Translation:
             if is_distinct and self._text(meant) not in map(self._text, items):
                 raise NoPlan("DISTINCT is ordered by another field")
             name = self._column(meant, keys)
-            if not self._kinds.get(name, frozenset()) <= _ORDERED:
-                raise NoPlan("ORDER BY has arrays, objects or bytes")
+            kinds = self._kinds.get(name, frozenset())
+            if len(kinds) > 1 or not kinds <= _ORDERED:
+                raise NoPlan("ORDER BY has mixed types, arrays, objects or bytes")
             columns.append((name, bool(each.args.get("desc")), bool(each.args.get("nulls_first"))))
         return Sorting(tuple(columns))
 

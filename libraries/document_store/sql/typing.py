@@ -80,20 +80,25 @@ def part_name(number: int, kind: int) -> str:
 def typed(number: int, path: FieldPath, vector: Vector, kinds: frozenset[int], mixed: set[str]) -> TypedField:
     """Return a field for DuckDB. `kinds` are those that it has in the whole store, so that its type does not depend on
     WHERE. Add the paths of values of mixed types inside arrays and objects to `mixed`."""
-    kinds = kinds | kinds_in(vector)
-    has_nan = DOUBLE in kinds and bool(np.isnan(vector.values.get(DOUBLE, ())).any())
-    name = column_name(number)
-    if kinds == set(NUMBERS) and has_exact_integers(vector):
-        kinds = frozenset({DOUBLE})
-        columns = {name: numbers_of(vector)}
-    elif len(kinds) == 1 and kinds <= _SCALARS.keys():
-        columns = {name: part_of(vector, next(iter(kinds)))}
-    elif len(kinds) <= 1:
-        columns = {name: column_of(vector, mixed, str(Path(path)))}
-    else:
-        columns = {name: json_of(vector)}
+    own, kinds = own_column(vector, kinds, mixed, str(Path(path)))
+    columns = {column_name(number): own}
+    if len(kinds) > 1:
         columns |= {part_name(number, kind): part_of(vector, kind) for kind in kinds if kind in _SCALARS}
+    has_nan = DOUBLE in kinds and bool(np.isnan(vector.values.get(DOUBLE, ())).any())
     return TypedField(number, path, kinds, has_nan, columns)
+
+
+def own_column(vector: Vector, kinds: frozenset[int], mixed: set[str], path: str) -> tuple[pa.Array, frozenset[int]]:
+    """Return the column of a field whose values have these kinds in the whole store, and its kinds after that. It is
+    JSON text if there are several."""
+    kinds = kinds | kinds_in(vector)
+    if kinds == set(NUMBERS) and has_exact_integers(vector):
+        return numbers_of(vector), frozenset({DOUBLE})
+    if len(kinds) > 1:
+        return json_of(vector), kinds
+    if kinds and kinds <= _SCALARS.keys():
+        return part_of(vector, next(iter(kinds))), kinds
+    return column_of(vector, mixed, path), kinds
 
 
 class Typing:

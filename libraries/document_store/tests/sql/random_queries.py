@@ -191,7 +191,8 @@ OTHER_FIGURES = {
     "max(n) - 1": "max(n_i) - 1",
 }
 SHOWN = {**KEYS, "d": "d_d", "id": "id"}
-OTHER_SHOWN = {"x": "x_j", "upper(k)": "upper(k_t)", "d + 1": "d_d + 1", "x IS NULL": "x_j IS NULL"}
+MIXED_SHOWN = {"x": "x_j"}
+OTHER_SHOWN = {"upper(k)": "upper(k_t)", "d + 1": "d_d + 1", "x IS NULL": "x_j IS NULL"}
 ORDERS = ("", " DESC", " NULLS FIRST", " DESC NULLS FIRST")
 
 
@@ -234,7 +235,7 @@ def _groups(chance: random.Random, where: str, oracle_where: str) -> Query:
 
 
 def _rows(chance: random.Random, where: str, oracle_where: str) -> Query:
-    possible, way = dict(SHOWN), "plan"
+    possible, way = {**SHOWN, **MIXED_SHOWN}, "plan"
     if chance.random() < 0.4:
         possible |= OTHER_SHOWN
     items = chance.sample(list(possible.items()), chance.randrange(1, 4))
@@ -243,7 +244,7 @@ def _rows(chance: random.Random, where: str, oracle_where: str) -> Query:
     distinct = ""
     if chance.random() < 0.2:
         distinct = "DISTINCT "
-        if any(ours == "d" for ours, _ in items):
+        if any(ours in ("d", "x") for ours, _ in items):
             way = "duckdb"
     ours = f"SELECT {distinct}{', '.join(f'{each} AS c{n}' for n, (each, _) in enumerate(items))} FROM docs{where}"
     oracle = (

@@ -1,0 +1,310 @@
+"""SQL over documents: what it means, which way answers it, and what is refused."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+
+import pyarrow as pa
+import pytest
+
+from libraries.document_store.sql import duckdb_way
+from libraries.document_store.sql.errors import SQLError
+from libraries.document_store.store import DocumentStore
+
+DOCUMENTS = [
+    {"id": 1, "kind": "a", "n": 3, "o": {"p": "x", "q": {"r": 1}}, "tags": ["s", "t"], "size": 17, "flag": True},
+    {"id": 2, "kind": "a", "n": 2**53 + 1, "o": {"p": None}, "tags": [], "size": "large", "flag": False},
+    {"id": 3, "kind": "b", "n": None, "a.b": "dotted", "size": 2.5},
+    {"id": 4, "kind": None, "n": -1, "tags": ["t"], "size": True},
+    {"id": 5, "n": 5, "kind": "b", "select": 1, "d": float("nan")},
+    {"id": 6, "kind": "é", "d": 1.5, "docs": "own", "Kind": "other"},
+]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    with DocumentStore.open(tmp_path_factory.mktemp("sql") / "store", sync="none") as opened:
+        opened.upsert(DOCUMENTS[:4])
+        opened.flush()
+        opened.upsert(DOCUMENTS[4:])
+        yield opened
+
+
+def rows(store, text):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        table = store.sql(text)
+    return [tuple(row) for row in zip(*(column.to_pylist() for column in table.columns), strict=True)]
+
+
+ANSWERS = {
+    "SELECT count(*) FROM docs": [(6,)],
+    "SELECT kind, count(*) AS n FROM docs GROUP BY kind ORDER BY n DESC, kind": [
+        ("a", 2), ("b", 2), ("é", 1), (None, 1),
+    ],
+    "SELECT id FROM docs WHERE o.p = 'x'": [(1,)],
+    "SELECT docs.id FROM docs WHERE docs.o.q.r = 1": [(1,)],
+    "SELECT d.id FROM docs AS d WHERE D.kind = 'é'": [(6,)],
+    "SELECT docs.docs FROM docs WHERE id = 6": [("own",)],
+    "SELECT \"a.b\" FROM docs WHERE id = 3": [("dotted",)],
+    "SELECT \"Kind\", kind FROM docs WHERE id = 6": [("other", "é")],
+    "SELECT \"select\" FROM docs WHERE id = 5": [(1,)],
+    "SELECT no.such.field FROM docs WHERE id = 1": [(None,)],
+    "SELECT nosuch FROM docs WHERE nosuch IS NULL AND id = 1": [(None,)],
+    "SELECT id FROM docs WHERE kind IS NULL": [(4,)],
+    "SELECT id FROM docs WHERE kind = 5 OR NOT kind = 5": [],
+    "SELECT id FROM docs WHERE n > 'a'": [],
+    "SELECT id FROM docs WHERE n = 9007199254740992.0": [],
+    "SELECT id FROM docs WHERE n > 9007199254740992.0": [(2,)],
+    "SELECT id FROM docs WHERE flag": [(1,)],
+    "SELECT id FROM docs WHERE size": [(4,)],
+    "SELECT id FROM docs WHERE size >= 2.5": [(1,), (3,)],
+    "SELECT id FROM docs WHERE size = 'large'": [(2,)],
+    "SELECT id FROM docs WHERE d > 1 OR NOT d > 1": [(6,)],
+    "SELECT id, size FROM docs WHERE id < 3 ORDER BY id": [(1, "17"), (2, '"large"')],
+    "SELECT TRY_CAST(size AS BIGINT) AS s FROM docs WHERE id < 3": [(17,), (None,)],
+    "SELECT CAST(size AS VARCHAR) AS s FROM docs WHERE id < 5": [("17",), ("large",), ("2.5",), ("true",)],
+    "SELECT sum(size), avg(size), count(size), count(*) FROM docs": [(19.5, 9.75, 4, 6)],
+    "SELECT sum(n) FROM docs WHERE id < 2": [(3,)],
+    "SELECT min(n), max(kind), sum(nosuch) FROM docs": [(-1, "é", None)],
+    "SELECT count(*), max(n) FROM docs WHERE id > 99": [(0, None)],
+    "SELECT kind FROM docs WHERE id > 99 GROUP BY kind": [],
+    "SELECT DISTINCT kind FROM docs ORDER BY kind NULLS FIRST LIMIT 2": [(None,), ("a",)],
+    "SELECT lower(upper(kind)) AS k FROM docs WHERE id = 1": [("a",)],
+    "SELECT kind FROM docs GROUP BY kind HAVING count(*) > 1 ORDER BY kind": [("a",), ("b",)],
+    "SELECT t, count(*) AS c FROM docs, unnest(docs.tags) AS u(t) GROUP BY t ORDER BY t": [("s", 1), ("t", 2)],
+    "SELECT a.id FROM docs a JOIN docs b ON a.n = b.n - 2 WHERE b.id = 5": [(1,)],
+    "WITH c AS (SELECT o.p, id FROM docs) SELECT p FROM c WHERE id = 1": [("x",)],
+    "SELECT id FROM docs d WHERE EXISTS (SELECT 1 FROM docs e WHERE e.id = d.id + 5)": [(1,)],
+    "SELECT id FROM docs WHERE n = (SELECT max(n) FROM docs)": [(2,)],
+    "SELECT id FROM docs UNION ALL SELECT n FROM docs ORDER BY id LIMIT 1": [(-1,)],
+    "SELECT id, row_number() OVER (ORDER BY n DESC) AS r FROM docs ORDER BY r LIMIT 1": [(2, 1)],
+    "SELECT CASE WHEN kind = 'a' THEN 1 ELSE 0 END AS c FROM docs LIMIT 1": [(1,)],
+    "FROM docs SELECT id LIMIT 1": [(1,)],
+    "SELECT id FROM docs ORDER BY d DESC, id LIMIT 2": [(5,), (6,)],
+    "SELECT id AS kind FROM docs GROUP BY id ORDER BY kind DESC LIMIT 1": [(6,)],
+    "SELECT id FROM DOCS WHERE id IN (1, 2.0, 'x', NULL)": [(1,), (2,)],
+    "SELECT id FROM docs WHERE kind LIKE 'a'": [(1,), (2,)],
+    "SELECT id FROM docs WHERE n LIKE '3'": [],
+    "SELECT o.p || '!' AS s FROM docs WHERE id = 1": [("x!",)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ANSWERS)
+def test_sql_has_this_answer(store, text):
+    assert rows(store, text) == ANSWERS[text]
+
+
+PLANNED = [
+    "SELECT * FROM docs LIMIT 3",
+    "SELECT kind, o.p FROM docs WHERE o.p IS NOT NULL ORDER BY n DESC LIMIT 10 OFFSET 2",
+    "SELECT kind, count(*) AS n FROM docs WHERE o.p = 'x' GROUP BY kind ORDER BY n DESC LIMIT 10",
+    "SELECT DISTINCT kind, flag FROM docs ORDER BY 1 NULLS FIRST, 2",
+    "SELECT kind AS k, count(DISTINCT n), sum(n), avg(n), min(n), max(d), count(size) FROM docs GROUP BY k",
+    "SELECT kind FROM docs GROUP BY 1 ORDER BY count(*)",
+    "SELECT count(*) FROM docs WHERE (n BETWEEN 1 AND 5 OR n IN (1, 2)) AND NOT kind LIKE 'a%' AND size > 3 AND flag",
+    "SELECT count(*) FROM docs d WHERE d.n < d.d AND 3 <= d.n AND kind <> 'x'",
+]
+"""Each form that the documentation of `planning` names."""
+
+NOT_PLANNED = {
+    "SELECT lower(kind) FROM docs": "SELECT has the function lower",
+    "SELECT n + 1 FROM docs": "SELECT has an expression",
+    "SELECT kind FROM docs WHERE n + 1 = 2": "WHERE has an expression",
+    "SELECT kind FROM docs WHERE kind LIKE '%a'": "LIKE with a pattern other than 'text%'",
+    "SELECT size, count(*) FROM docs GROUP BY size": "size has values of several types",
+    "SELECT d, count(*) FROM docs GROUP BY d": "a group of the type of d",
+    "SELECT count(DISTINCT d) FROM docs": "count_distinct of the types of d",
+    "SELECT sum(size) FROM docs": "sum of the types of size",
+    "SELECT sum(DISTINCT n) FROM docs": "an aggregate has DISTINCT",
+    "SELECT kind FROM docs GROUP BY kind HAVING count(*) > 1": "it has HAVING",
+    "SELECT count(*) FILTER (WHERE n = 1) FROM docs": "SELECT has an expression",
+    "SELECT a.id FROM docs a JOIN docs b ON a.id = b.id": "it has JOINS",
+    "SELECT row_number() OVER () FROM docs": "SELECT has an expression",
+    "SELECT id FROM docs UNION SELECT n FROM docs": "it is not a single SELECT",
+    "SELECT tags FROM docs ORDER BY tags": "ORDER BY has mixed types, arrays, objects or bytes",
+    "SELECT kind FROM docs GROUP BY ALL": "GROUP BY is more than a list of fields",
+    "SELECT kind FROM docs USING SAMPLE 10 ROWS": "it has SAMPLE",
+}
+
+
+@pytest.mark.parametrize("text", PLANNED)
+def test_a_plan_answers_this(store, text):
+    explained = store.sql(text, explain=True)
+    assert (explained.way, explained.reason) == ("plan", "")
+
+
+@pytest.mark.parametrize("text", NOT_PLANNED)
+def test_duckdb_answers_this_for_a_reason(store, text):
+    explained = store.sql(text, explain=True)
+    assert explained.way == "duckdb"
+    assert NOT_PLANNED[text] in explained.reason
+
+
+def test_only_the_fields_that_duckdb_needs_are_read(store):
+    text = "SELECT lower(kind) FROM docs WHERE o.p = 'x' AND length(kind) > 0 AND n > 1"
+    explained = store.sql(text, explain=True)
+    assert explained.fields == ("o.p", "n", "kind")
+    assert [type(step).__name__ for step in explained.plan.steps] == ["Filter", "Filter", "Project"]
+    assert str(explained).startswith("way     DuckDB, because WHERE has the function length\nreads   o.p, n, kind\n")
+    assert rows(store, text) == [("a",)]
+
+
+def test_the_columns_have_names_and_types(store):
+    table = store.sql("SELECT id, o.p, count(*), sum(n) AS s, avg(n) AS m FROM docs GROUP BY id, o.p")
+    assert table.schema == pa.schema(
+        {"id": pa.int64(), "o.p": pa.string(), "count(*)": pa.int64(), "s": pa.int64(), "m": pa.float64()}
+    )
+    for where in ("id > 99", "lower(kind) = 'no'"):
+        empty = store.sql(f"SELECT id, kind, d, flag, tags FROM docs WHERE {where}")
+        assert empty.num_rows == 0
+        assert empty.schema.types[:4] == [pa.int64(), pa.string(), pa.float64(), pa.bool_()]
+    assert store.sql("SELECT sum(n) AS s, lower(kind) FROM docs GROUP BY kind").schema.field("s").type == pa.int64()
+
+
+def test_json_text_of_mixed_types_is_a_warning(store):
+    with pytest.warns(UserWarning, match=r"^size has values of several types, and becomes JSON text$") as warned:
+        store.sql("SELECT size FROM docs")
+    assert warned[0].filename == __file__
+
+
+REFUSED = {
+    "": ("syntax", "the SQL is empty; write SELECT ... FROM docs"),
+    "SELECT kind FROM": ("syntax", "line 1, column"),
+    "SELECT kind\nFRO docs": ("syntax", "line 2, column"),
+    "DELETE FROM docs": ("statement", "only SELECT is supported (got 'DELETE')"),
+    "CREATE TABLE x AS SELECT 1": ("statement", "only SELECT is supported"),
+    "WITH x AS (SELECT 1) DELETE FROM docs": ("statement", "only SELECT is supported"),
+    "COPY docs TO '/tmp/x'": ("statement", "only SELECT is supported"),
+    "SELECT 1; SELECT 2": ("statement", "only one statement is supported (got 2)"),
+    "SELECT 1 INTO x FROM docs": ("statement", "this form of SELECT is not supported"),
+    "WITH RECURSIVE r AS (SELECT 1) SELECT * FROM r": ("statement", "WITH RECURSIVE is not supported"),
+    "SELECT kind FROM events": ("table", "there is no table events; the table is docs"),
+    "SELECT kind FROM main.docs": ("table", "there is no table main.docs"),
+    "SELECT 1 FROM 'x.csv'": ("table", "the table is docs"),
+    "SELECT 1 FROM read_csv('/etc/passwd')": ("table", "is not supported; the table is docs"),
+    "SELECT 1 FROM duckdb_settings()": ("table", "is not supported; the table is docs"),
+    "SELECT kind FROM docs WHERE id IN (SELECT id FROM secrets)": ("table", "there is no table secrets"),
+    "SELECT kind, kind FROM docs": ("name", "two columns of the answer are called 'kind'; rename one with AS"),
+    "SELECT kind FROM docs a, docs b": ("name", "kind may be a field of several tables; write a.kind or b.kind"),
+    "SELECT * EXCLUDE (kind) FROM docs": ("name", "name the fields"),
+    "SELECT * FROM docs a JOIN docs b USING (id)": ("statement", "JOIN ... USING is not supported"),
+    "SELECT max(size) FROM docs": ("type", "size has values of several types (boolean, integer, double, text), and "
+        "this needs one: max(size); write TRY_CAST(size AS BIGINT), or another type"),
+    "SELECT id FROM docs ORDER BY size": ("type", "this needs one: size"),
+    "SELECT id FROM docs WHERE size > n + 1": ("type", "this needs one: size > n + 1"),
+    "SELECT foo(kind) FROM docs": ("engine", "Scalar Function with name foo does not exist"),
+    "SELECT sum(kind) FROM docs": ("engine", "No function matches"),
+    "SELECT sum(n) * 9223372036854775807 AS s FROM docs": ("engine", "s is beyond 64 bits"),
+    "SELECT CAST(kind AS BIGINT) FROM docs": ("engine", "Could not convert string"),
+    f"SELECT {'(' * 40}1{')' * 40}": ("limit", "nested more than 24 deep"),
+    f"SELECT '{'x' * 70_000}'": ("limit", "more than 65536 bytes"),
+    "SELECT " + "a." * 70 + "a FROM docs": ("name", "at most 64 deep"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", REFUSED, ids=lambda text: text[:40])
+def test_this_is_refused_with_a_reason(store, text):
+    reason, words = REFUSED[text]
+    with pytest.raises(SQLError) as refused:
+        store.sql(text)
+    assert refused.value.reason == reason
+    assert words in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert '"#' not in str(refused.value)
+
+
+def test_sums_beyond_64_bits_are_refused_both_ways(tmp_path):
+    with DocumentStore.open(tmp_path / "store", sync="none") as opened:
+        opened.upsert([{"id": key, "n": 2**62} for key in range(3)])
+        for text in ("SELECT sum(n) FROM docs", "SELECT sum(n), max(lower('x')) AS x FROM docs"):
+            with pytest.raises(SQLError, match="beyond 64 bits"):
+                opened.sql(text)
+
+
+def test_an_empty_store_and_fields_beyond_the_schemas_limit(tmp_path):
+    with DocumentStore.open(tmp_path / "store", sync="none") as opened:
+        assert rows(opened, "SELECT count(*), max(x) FROM docs") == [(0, None)]
+        assert rows(opened, "SELECT x, lower(y) FROM docs") == []
+        opened.upsert([{"id": 1, **{f"f{number}": number for number in range(5000)}}, {"id": 2, "f1": 7}])
+        opened.flush()
+        table = opened.sql("SELECT * FROM docs WHERE id = 1")
+        assert table.num_columns == 5001
+        found = [opened.sql(f"SELECT f{number} FROM docs WHERE f{number} = {number}") for number in (1, 2500, 4999)]
+        assert [table.column(0).to_pylist() for table in found] == [[1], [2500], [4999]]
+        assert opened.sql("SELECT f4999 FROM docs", explain=True).reason.endswith(
+            "beyond the limit of the store's schema"
+        )
+
+
+def test_values_that_were_deleted_do_not_change_the_answer(tmp_path):
+    with DocumentStore.open(tmp_path / "store", sync="none", merges="late") as opened:
+        opened.upsert([{"id": 1, "a": 5}, {"id": 2, "a": "x"}])
+        opened.flush()
+        opened.delete([2])
+        assert rows(opened, "SELECT a FROM docs WHERE a = 5") == [("5",)]
+        assert rows(opened, "SELECT max(TRY_CAST(a AS BIGINT)) AS m FROM docs") == [(5,)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT content FROM read_text('/etc/hostname')",
+        "SELECT * FROM '/etc/hostname'",
+        "ATTACH '/tmp/other.db'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SET memory_limit = '99GB'",
+        "COPY (SELECT 1) TO '/tmp/format-bench-test.csv'",
+        "SELECT * FROM secret_table_of_python",
+        "SELECT getenv('HOME')",
+    ],
+)
+def test_duckdb_itself_is_locked(text):
+    """Even if such SQL passed the checks before DuckDB, DuckDB would refuse it."""
+    secret_table_of_python = pa.table({"a": [1]})
+    with pytest.raises(SQLError) as refused:
+        duckdb_way._asked(text, secret_table_of_python, [])
+    assert refused.value.reason == "engine"
+
+
+def test_duckdb_has_limited_memory(monkeypatch):
+    monkeypatch.setitem(duckdb_way.LOCKED, "memory_limit", "50MB")
+    duckdb_way._database.cache_clear()
+    docs = pa.table({"a": list(range(2000))})
+    with pytest.raises(SQLError, match="Out of Memory"):
+        duckdb_way._asked("SELECT list(a.a || b.a || 'x') FROM docs a, docs b", docs, [])
+    duckdb_way._database.cache_clear()
+
+
+def test_ctrl_c_ends_a_query(store):
+    endless = "SELECT count(*) FROM docs a, " + ", ".join(f"unnest(range(10000)) AS r{n}(v)" for n in range(5))
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        store.sql(endless)
+    assert rows(store, "SELECT max(length(kind)) AS x FROM docs") == [(1,)]
+
+
+@pytest.mark.parametrize(
+    ("missing", "text"), [("sqlglot", "SELECT kind FROM docs"), ("duckdb", "SELECT lower(kind) FROM docs")]
+)
+def test_a_missing_library_is_named(missing, text, tmp_path):
+    script = f"""
+import sys
+sys.modules[{missing!r}] = None
+from libraries.document_store.store import DocumentStore
+with DocumentStore.open({str(tmp_path / "store")!r}) as store:
+    store.upsert([{{"id": 1, "kind": "a"}}])
+    try:
+        store.sql({text!r})
+    except Exception as error:
+        print(type(error).__name__, error)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert "which is not installed: pip install 'format-bench[documents]'" in done.stdout, done.stdout + done.stderr
