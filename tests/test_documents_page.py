@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import ast
+import gzip
 import re
+import shlex
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[1] / "libraries/document_store/docs/document-store.md"
+from format_bench.cli import main
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "libraries/document_store/docs/document-store.md"
+QUERIES = ROOT / "docs/documents.md"
 
 
-def block(name: str) -> str:
-    found = re.search(rf"<!-- {name} -->\n```\w*\n(.*?)```\n<!-- end: {name} -->", PAGE.read_text(), re.DOTALL)
+def block(name: str, page: Path = PAGE) -> str:
+    found = re.search(rf"<!-- {name} -->\n```\w*\n(.*?)```\n<!-- end: {name} -->", page.read_text(), re.DOTALL)
     assert found is not None, name
     return found.group(1)
 
@@ -24,10 +30,51 @@ def test_the_session_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     printed = StringIO()
     with redirect_stdout(printed):
         exec(compile(block("session"), str(PAGE), "exec"), {})
-    count, size, collections, answer = printed.getvalue().splitlines()
+    count, size, collections, *answers = printed.getvalue().splitlines()
     assert (count, size) == ("3", "large")
     assert sorted(each["commit"]["collection"] for each in ast.literal_eval(collections)) == ["like", "like", "post"]
-    assert ast.literal_eval(answer) == ast.literal_eval(block("answer"))
+    assert [*map(ast.literal_eval, answers)] == [*map(ast.literal_eval, block("answer").splitlines())]
+
+
+def test_the_page_of_documents_begins_with_sql_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = (
+        b'{"did":"d1","kind":"commit","commit":{"operation":"create"}}\n{"did":"d2","kind":"commit"}\n{"kind":"x"}\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    Path("events.jsonl").write_bytes(events)
+    Path("events.jsonl.gz").write_bytes(gzip.compress(events))
+    exec(compile(block("session", QUERIES), str(QUERIES), "exec"), {})
+    assert ast.literal_eval(capsys.readouterr().out) == [{"kind": "commit", "n": 2}, {"kind": "x", "n": 1}]
+    commands = re.findall(r"^python main\.py (ask .*)$", QUERIES.read_text(), re.MULTILINE)
+    printed = []
+    for command in commands:
+        with pytest.raises(SystemExit) as ended:
+            main(shlex.split(command))
+        assert ended.value.code == 0
+        printed.append(capsys.readouterr().out.split())
+    assert printed == [["kind", "n", "─" * 10, "commit", "2", "x", "1"], ['{"did":', '"d1"}']]
+
+
+def test_what_the_page_says_of_sql_holds(tmp_path: Path) -> None:
+    from libraries.document_store.store import DocumentStore
+
+    with DocumentStore.open(tmp_path / "store") as store:
+        store.upsert([{"id": 1, "size": 17, "a.b": 1}, {"id": 2, "size": "large", "Kind": "k"}, {"id": 3}])
+
+        def answer(text: str) -> list[object]:
+            return store.sql(text).column(0).to_pylist()
+
+        assert answer("SELECT id FROM docs WHERE size > 10") == [1]
+        assert answer("SELECT sum(size) FROM docs") == [17]
+        assert answer("SELECT size + 1 FROM docs") == [18, None, None]
+        assert answer("SELECT id FROM docs WHERE size LIKE 'l%'") == [2]
+        assert answer("SELECT TRY_CAST(size AS BIGINT) AS s FROM docs") == [17, None, None]
+        assert answer('SELECT id FROM docs WHERE "a.b" = 1') == [1]
+        assert answer("SELECT kind FROM docs") == [None, None, None]
+        with pytest.warns(UserWarning, match="becomes JSON text"):
+            assert answer("SELECT size FROM docs") == ["17", '"large"', None]
 
 
 def test_what_the_page_says_of_names_and_types_holds(tmp_path: Path) -> None:

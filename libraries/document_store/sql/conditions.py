@@ -22,7 +22,7 @@ from libraries.document_queries.steps import (
 from libraries.document_queries.values import INTEGER_HIGHEST, INTEGER_LOWEST
 from libraries.document_store.sql.names import FIELD, FieldPath
 
-OPERATORS: dict[type[exp.Expression], Operator] = {
+OPERATORS: dict[type[exp.Expr], Operator] = {
     **{exp.EQ: "=", exp.NEQ: "!=", exp.LT: "<"},
     **{exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="},
 }
@@ -32,14 +32,14 @@ class NoPlan(Exception):
     """The query cannot be expressed by a plan; the text says which part."""
 
 
-def number_of(node: exp.Expression) -> int | None:
+def number_of(node: exp.Expr) -> int | None:
     """Return the number of the field that a node names; None if it is not a field."""
     node = node.unnest()
     found: int | None = node.meta.get(FIELD) if isinstance(node, exp.Column) else None
     return found
 
 
-def is_constant(node: exp.Expression) -> bool:
+def is_constant(node: exp.Expr) -> bool:
     """Return whether a node is a number, text, true, false or null."""
     node = node.unnest()
     if isinstance(node, exp.Neg):
@@ -47,7 +47,7 @@ def is_constant(node: exp.Expression) -> bool:
     return isinstance(node, exp.Literal | exp.Boolean | exp.Null)
 
 
-def constant_of(node: exp.Expression) -> Scalar:
+def constant_of(node: exp.Expr) -> Scalar:
     """Return the value of a constant. Numbers with a point or exponent, and integers beyond 64 bits, are doubles."""
     node = node.unnest()
     if isinstance(node, exp.Null):
@@ -65,7 +65,7 @@ def constant_of(node: exp.Expression) -> Scalar:
     return float(text)
 
 
-def condition_of(node: exp.Expression, fields: list[FieldPath]) -> Condition:
+def condition_of(node: exp.Expr, fields: list[FieldPath]) -> Condition:
     """Return the condition of the query language with the same meaning. Raises NoPlan."""
     if isinstance(node, exp.Paren):
         return condition_of(node.this, fields)
@@ -109,20 +109,20 @@ def _like(node: exp.Like, fields: list[FieldPath]) -> Condition:
     return Prefix(field, beginning) if text.endswith("%") else Compare(field, "=", Constant(text))
 
 
-def _field(node: exp.Expression, fields: list[FieldPath]) -> Field:
+def _field(node: exp.Expr, fields: list[FieldPath]) -> Field:
     number = number_of(node)
     if number is None:
         raise NoPlan(f"WHERE has {told(node)}")
     return Field(fields[number])
 
 
-def _constant(node: exp.Expression) -> Constant:
+def _constant(node: exp.Expr) -> Constant:
     if not is_constant(node):
         raise NoPlan(f"WHERE has {told(node)} instead of a constant")
     return Constant(constant_of(node))
 
 
-def told(node: exp.Expression) -> str:
+def told(node: exp.Expr) -> str:
     """Return what a node is, for people."""
     if isinstance(node, exp.Anonymous):
         return f"the function {node.name[:40].lower()}"

@@ -75,7 +75,7 @@ class Resolver:
                 raise SQLError(f"two columns of the answer are called {name!r}; rename one with AS", "name")
         return Statement(tree, list(self._numbers), names)
 
-    def _query(self, query: exp.Expression, outer: list[_Scope], ctes: _CTEs, is_top: bool = False) -> list[str] | None:
+    def _query(self, query: exp.Expr, outer: list[_Scope], ctes: _CTEs, is_top: bool = False) -> list[str] | None:
         """Return the names of a query's columns; None if they are not known."""
         ctes = dict(ctes)
         if with_ := query.args.get("with_"):
@@ -121,11 +121,11 @@ class Resolver:
             if name in ("from_", "joins", "with_"):
                 continue
             for node in part if isinstance(part, list) else [part]:
-                if isinstance(node, exp.Expression):
+                if isinstance(node, exp.Expr):
                     self._columns(node, scopes, ctes, is_order=name == "order")
         return names
 
-    def _source(self, source: exp.Expression, scope: _Scope, scopes: list[_Scope], ctes: _CTEs) -> None:
+    def _source(self, source: exp.Expr, scope: _Scope, scopes: list[_Scope], ctes: _CTEs) -> None:
         alias = source.alias_or_name
         if isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
             if source.args.get("joins"):
@@ -154,7 +154,7 @@ class Resolver:
 
     def _expanded(self, select: exp.Select, scope: _Scope, is_top: bool) -> list[str] | None:
         """Replace * by all fields and return the names of the columns; give a column without a name its text."""
-        items: list[exp.Expression] = []
+        items: list[exp.Expr] = []
         is_known = True
         for item in select.expressions:
             is_star = isinstance(item, exp.Star)
@@ -185,7 +185,7 @@ class Resolver:
 
     def _columns(
         self,
-        node: exp.Expression,
+        node: exp.Expr,
         scopes: list[_Scope],
         ctes: _CTEs,
         is_order: bool = False,
@@ -204,7 +204,7 @@ class Resolver:
         if isinstance(column.this, exp.Star):
             return
         names = [part.name for part in column.parts]
-        top: exp.Expression = column
+        top: exp.Expr = column
         while (
             isinstance(top.parent, exp.Dot) and top.parent.this is top and type(top.parent.expression) is exp.Identifier
         ):
@@ -256,7 +256,7 @@ class Resolver:
         return None
 
 
-def _named(item: exp.Expression, scope: _Scope, is_top: bool) -> exp.Alias:
+def _named(item: exp.Expr, scope: _Scope, is_top: bool) -> exp.Alias:
     """Return a column with the name that a reader expects: the path of a field, or the text of an expression. Columns
     of derived tables have only the last name of a path."""
     parts = [part.name for part in item.parts] if isinstance(item, exp.Column | exp.Dot) and _is_path(item) else []
@@ -267,7 +267,7 @@ def _named(item: exp.Expression, scope: _Scope, is_top: bool) -> exp.Alias:
     return exp.alias_(item, exp.to_identifier(name, quoted=True))
 
 
-def _is_path(item: exp.Expression) -> bool:
+def _is_path(item: exp.Expr) -> bool:
     while isinstance(item, exp.Dot):
         if type(item.expression) is not exp.Identifier:
             return False

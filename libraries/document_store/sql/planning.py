@@ -40,7 +40,7 @@ Kinds = frozenset[int]
 _KEYS = {BOOLEAN, INTEGER, TEXT}
 _ORDERED = {*_KEYS, DOUBLE}
 _NUMBERS = {INTEGER, DOUBLE}
-_FUNCTIONS: dict[type[exp.Expression], AggregateFunction] = {
+_FUNCTIONS: dict[type[exp.Expr], AggregateFunction] = {
     **{exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max"},
 }
 _PARTS = {"kind", "hint", "expressions", "from_", "where", "group", "order", "limit", "offset", "distinct"}
@@ -133,7 +133,7 @@ class _Translation:
         if distinct is not None and distinct.args.get("on") is not None:
             raise NoPlan("it has DISTINCT ON")
 
-    def _group_keys(self, items: list[exp.Expression]) -> list[exp.Expression] | None:
+    def _group_keys(self, items: list[exp.Expr]) -> list[exp.Expr] | None:
         group = self.select.args.get("group")
         if group is None:
             if self.select.args.get("distinct") is None:
@@ -147,7 +147,7 @@ class _Translation:
             raise NoPlan("it has DISTINCT with GROUP BY")
         return [self._meant(each, items) for each in group.expressions]
 
-    def _meant(self, node: exp.Expression, items: list[exp.Expression]) -> exp.Expression:
+    def _meant(self, node: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
         """Return the expression that GROUP BY or ORDER BY means, which may be the place or name of a column."""
         if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
             place = int(str(node.this)) - 1
@@ -160,13 +160,13 @@ class _Translation:
                 return named[0]
         return node
 
-    def _is_aggregate(self, node: exp.Expression) -> bool:
+    def _is_aggregate(self, node: exp.Expr) -> bool:
         return node.find(exp.AggFunc) is not None
 
-    def _text(self, node: exp.Expression) -> str:
+    def _text(self, node: exp.Expr) -> str:
         return node.unnest().sql(dialect="duckdb")
 
-    def _column(self, node: exp.Expression, keys: set[str] | None) -> str:
+    def _column(self, node: exp.Expr, keys: set[str] | None) -> str:
         """Return the plan's column of an expression. `keys` are the keys of groups; None without groups."""
         node = node.unnest()
         text = self._text(node)
@@ -189,7 +189,7 @@ class _Translation:
         self._made[text] = name
         return name
 
-    def _aggregate(self, node: exp.Expression, name: str) -> Aggregate:
+    def _aggregate(self, node: exp.Expr, name: str) -> Aggregate:
         function = _FUNCTIONS.get(type(node))
         if function is None or isinstance(node.parent, exp.Filter | exp.Window | exp.WithinGroup):
             raise NoPlan(f"SELECT has {told(node)}")
@@ -223,7 +223,7 @@ class _Translation:
             path: Any = output.expression
             raise NoPlan(f"{what} of the type of {'.'.join(path.path)}")
 
-    def _sorting(self, items: list[exp.Expression], keys: set[str] | None, is_distinct: bool) -> Sorting:
+    def _sorting(self, items: list[exp.Expr], keys: set[str] | None, is_distinct: bool) -> Sorting:
         order = self.select.args.get("order")
         if order is None:
             return Sorting()

@@ -64,7 +64,7 @@ class TypedField:
         """Whether the values have several types, so that the field's own column has JSON text."""
         return len(self.kinds) > 1
 
-    def part(self, kind: int, alias: str) -> exp.Expression:
+    def part(self, kind: int, alias: str) -> exp.Expr:
         """Return the values of a kind, null for others."""
         if kind not in self.kinds:
             return exp.cast(exp.null(), _SCALARS[kind])
@@ -109,7 +109,7 @@ class Typing:
         self.as_json: set[str] = set()
         """Paths of mixed fields whose JSON text is used."""
 
-    def rewrite(self, tree: exp.Expression) -> None:
+    def rewrite(self, tree: exp.Expr) -> None:
         """Rewrite a tree in place. Raises SQLError for a mixed field in a place that needs one type."""
         for node in list(tree.walk(bfs=False)):
             if isinstance(node, exp.Between) and self._field(node.this) is not None:
@@ -117,7 +117,7 @@ class Typing:
                 high = exp.LTE(this=node.this.copy(), expression=node.args["high"].copy())
                 node.replace(exp.paren(exp.And(this=low, expression=high)))
             elif isinstance(node, exp.In) and self._field(node.this) is not None and node.args.get("expressions"):
-                parts: list[exp.Expression] = [
+                parts: list[exp.Expr] = [
                     exp.EQ(this=node.this.copy(), expression=each.copy()) for each in node.expressions
                 ]
                 node.replace(exp.paren(exp.or_(*parts, copy=False)))
@@ -129,11 +129,11 @@ class Typing:
             if found is not None and node.parent is not None:
                 self._in_place(node, found)
 
-    def _field(self, node: exp.Expression) -> TypedField | None:
+    def _field(self, node: exp.Expr) -> TypedField | None:
         number = number_of(node)
         return None if number is None else self._fields[number]
 
-    def _comparison(self, node: exp.Expression) -> None:
+    def _comparison(self, node: exp.Expr) -> None:
         left, right = node.this, node.expression
         operator = str(OPERATORS[type(node)])
         if self._field(left) is None:
@@ -155,7 +155,7 @@ class Typing:
 
     def _of_fields(
         self, field: TypedField, alias: str, operator: str, other: TypedField, other_alias: str
-    ) -> exp.Expression:
+    ) -> exp.Expr:
         pairs = [
             (one, two)
             for one in sorted(field.kinds)
@@ -167,16 +167,16 @@ class Typing:
              for one, two in pairs]
         )  # fmt: skip
 
-    def _with_constant(self, field: TypedField, alias: str, operator: str, value: Scalar) -> exp.Expression:
+    def _with_constant(self, field: TypedField, alias: str, operator: str, value: Scalar) -> exp.Expr:
         if value is None or value != value:
             return _either([])
-        found: list[exp.Expression] = []
+        found: list[exp.Expr] = []
         for kind in sorted(field.kinds):
             if kind in NUMBERS and isinstance(value, int | float) and not isinstance(value, bool):
                 known = (for_integers if kind == INTEGER else for_doubles)(operator, value)
                 column = self._value(field, kind, alias)
                 if isinstance(known, bool):
-                    outcome: exp.Expression = exp.Boolean(this=known)
+                    outcome: exp.Expr = exp.Boolean(this=known)
                     found.append(exp.case().when(exp.Not(this=exp.Is(this=column, expression=exp.null())), outcome))
                 else:
                     found.append(_compared(known[0], column, _number(known[1])))
@@ -185,7 +185,7 @@ class Typing:
                 found.append(_compared(operator, self._value(field, kind, alias), constant))
         return _either(found)
 
-    def _value(self, field: TypedField, kind: int, alias: str) -> exp.Expression:
+    def _value(self, field: TypedField, kind: int, alias: str) -> exp.Expr:
         part = field.part(kind, alias)
         if kind != DOUBLE or not field.has_nan:
             return part
@@ -220,7 +220,7 @@ class Typing:
         else:
             raise self._refused(field, parent)
 
-    def _refused(self, field: TypedField, node: exp.Expression | None) -> SQLError:
+    def _refused(self, field: TypedField, node: exp.Expr | None) -> SQLError:
         path = str(Path(field.path))
         types = ", ".join(ValueKind(kind).name.lower() for kind in sorted(field.kinds))
         where = node.sql(dialect=DIALECT, normalize_functions="lower") if node is not None else path
@@ -235,28 +235,28 @@ class Typing:
         )
 
 
-def _compared(operator: str, left: exp.Expression, right: exp.Expression) -> exp.Expression:
-    made: Callable[..., exp.Expression] = next(kind for kind, name in OPERATORS.items() if name == operator)
+def _compared(operator: str, left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    made: Callable[..., exp.Expr] = next(kind for kind, name in OPERATORS.items() if name == operator)
     return exp.paren(made(this=left, expression=right), copy=False)
 
 
-def _either(conditions: list[exp.Expression]) -> exp.Expression:
+def _either(conditions: list[exp.Expr]) -> exp.Expr:
     """Return the one condition that is not null; at most one is, because a value has one type."""
     return _first(conditions) if conditions else exp.cast(exp.null(), "BOOLEAN")
 
 
-def _first(values: list[exp.Expression]) -> exp.Expression:
+def _first(values: list[exp.Expr]) -> exp.Expr:
     return values[0] if len(values) == 1 else exp.Coalesce(this=values[0], expressions=values[1:])
 
 
-def _numbers(field: TypedField, alias: str) -> exp.Expression:
+def _numbers(field: TypedField, alias: str) -> exp.Expr:
     parts = [field.part(kind, alias) for kind in NUMBERS if kind in field.kinds]
     if len(parts) == 1:
         return parts[0]
     return _first([exp.cast(part, "DOUBLE") for part in parts] or [field.part(DOUBLE, alias)])
 
 
-def _number(value: int | float) -> exp.Expression:
+def _number(value: int | float) -> exp.Expr:
     if isinstance(value, int):
         return exp.cast(exp.Literal.string(str(value)), "BIGINT")
     return exp.cast(exp.Literal.string(repr(value)), "DOUBLE")
