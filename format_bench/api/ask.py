@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING
 
 from bench_runner.run.work_folder import work_folders
 from data_generator.errors import DataError
@@ -31,22 +31,6 @@ INSTALL = "pip install 'format-bench[documents]'"
 
 OnLines = Callable[[int], None]
 """A function that is called with the number of lines read so far."""
-
-
-@overload
-def ask(data: Path | str, sql: str, *, key: str | None = None, on_lines: OnLines | None = None) -> pa.Table: ...
-
-
-@overload
-def ask(
-    data: Path | str, sql: str, *, key: str | None = None, explain: Literal[False], on_lines: OnLines | None = None
-) -> pa.Table: ...
-
-
-@overload
-def ask(
-    data: Path | str, sql: str, *, key: str | None = None, explain: Literal[True], on_lines: OnLines | None = None
-) -> Explanation: ...
 
 
 def ask(

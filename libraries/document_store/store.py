@@ -24,7 +24,6 @@ from libraries.document_store.messagepack import decode, encode_all, keys_of
 from libraries.document_store.projection import documents_under
 from libraries.document_store.snapshot import Snapshot
 from libraries.document_store.tree.background_merge import due_merge
-from libraries.document_store.tree.leaf_scan import ScanPart
 from libraries.document_store.tree.memtable import Batch, Key
 from libraries.document_store.tree.tree import Settings, Tree
 from libraries.durable.calls import OSCalls
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from libraries.document_queries.plan import Plan
     from libraries.document_queries.steps import Condition
     from libraries.document_store.queries.executor import Way
+    from libraries.document_store.queries.parts import QueryPart
     from libraries.document_store.sql.answering import Explanation
 
 MEMTABLE_BYTES = 32 << 20
@@ -260,12 +260,6 @@ class DocumentStore:
         with self.snapshot() as snapshot:
             return snapshot.count()
 
-    @overload
-    def query(self, plan: Plan, way: Way = "auto", *, as_arrow: Literal[False] = False) -> list[dict[str, Any]]: ...
-
-    @overload
-    def query(self, plan: Plan, way: Way = "auto", *, as_arrow: Literal[True]) -> pa.Table: ...
-
     def query(self, plan: Plan, way: Way = "auto", *, as_arrow: bool = False) -> list[dict[str, Any]] | pa.Table:
         """Return the rows that a query plan gives. `way` chooses how it is executed. Raises QueryError for invalid
         plans.
@@ -423,11 +417,11 @@ class DocumentStore:
                 return
             from libraries.document_store.queries.columns_of_plans import matching
 
-            for part, index in matching(snapshot, where):
-                yield from self._documents(part if index is None else part.narrowed(index), paths)
+            for found, index in matching(snapshot, where):
+                yield from self._documents(found if index is None else found.narrowed(index), paths)
 
     @staticmethod
-    def _documents(part: ScanPart, paths: Sequence[Path] | None) -> Iterable[dict[str, Any]]:
+    def _documents(part: QueryPart, paths: Sequence[Path] | None) -> Iterable[dict[str, Any]]:
         if paths is None:
             return map(decode, part.rows())
         return documents_under(part, paths)

@@ -66,7 +66,8 @@ class _Receiver:
     """Keeps what a generated function returns for one part."""
 
     def __init__(self) -> None:
-        self.is_empty, self.index = True, None
+        self.is_empty = True
+        self.index: Index = None
         self.vectors: Sequence[Vector] = ()
 
     def rows(self, index: Index, vectors: Sequence[Vector]) -> None:
@@ -154,7 +155,7 @@ def _nested(part: QueryPart, field: Any, index: Index) -> Vector:
     # An Unnest repeats documents in the index, so each document is assembled once.
     chosen = None if index is None else np.unique(index)
     some = part if chosen is None else part.narrowed(chosen)
-    rows = rows_under(some, [field.path]) if some.columnar else some.rows()  # type: ignore[arg-type]
+    rows = rows_under(some, [field.path]) if some.columnar else some.rows()
     values = [step_into(decode(row), field.path) for row in rows]
     if index is None or chosen is None or len(chosen) == len(index):
         return vector_of(values)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MEMORY = "2GB"
 """Maximum memory of DuckDB, in addition to the columns."""
-LOCKED = {
+LOCKED: dict[str, Any] = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",

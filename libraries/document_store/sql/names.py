@@ -256,7 +256,7 @@ class Resolver:
         return None
 
 
-def _named(item: exp.Expr, scope: _Scope, is_top: bool) -> exp.Alias:
+def _named(item: exp.Expr, scope: _Scope, is_top: bool) -> exp.Expr:
     """Return a column with the name that a reader expects: the path of a field, or the text of an expression. Columns
     of derived tables have only the last name of a path."""
     parts = [part.name for part in item.parts] if isinstance(item, exp.Column | exp.Dot) and _is_path(item) else []

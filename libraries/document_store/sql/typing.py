@@ -153,9 +153,7 @@ class Typing:
             return
         node.replace(found)
 
-    def _of_fields(
-        self, field: TypedField, alias: str, operator: str, other: TypedField, other_alias: str
-    ) -> exp.Expr:
+    def _of_fields(self, field: TypedField, alias: str, operator: str, other: TypedField, other_alias: str) -> exp.Expr:
         pairs = [
             (one, two)
             for one in sorted(field.kinds)
