@@ -15,13 +15,26 @@ from itertools import chain
 from pathlib import Path
 
 import click
+import duckdb
 
 from adapters.errors import RefusedData
 from bench_runner.clock import now_ns
 from bench_runner.machine.linux import files_below
 from data_generator.catalogue import resolve
 from document_stores.registry import DOCUMENT_STORES
-from libraries.document_queries import Aggregate, Count, GroupBy, Named, Order, Plan, TopK, field
+from libraries.document_queries import (
+    Aggregate,
+    Compare,
+    Constant,
+    Count,
+    Filter,
+    GroupBy,
+    Named,
+    Order,
+    Plan,
+    TopK,
+    field,
+)
 from libraries.document_store.json_text import rows_of
 from libraries.document_store.layouts import LAYOUTS, LayoutName
 from libraries.document_store.schema import Schema
@@ -48,6 +61,9 @@ SIZED = {
     "bluesky-events": (100_000, "id"),
 }
 """Documents to compare with nested Parquet, and their key."""
+EVENTS = 200_000
+EVENT_FIELDS = ("did", "time_us", "commit.collection")
+EVENT_SQL = "SELECT commit.collection AS what, count(*) AS n FROM docs GROUP BY commit.collection"
 INDEXES = ("user.id", "timestamp_ms")
 KEY = re.compile(rb'^\{"id":(\d+)', re.MULTILINE)
 
@@ -160,6 +176,43 @@ def queries(folder: Path, times: int) -> Iterator[Check]:
     yield Check("interpreted columns over generated code", f"{ratio:.1f}", "at least 5", ratio >= 5)
 
 
+def as_arrow(folder: Path, times: int) -> Iterator[Check]:
+    """Compare fields as Arrow, filtered scans and SQL with DuckDB's own table of the same events."""
+    name = "bluesky-events"
+    lines, file = lines_of(name, EVENTS), folder / "events.jsonl"
+    file.write_bytes(lines)
+    ingested(folder / "events", "amax", pieces_of(lines), ())
+    with DocumentStore.open(folder / "events") as store, duckdb.connect() as tables:
+        tables.execute(f"CREATE TABLE docs AS SELECT * FROM read_json('{file}', sample_size = -1)")
+        low, high = tables.execute("SELECT min(time_us), max(time_us) FROM docs").fetchall()[0]
+        one_percent = Compare(field("time_us"), "<", Constant(low + (high - low) // 100))
+        fields = "SELECT " + ", ".join(f'{path} AS "{path}"' for path in EVENT_FIELDS) + " FROM docs"
+        where = f" WHERE time_us < {low + (high - low) // 100}"
+        calls = {
+            "arrow": lambda: store.to_arrow(EVENT_FIELDS),
+            "DuckDB": lambda: tables.sql(fields).to_arrow_table(),
+            "some": lambda: store.to_arrow(EVENT_FIELDS, where=one_percent),
+            "some of DuckDB": lambda: tables.sql(fields + where).to_arrow_table(),
+            "scan": lambda: list(store.scan(where=one_percent)),
+            "query": lambda: store.query(Plan((Filter(one_percent),))),
+            "sql": lambda: store.sql(EVENT_SQL),
+            "sql of DuckDB": lambda: tables.sql(EVENT_SQL).to_arrow_table(),
+        }
+        for ours, theirs in (("arrow", "DuckDB"), ("some", "some of DuckDB"), ("sql", "sql of DuckDB")):
+            assert sorted(map(str, calls[ours]().to_pylist())) == sorted(map(str, calls[theirs]().to_pylist()))
+        assert calls["scan"]() == calls["query"]()
+        spent = least_ns(2 * times + 1, calls)
+    ratio = spent["arrow"] / spent["DuckDB"]
+    yield Check(f"to_arrow of 3 fields of {EVENTS:,} events over DuckDB", f"{ratio:.1f}", "at most 2", ratio <= 2)
+    ratio = spent["scan"] / spent["query"]
+    yield Check("scan(where) of 1 % over query of the same", f"{ratio:.2f}", "at most 1.2", ratio <= 1.2)
+    for what, ours, theirs in (
+        ("to_arrow(where) of 1 % over DuckDB", "some", "some of DuckDB"),
+        ("SQL: groups of one field over DuckDB", "sql", "sql of DuckDB"),
+    ):
+        yield Check(what, f"{spent[ours] / spent[theirs]:.1f}", "-", None)
+
+
 def sizes(folder: Path) -> Iterator[Check]:
     """Compare the size of sensors as columns and as rows with the same codec."""
     pieces = pieces_of(lines_of("sensors", SENSOR_DOCUMENTS))
@@ -211,6 +264,7 @@ def main(megabytes: int, times: int, lives: int, killed: int) -> None:
         print_checks("shredding", shredder(times, lines))
         print_checks("ingestion", ingestion(folder, times, lines))
         print_checks("queries", queries(folder, times))
+        print_checks("as Arrow", as_arrow(folder, times))
         print_checks("sizes", chain(sizes(folder), beside_parquet(folder)))
     if lives:
         cuts.main(lives)
