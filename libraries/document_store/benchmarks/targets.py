@@ -177,13 +177,14 @@ def queries(folder: Path, times: int) -> Iterator[Check]:
 
 
 def as_arrow(folder: Path, times: int) -> Iterator[Check]:
-    """Compare fields as Arrow, filtered scans and SQL with DuckDB's own table of the same events."""
+    """Compare fields as Arrow, filtered scans and SQL with a DuckDB file of the same events."""
     name = "bluesky-events"
     lines, file = lines_of(name, EVENTS), folder / "events.jsonl"
     file.write_bytes(lines)
     ingested(folder / "events", "amax", pieces_of(lines), ())
-    with DocumentStore.open(folder / "events") as store, duckdb.connect() as tables:
+    with DocumentStore.open(folder / "events") as store, duckdb.connect(folder / "events.duckdb") as tables:
         tables.execute(f"CREATE TABLE docs AS SELECT * FROM read_json('{file}', sample_size = -1)")
+        tables.execute("CHECKPOINT")
         low, high = tables.execute("SELECT min(time_us), max(time_us) FROM docs").fetchall()[0]
         one_percent = Compare(field("time_us"), "<", Constant(low + (high - low) // 100))
         fields = "SELECT " + ", ".join(f'{path} AS "{path}"' for path in EVENT_FIELDS) + " FROM docs"

@@ -6,8 +6,10 @@ values beyond the schema's limit are assembled in Python.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -60,6 +62,13 @@ class _Fitted:
     bounds: tuple[tuple[Bounds, ...], ...]
     assembled: frozenset[str]
     """Columns whose arrays and objects are assembled in Python."""
+
+
+_Found = tuple[Index, list[Vector]] | None
+"""The documents that a plan selects, and a vector for each column. None if there are none."""
+
+MOST_THREADS = 4
+"""Maximum number of threads that decode parts at the same time."""
 
 
 class _Receiver:
@@ -223,10 +232,7 @@ def projected(snapshot: Snapshot, plan: Plan) -> list[Vector]:
     projection = _Projection(plan)
     keys: list[np.ndarray] = []
     pieces: list[list[Vector]] = []
-    for part in parts_for(snapshot, plan) if most != 0 else ():
-        if most is not None and _has_enough(keys, most, part.keys[0]):
-            continue
-        found = projection.found(part, most)
+    for part, found in _found(projection, parts_for(snapshot, plan), most, keys):
         if found is not None:
             index, vectors = found
             keys.append(part.keys if index is None else part.keys[index])
@@ -242,6 +248,22 @@ def projected(snapshot: Snapshot, plan: Plan) -> list[Vector]:
     if most is not None and columns[0].count > most:
         columns = [column.take(np.arange(most)) for column in columns]
     return columns
+
+
+def _found(
+    projection: _Projection, parts: Iterator[QueryPart], most: int | None, keys: list[np.ndarray]
+) -> Iterator[tuple[QueryPart, _Found]]:
+    """Yield what each part has. `keys` are those of the rows that were received so far."""
+    if most is not None:
+        for part in parts if most else ():
+            if not _has_enough(keys, most, part.keys[0]):
+                yield part, projection.found(part, most)
+        return
+    # Decompression and decoding, which take most of the time, run outside of Python's global lock.
+    with ThreadPoolExecutor(min(MOST_THREADS, len(os.sched_getaffinity(0)))) as workers:
+        waiting = [(part, workers.submit(projection.found, part)) for part in parts]
+        for part, future in waiting:
+            yield part, future.result()
 
 
 def _has_enough(keys: list[np.ndarray], most: int, next_key: Any) -> bool:
