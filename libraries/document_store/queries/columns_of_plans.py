@@ -42,7 +42,7 @@ from libraries.document_store.queries.generated.columns import Columns, Function
 from libraries.document_store.queries.interpreting import assembled, reaches_rest
 from libraries.document_store.queries.parts import QueryPart, Snapshot
 from libraries.document_store.queries.ranges import Bounds, bounds_of, may_match, ranges_of
-from libraries.document_store.queries.vectors.arrow_columns import column_of, typed_column_of, vector_of
+from libraries.document_store.queries.vectors.arrow_columns import Chunks, column_of, typed_column_of, vector_of
 from libraries.document_store.queries.vectors.vector import Index, Vector, concatenated
 from libraries.document_store.schema import Schema
 
@@ -190,9 +190,9 @@ def table_of_plan(snapshot: Snapshot, plan: Plan, types: Types) -> pa.Table:
     if unknown := sorted(set(types) - set(names)):
         raise QueryError(f"types: no column {unknown[0]!r} in the answer; it has {', '.join(names)}")
     if isinstance(plan.result, Project) and not any(isinstance(step, Compute | TopK) for step in plan.steps):
-        columns = projected(snapshot, plan)
+        columns: Sequence[Chunks] = projected(snapshot, plan)
     else:
-        columns = _of_rows(execute(snapshot, plan), names)
+        columns = [[vector] for vector in _of_rows(execute(snapshot, plan), names)]
     return table_of(dict(zip(names, columns, strict=True)), types)
 
 
@@ -211,12 +211,12 @@ def _of_rows(rows: Sequence[Row], names: Sequence[str]) -> list[Vector]:
     return [vector_of([row.get(name, MISSING) for row in rows]) for name in names]
 
 
-def table_of(columns: Mapping[str, Vector], types: Types) -> pa.Table:
+def table_of(columns: Mapping[str, Chunks], types: Types) -> pa.Table:
     """Return a table of these columns. Warn of columns of mixed types that `types` does not name."""
     mixed: set[str] = set()
     arrays = [
-        typed_column_of(vector, types[name], name) if name in types else column_of(vector, mixed, name)
-        for name, vector in columns.items()
+        typed_column_of(chunks, types[name], name) if name in types else column_of(chunks, mixed, name)
+        for name, chunks in columns.items()
     ]
     for path in sorted(mixed):
         named = f"; types={{{path!r}: pa.int64()}} takes only its integers" if path in columns else ""
@@ -224,8 +224,9 @@ def table_of(columns: Mapping[str, Vector], types: Types) -> pa.Table:
     return pa.Table.from_arrays(arrays, list(columns))
 
 
-def projected(snapshot: Snapshot, plan: Plan) -> list[Vector]:
-    """Return the columns of a plan that ends with a Project, and maybe a Limit, in the order of keys."""
+def projected(snapshot: Snapshot, plan: Plan) -> list[list[Vector]]:
+    """Return the columns of a plan that ends with a Project, and maybe a Limit, in the order of keys. Each column
+    consists of one vector per part, or of a single vector if the keys of parts overlap."""
     result = plan.result
     assert isinstance(result, Project)
     most = next((step.rows for step in plan.steps if isinstance(step, Limit)), None)
@@ -237,17 +238,16 @@ def projected(snapshot: Snapshot, plan: Plan) -> list[Vector]:
             index, vectors = found
             keys.append(part.keys if index is None else part.keys[index])
             pieces.append(vectors)
-    if not pieces:
-        return [vector_of([]) for _ in result.columns]
     # The parts of one component do not overlap. Then their order is that of their first keys, and no key is compared.
     order = sorted(range(len(keys)), key=lambda place: keys[place][0])
-    columns = [concatenated([pieces[place][number] for place in order]) for number in range(len(result.columns))]
-    if any(keys[one][-1] > keys[next_][0] for one, next_ in pairwise(order)):
+    columns = [[pieces[place][number] for place in order] for number in range(len(result.columns))]
+    overlap = any(keys[one][-1] > keys[next_][0] for one, next_ in pairwise(order))
+    if not keys or (not overlap and most is None):
+        return columns
+    index = np.arange(sum(map(len, keys)))
+    if overlap:
         index = np.argsort(np.concatenate([keys[place] for place in order]), kind="stable")
-        columns = [column.take(index) for column in columns]
-    if most is not None and columns[0].count > most:
-        columns = [column.take(np.arange(most)) for column in columns]
-    return columns
+    return [[concatenated(column).take(index[:most])] for column in columns]
 
 
 def _found(

@@ -81,19 +81,19 @@ def answer(
     `mixed`. Raises SQLError."""
     result = plan.result
     assert isinstance(result, Project)
-    vectors = {column.name: vector for column, vector in zip(result.columns, projected(snapshot, plan), strict=True)}
+    found = dict(zip((column.name for column in result.columns), projected(snapshot, plan), strict=True))
     inside: dict[int, set[str]] = {}
     fields: list[TypedField | None] = []
     for number, path in enumerate(statement.fields):
-        vector = vectors.get(column_name(number))
+        chunks = found.get(column_name(number))
         inside[number] = set()
-        fields.append(None if vector is None else typed(number, path, vector, kinds_of(path), inside[number]))
+        fields.append(None if chunks is None else typed(number, path, chunks, kinds_of(path), inside[number]))
     typing = Typing(fields)
     typing.rewrite(statement.tree)
     mixed |= typing.as_json.union(*inside.values())
-    columns = {name: column for found in fields if found is not None for name, column in found.columns.items()}
+    columns = {name: column for each in fields if each is not None for name, column in each.columns.items()}
     if not columns:
-        columns = {"#": pa.nulls(vectors["#"].count)}
+        columns = {"#": pa.nulls(sum(vector.count for vector in found["#"]))}
     table = _asked(statement.tree.sql(dialect=DIALECT, comments=False), pa.table(columns), statement.fields)
     table = pa.Table.from_arrays([_whole(name, table.column(name)) for name in table.column_names], table.column_names)
     return table

@@ -28,15 +28,15 @@ def answer(snapshot: Snapshot, planned: Planned, mixed: set[str]) -> pa.Table:
     assert result is not None
     if isinstance(result, Project):
         names = [column.name for column in result.columns]
-        vectors = projected(snapshot, planned.plan)
+        found = projected(snapshot, planned.plan)
     else:
         names = [*(key.name for key in result.keys), *(figure.name for figure in result.aggregates)]
-        vectors = _groups(snapshot, planned.plan, result)
+        found = [[vector] for vector in _groups(snapshot, planned.plan, result)]
     shown = dict(zip(planned.columns, planned.names, strict=True))
     columns = {}
-    for name, vector in zip(names, vectors, strict=True):
+    for name, chunks in zip(names, found, strict=True):
         path = shown.get(name, name)
-        columns[name], kinds = own_column(vector, planned.kinds.get(name, frozenset()), mixed, path)
+        columns[name], kinds = own_column(chunks, planned.kinds.get(name, frozenset()), mixed, path)
         if len(kinds) > 1:
             mixed.add(path)
     table = pa.table(columns)

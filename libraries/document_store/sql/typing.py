@@ -20,6 +20,7 @@ from libraries.document_queries.paths import Path
 from libraries.document_queries.steps import Scalar
 from libraries.document_store.queries.comparing import for_doubles, for_integers
 from libraries.document_store.queries.vectors.arrow_columns import (
+    Chunks,
     column_of,
     has_exact_integers,
     json_of,
@@ -27,7 +28,7 @@ from libraries.document_store.queries.vectors.arrow_columns import (
     numbers_of,
     part_of,
 )
-from libraries.document_store.queries.vectors.vector import BINARY, BOOLEAN, DOUBLE, INTEGER, TEXT, Vector
+from libraries.document_store.queries.vectors.vector import BINARY, BOOLEAN, DOUBLE, INTEGER, TEXT
 from libraries.document_store.sql.conditions import OPERATORS, constant_of, is_constant, number_of
 from libraries.document_store.sql.errors import SQLError
 from libraries.document_store.sql.names import FieldPath, column_name
@@ -56,7 +57,7 @@ class TypedField:
     kinds: frozenset[int]
     """Kinds of its values. Integers next to doubles count as doubles if none of them changes."""
     has_nan: bool
-    columns: dict[str, pa.Array]
+    columns: dict[str, pa.ChunkedArray]
     """The columns of the field by name."""
 
     @property
@@ -77,28 +78,30 @@ def part_name(number: int, kind: int) -> str:
     return f"{column_name(number)} {ValueKind(kind).name.lower()}"
 
 
-def typed(number: int, path: FieldPath, vector: Vector, kinds: frozenset[int], mixed: set[str]) -> TypedField:
+def typed(number: int, path: FieldPath, chunks: Chunks, kinds: frozenset[int], mixed: set[str]) -> TypedField:
     """Return a field for DuckDB. `kinds` are those that it has in the whole store, so that its type does not depend on
     WHERE. Add the paths of values of mixed types inside arrays and objects to `mixed`."""
-    own, kinds = own_column(vector, kinds, mixed, str(Path(path)))
+    own, kinds = own_column(chunks, kinds, mixed, str(Path(path)))
     columns = {column_name(number): own}
     if len(kinds) > 1:
-        columns |= {part_name(number, kind): part_of(vector, kind) for kind in kinds if kind in _SCALARS}
-    has_nan = DOUBLE in kinds and bool(np.isnan(vector.values.get(DOUBLE, ())).any())
+        columns |= {part_name(number, kind): part_of(chunks, kind) for kind in kinds if kind in _SCALARS}
+    has_nan = any(np.isnan(vector.values[DOUBLE]).any() for vector in chunks if DOUBLE in vector.values)
     return TypedField(number, path, kinds, has_nan, columns)
 
 
-def own_column(vector: Vector, kinds: frozenset[int], mixed: set[str], path: str) -> tuple[pa.Array, frozenset[int]]:
+def own_column(
+    chunks: Chunks, kinds: frozenset[int], mixed: set[str], path: str
+) -> tuple[pa.ChunkedArray, frozenset[int]]:
     """Return the column of a field whose values have these kinds in the whole store, and its kinds after that. It is
     JSON text if there are several."""
-    kinds = kinds | kinds_in(vector)
-    if kinds == set(NUMBERS) and has_exact_integers(vector):
-        return numbers_of(vector), frozenset({DOUBLE})
+    kinds = kinds | kinds_in(chunks)
+    if kinds == set(NUMBERS) and has_exact_integers(chunks):
+        return numbers_of(chunks), frozenset({DOUBLE})
     if len(kinds) > 1:
-        return json_of(vector), kinds
+        return json_of(chunks), kinds
     if kinds and kinds <= _SCALARS.keys():
-        return part_of(vector, next(iter(kinds))), kinds
-    return column_of(vector, mixed, path), kinds
+        return part_of(chunks, next(iter(kinds))), kinds
+    return column_of(chunks, mixed, path), kinds
 
 
 class Typing:

@@ -6,7 +6,7 @@ become JSON text, or only the values of the type that the caller names.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,10 +30,16 @@ from libraries.document_store.queries.vectors.vector import (
 from libraries.document_store.table import EXACT_INTEGERS, array_of, json_text
 from libraries.document_store.values import ValueKind, kind_of
 
+Chunks = Sequence[Vector]
+"""The values of a column, in pieces."""
+
 ARRAY, OBJECT = int(ValueKind.ARRAY), int(ValueKind.OBJECT)
 NESTED = (ARRAY, OBJECT)
 """Kinds whose values in a vector are Python objects, in a numpy array."""
 
+_TYPES = {
+    **{BOOLEAN: pa.bool_(), INTEGER: pa.int64(), DOUBLE: pa.float64(), TEXT: pa.string(), BINARY: pa.binary()},
+}
 _MOST_SHORT_BYTES = (1 << 31) - 1
 """Maximum bytes of the texts of a `string` array."""
 
@@ -72,50 +78,68 @@ def _kind(value: Any) -> int:
         return MISSING
 
 
-def kinds_in(vector: Vector) -> set[int]:
-    """Return the kinds of a vector's values, without null and missing."""
-    return {kind for kind, values in vector.values.items() if len(values)}
+def kinds_in(chunks: Chunks) -> set[int]:
+    """Return the kinds of the values, without null and missing."""
+    return {kind for vector in chunks for kind, values in vector.values.items() if len(values)}
 
 
-def column_of(vector: Vector, mixed: set[str], path: str) -> pa.Array:
+def column_of(chunks: Chunks, mixed: set[str], path: str) -> pa.ChunkedArray:
     """Return a column of all values. Add the paths of values of mixed types, which become JSON text, to `mixed`."""
-    kinds = kinds_in(vector)
+    kinds = kinds_in(chunks)
     if not kinds:
-        return pa.nulls(vector.count)
-    if kinds == {INTEGER, DOUBLE} and has_exact_integers(vector):
-        return numbers_of(vector)
+        return _chunked(chunks, lambda vector: pa.nulls(vector.count), pa.null())
+    if kinds == {INTEGER, DOUBLE} and has_exact_integers(chunks):
+        return numbers_of(chunks)
     if len(kinds) > 1:
         mixed.add(path)
-        return json_of(vector)
+        return json_of(chunks)
     (kind,) = kinds
     if kind in NESTED:
-        return array_of(vector.tolist(None), mixed, path)
-    return part_of(vector, kind)
+        values = [value for vector in chunks for value in vector.tolist(None)]
+        return pa.chunked_array([array_of(values, mixed, path)])
+    return part_of(chunks, kind)
 
 
-def typed_column_of(vector: Vector, type_: pa.DataType, path: str) -> pa.Array:
+def typed_column_of(chunks: Chunks, type_: pa.DataType, path: str) -> pa.ChunkedArray:
     """Return a column of the values of a named type; values of other types are null. Raises QueryError."""
     if type_ not in NAMED_TYPES:
         allowed = ", ".join(str(each) for each in NAMED_TYPES)
         raise QueryError(f"types, {path}: {type_} is not a type of documents; allowed are {allowed}")
     kinds = NAMED_TYPES[type_]
     if len(kinds) == 1:
-        return part_of(vector, kinds[0]).cast(type_)
-    if not has_exact_integers(vector):
+        return part_of(chunks, kinds[0]).cast(type_)
+    if not has_exact_integers(chunks):
         raise QueryError(f"types, {path}: has integers beyond 2**53, which a double would change; name pa.int64()")
-    return numbers_of(vector)
+    return numbers_of(chunks)
 
 
-def has_exact_integers(vector: Vector) -> bool:
-    """Return whether all integers of a vector are exact as doubles."""
-    integers = vector.values.get(INTEGER)
-    if integers is None or len(integers) == 0:
-        return True
-    return int(integers.min()) >= -EXACT_INTEGERS and int(integers.max()) <= EXACT_INTEGERS
+def has_exact_integers(chunks: Chunks) -> bool:
+    """Return whether all integers are exact as doubles."""
+    found = [vector.values[INTEGER] for vector in chunks if len(vector.values.get(INTEGER, ()))]
+    return all(int(some.min()) >= -EXACT_INTEGERS and int(some.max()) <= EXACT_INTEGERS for some in found)
 
 
-def numbers_of(vector: Vector) -> pa.Array:
+def numbers_of(chunks: Chunks) -> pa.ChunkedArray:
     """Return all integers and doubles as doubles; other values are null."""
+    return _chunked(chunks, _numbers_of, pa.float64())
+
+
+def part_of(chunks: Chunks, kind: int) -> pa.ChunkedArray:
+    """Return the values of one kind, which is not nested; other values are null."""
+    return _chunked(chunks, lambda vector: _part_of(vector, kind), _TYPES[kind])
+
+
+def json_of(chunks: Chunks) -> pa.ChunkedArray:
+    """Return the JSON text of each value; null and missing are null."""
+    return _chunked(chunks, _json_of, pa.string())
+
+
+def _chunked(chunks: Chunks, convert: Callable[[Vector], pa.Array], type_: pa.DataType) -> pa.ChunkedArray:
+    arrays = [convert(vector) for vector in chunks]
+    return pa.chunked_array(arrays) if arrays else pa.chunked_array([], type_)
+
+
+def _numbers_of(vector: Vector) -> pa.Array:
     kinds = vectors.spelled_out(vector)
     whole = np.zeros(vector.count)
     for kind in (INTEGER, DOUBLE):
@@ -124,12 +148,10 @@ def numbers_of(vector: Vector) -> pa.Array:
     return _fixed(whole, (kinds == INTEGER) | (kinds == DOUBLE), pa.float64())
 
 
-def part_of(vector: Vector, kind: int) -> pa.Array:
-    """Return the values of one kind, which is not nested; other values are null."""
+def _part_of(vector: Vector, kind: int) -> pa.Array:
     values = vector.values.get(kind)
-    types: dict[int, pa.DataType] = {BOOLEAN: pa.bool_(), INTEGER: pa.int64(), DOUBLE: pa.float64(), TEXT: pa.string()}
     if values is None or len(values) == 0:
-        return pa.nulls(vector.count, types.get(kind, pa.binary()))
+        return pa.nulls(vector.count, _TYPES[kind])
     present = None if len(values) == vector.count else vectors.spelled_out(vector) == kind
     if kind in (TEXT, BINARY):
         return _texts(plain(values), present)
@@ -137,7 +159,7 @@ def part_of(vector: Vector, kind: int) -> pa.Array:
         whole = np.zeros(vector.count, values.dtype)
         whole[present] = values
         values = whole
-    return _fixed(values, present, types[kind])
+    return _fixed(values, present, _TYPES[kind])
 
 
 def _fixed(values: np.ndarray, present: np.ndarray | None, type_: pa.DataType) -> pa.Array:
@@ -166,8 +188,7 @@ def _texts(values: pa.Array, present: np.ndarray | None) -> pa.Array:
     return pa.Array.from_buffers(type_, len(offsets) - 1, buffers)
 
 
-def json_of(vector: Vector) -> pa.Array:
-    """Return the JSON text of each value; null and missing are null."""
+def _json_of(vector: Vector) -> pa.Array:
     kinds = vectors.spelled_out(vector)
     whole = np.full(vector.count, None, object)
     for kind, values in vector.values.items():
