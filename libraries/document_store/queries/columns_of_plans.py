@@ -6,10 +6,8 @@ values beyond the schema's limit are assembled in Python.
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -42,6 +40,7 @@ from libraries.document_store.queries.generated.columns import Columns, Function
 from libraries.document_store.queries.interpreting import assembled, reaches_rest
 from libraries.document_store.queries.parts import QueryPart, Snapshot
 from libraries.document_store.queries.ranges import Bounds, bounds_of, may_match, ranges_of
+from libraries.document_store.queries.threads import in_threads
 from libraries.document_store.queries.vectors.arrow_columns import Chunks, column_of, typed_column_of, vector_of
 from libraries.document_store.queries.vectors.vector import Index, Vector, concatenated
 from libraries.document_store.schema import Schema
@@ -66,9 +65,6 @@ class _Fitted:
 
 _Found = tuple[Index, list[Vector]] | None
 """The documents that a plan selects, and a vector for each column. None if there are none."""
-
-MOST_THREADS = 4
-"""Maximum number of threads that decode parts at the same time."""
 
 
 class _Receiver:
@@ -259,11 +255,7 @@ def _found(
             if not _has_enough(keys, most, part.keys[0]):
                 yield part, projection.found(part, most)
         return
-    # Decompression and decoding, which take most of the time, run outside of Python's global lock.
-    with ThreadPoolExecutor(min(MOST_THREADS, len(os.sched_getaffinity(0)))) as workers:
-        waiting = [(part, workers.submit(projection.found, part)) for part in parts]
-        for part, future in waiting:
-            yield part, future.result()
+    yield from in_threads(projection.found, parts)
 
 
 def _has_enough(keys: list[np.ndarray], most: int, next_key: Any) -> bool:

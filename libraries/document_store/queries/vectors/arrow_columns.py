@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from libraries.document_queries.errors import QueryError
+from libraries.document_store.queries.threads import in_threads
 from libraries.document_store.queries.vectors import arrow
 from libraries.document_store.queries.vectors import vector as vectors
 from libraries.document_store.queries.vectors.coded import plain
@@ -135,7 +136,7 @@ def json_of(chunks: Chunks) -> pa.ChunkedArray:
 
 
 def _chunked(chunks: Chunks, convert: Callable[[Vector], pa.Array], type_: pa.DataType) -> pa.ChunkedArray:
-    arrays = [convert(vector) for vector in chunks]
+    arrays = [array for _, array in in_threads(convert, chunks)] if len(chunks) > 1 else [*map(convert, chunks)]
     return pa.chunked_array(arrays) if arrays else pa.chunked_array([], type_)
 
 

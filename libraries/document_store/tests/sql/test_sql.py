@@ -66,6 +66,7 @@ ANSWERS = {
     "SELECT id FROM docs WHERE size >= 2.5": [(1,), (3,)],
     "SELECT id FROM docs WHERE size = 'large'": [(2,)],
     "SELECT id FROM docs WHERE d > 1 OR NOT d > 1": [(6,)],
+    "SELECT d > 1 AS c, d < 1 AS e FROM docs WHERE id = 5": [(None, None)],
     "SELECT id, size FROM docs WHERE id < 3 ORDER BY id": [(1, "17"), (2, '"large"')],
     "SELECT TRY_CAST(size AS BIGINT) AS s FROM docs WHERE id < 3": [(17,), (None,)],
     "SELECT CAST(size AS VARCHAR) AS s FROM docs WHERE id < 5": [("17",), ("large",), ("2.5",), ("true",)],
