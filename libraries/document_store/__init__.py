@@ -17,14 +17,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from libraries.document_queries.errors import QueryError
     from libraries.document_store.errors import CorruptError, DocumentError
+    from libraries.document_store.sql.errors import SQLError
     from libraries.document_store.store import DocumentStore
 
-__all__ = ["CorruptError", "DocumentError", "DocumentStore", "QueryError"]
+__all__ = ["CorruptError", "DocumentError", "DocumentStore", "QueryError", "SQLError"]
 
 _HOMES = {
     "DocumentStore": "document_store.store",
     **dict.fromkeys(("CorruptError", "DocumentError"), "document_store.errors"),
     "QueryError": "document_queries.errors",
+    "SQLError": "document_store.sql.errors",
 }
 
 

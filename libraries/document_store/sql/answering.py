@@ -59,8 +59,9 @@ def answer(snapshot: Snapshot, text: str) -> pa.Table:
         raise
     except QueryError as error:
         raise SQLError(str(error), "engine") from None
-    for path in sorted(mixed):
-        warnings.warn(f"{path} has values of several types, and becomes JSON text", stacklevel=3)
+    notes = [f"{path} has values of several types, and becomes JSON text" for path in sorted(mixed)]
+    for note in [*query.unknown_fields(), *notes]:
+        warnings.warn(note, stacklevel=3)
     return table
 
 
@@ -93,6 +94,13 @@ class _Prepared:
         except QueryError as error:
             # A plan has limits that SQL lacks, such as the nesting of conditions.
             raise SQLError(str(error), "limit") from None
+
+    def unknown_fields(self) -> list[str]:
+        """Return a note for each field that no document has, which is NULL. It is often a mistake."""
+        if self.fields.is_empty:
+            return []
+        unknown = [str(Path(path)) for path in self.statement.fields if not self.fields.has(path)]
+        return [f"no document has the field {path}, so it is NULL; texts are in single quotes" for path in unknown]
 
 
 def _unprocessed(error: Exception) -> SQLError:

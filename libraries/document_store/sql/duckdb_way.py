@@ -10,7 +10,7 @@ import atexit
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -119,10 +119,11 @@ def _asked(query: str, docs: pa.Table, fields: Sequence[FieldPath]) -> pa.Table:
             raise
 
 
-@lru_cache(maxsize=1)
+@cache
 def _database(process: int) -> Any:
     """Return this process's database, which is empty: each query has a connection with a table of its own. To start
-    one takes longer than most queries. DuckDB does not survive a fork, so a new process needs another one."""
+    one takes longer than most queries. DuckDB does not survive a fork, not even to be closed, so a forked process keeps
+    the old one and starts its own."""
     import duckdb
 
     # DuckDB complains about connections that are still open when Python ends.

@@ -37,6 +37,11 @@ class StoreFields:
             if rest is not None and rest.number in columns:
                 self._beyond |= {str(name) for name in rest_fields(columns[rest.number])}
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the store never had a document."""
+        return not self._places
+
     def has(self, path: FieldPath) -> bool:
         """Return whether a document may have this field."""
         return path[0] in self._beyond or any(places.branches(Path(path)) for places in self._places)

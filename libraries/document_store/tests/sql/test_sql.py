@@ -174,6 +174,19 @@ def test_json_text_of_mixed_types_is_a_warning(store):
     assert warned[0].filename == __file__
 
 
+def test_a_field_that_no_document_has_is_null_with_a_warning(store):
+    words = "no document has the field {}, so it is NULL; texts are in single quotes"
+    for text, field in (
+        ('SELECT id FROM docs WHERE kind = "create"', "create"),
+        ("SELECT lower(o.x) FROM docs", "o.x"),
+    ):
+        with pytest.warns(UserWarning, match=f"^{words.format(field)}$"):
+            store.sql(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        store.sql("SELECT id, o.p AS x FROM docs d WHERE d.kind = 'create' ORDER BY x")
+
+
 REFUSED = {
     "": ("syntax", "the SQL is empty; write SELECT ... FROM docs"),
     "SELECT kind FROM": ("syntax", "line 1, column"),
