@@ -141,3 +141,23 @@ def test_parts_outside_the_range_and_other_columns_are_not_read(tmp_path):
         table, table_bytes = read(lambda: store.to_arrow(["n"], where=few))
         assert table == pa.table({"n": list(range(10))})
         assert table_bytes < some_bytes
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("key", [int, lambda number: f"k{number:04}"])
+def test_rows_are_in_key_order_across_components(layout, key, tmp_path):
+    with DocumentStore.open(tmp_path / "store", layout=layout, sync="none", merges="late") as store:
+        for start in (2, 0, 1):
+            store.upsert([{"id": key(number), "t": [number]} for number in range(start, 300, 3)])
+            if start:
+                store.flush()
+        keys = [key(number) for number in range(300)]
+        assert store.to_arrow(["id"]).column("id").to_pylist() == keys
+        for rows in (0, 1, 7, 299, 300, 400):
+            plan = Plan((Project((Named("id", field("id")), Named("t", field("t")))), Limit(rows)))
+            table = store.query(plan, as_arrow=True)
+            assert table.column("id").to_pylist() == keys[:rows]
+            assert table.column("t").to_pylist() == [[number] for number in range(300)][:rows]
+        where = Compare(field("id"), ">=", Constant(key(250)))
+        plan = Plan((Filter(where), Project((Named("id", field("id")),)), Limit(3)))
+        assert store.query(plan, as_arrow=True).column("id").to_pylist() == keys[250:253]
