@@ -11,6 +11,7 @@ in SQL 0.0 and -0.0 are equal.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +22,6 @@ from libraries.document_queries.plan import Plan
 from libraries.document_queries.steps import (
     Aggregate,
     AggregateFunction,
-    Expression,
     Field,
     Filter,
     GroupBy,
@@ -43,6 +43,8 @@ _NUMBERS = {INTEGER, DOUBLE}
 _FUNCTIONS: dict[type[exp.Expr], AggregateFunction] = {
     **{exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max"},
 }
+_WHOLE = re.compile("[0-9]{1,18}")
+"""A number of rows that fits 64 bits."""
 _PARTS = {"kind", "hint", "expressions", "from_", "where", "group", "order", "limit", "offset", "distinct"}
 """Parts of a SELECT that are translated, or that do not change the answer."""
 
@@ -109,7 +111,8 @@ class _Translation:
             named = tuple(output for output in self._outputs if isinstance(output, Named))
             figures = tuple(output for output in self._outputs if isinstance(output, Aggregate))
             for output in named:
-                self._check_kinds(output, _KEYS, "a group")
+                if not self._kinds[output.name] <= _KEYS and isinstance(output.expression, Field):
+                    raise NoPlan(f"a group of the type of {'.'.join(output.expression.path)}")
             step = GroupBy(named, figures)
         limit, offset = (self._rows(name) for name in ("limit", "offset"))
         steps: tuple[Step, ...] = (step,)
@@ -206,22 +209,14 @@ class _Translation:
             raise NoPlan(f"{node.key} of an expression")
         path = self.fields[number]
         kinds = self._kinds_of(path)
-        if allowed is not None and not (kinds <= allowed and (len(kinds) <= 1 or kinds <= _NUMBERS)):
-            raise NoPlan(f"{function} of the types of {'.'.join(path)}")
-        if function in ("min", "max") and len(kinds) > 1:
+        adds = function in ("sum", "avg")
+        if allowed is not None and (not kinds <= allowed or (len(kinds) > 1 and not adds)):
             raise NoPlan(f"{function} of the types of {'.'.join(path)}")
         if function in ("min", "max"):
             self._kinds[name] = kinds
-        elif function == "avg":
-            self._kinds[name] = frozenset({DOUBLE})
-        elif function == "sum" and kinds:
-            self._kinds[name] = kinds if len(kinds) == 1 else frozenset({DOUBLE})
+        elif adds:
+            self._kinds[name] = frozenset({DOUBLE}) if function == "avg" or len(kinds) > 1 else kinds
         return Aggregate(name, function, Field(path))
-
-    def _check_kinds(self, output: Named, allowed: set[int], what: str) -> None:
-        if not self._kinds[output.name] <= allowed:
-            path: Any = output.expression
-            raise NoPlan(f"{what} of the type of {'.'.join(path.path)}")
 
     def _sorting(self, items: list[exp.Expr], keys: set[str] | None, is_distinct: bool) -> Sorting:
         order = self.select.args.get("order")
@@ -247,7 +242,8 @@ class _Translation:
         found = self.select.args.get(name)
         if found is None:
             return None
-        node: Expression | Any = found.expression
-        if not isinstance(node, exp.Literal) or node.is_string or not str(node.this).isdigit():
+        node: Any = found.args.get("expression")
+        extra = {part for part, value in found.args.items() if value} - {"expression"}
+        if extra or not isinstance(node, exp.Literal) or node.is_string or not _WHOLE.fullmatch(str(node.this)):
             raise NoPlan(f"{name.upper()} is not a whole number")
         return int(str(node.this))

@@ -131,6 +131,8 @@ NOT_PLANNED = {
     "SELECT tags FROM docs ORDER BY tags": "ORDER BY has mixed types, arrays, objects or bytes",
     "SELECT kind FROM docs GROUP BY ALL": "GROUP BY is more than a list of fields",
     "SELECT kind FROM docs USING SAMPLE 10 ROWS": "it has SAMPLE",
+    "SELECT id FROM docs LIMIT 50%": "LIMIT is not a whole number",
+    "SELECT id FROM docs ORDER BY id LIMIT 2 + 1": "LIMIT is not a whole number",
 }
 
 
@@ -214,6 +216,7 @@ REFUSED = {
     "SELECT id FROM docs WHERE size > n + 1": ("type", "this needs one: size > n + 1"),
     "SELECT foo(kind) FROM docs": ("engine", "Scalar Function with name foo does not exist"),
     "SELECT sum(kind) FROM docs": ("engine", "No function matches"),
+    "SELECT id FROM docs ORDER BY id LIMIT 99999999999999999999": ("engine", "DuckDB cannot answer this"),
     "SELECT sum(n) * 9223372036854775807 AS s FROM docs": ("engine", "s is beyond 64 bits"),
     "SELECT CAST(kind AS BIGINT) FROM docs": ("engine", "Could not convert string"),
     f"SELECT {'(' * 40}1{')' * 40}": ("limit", "nested more than 24 deep"),
