@@ -52,7 +52,7 @@ def answer(snapshot: Snapshot, text: str) -> pa.Table:
         if query.planned is not None:
             table = planned_way.answer(snapshot, query.planned, mixed)
         else:
-            table = duckdb_way.answer(snapshot, query.statement, query.plan, query.fields.kinds, mixed)
+            table = duckdb_way.answer(snapshot, query.statement, query.reading, query.fields.kinds, mixed)
     except (SqlglotError, RecursionError) as error:
         raise _unprocessed(error) from None
     except SQLError:
@@ -85,7 +85,9 @@ class _Prepared:
                 self.planned = planned(self.statement, self.fields.certain_kinds)
                 self.plan = self.planned.plan
             except NoPlan as why:
-                self.plan = duckdb_way.reading_plan(self.statement, snapshot.key_field)
+                kinds_of = self.fields.certain_kinds
+                self.reading = duckdb_way.reading_plan(self.statement, snapshot.key_field, kinds_of)
+                self.plan = self.reading.plan
                 self.reason = str(why)
         except (SqlglotError, RecursionError) as error:
             raise _unprocessed(error) from None

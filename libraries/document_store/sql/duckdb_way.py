@@ -19,14 +19,16 @@ from sqlglot import exp
 
 from libraries.document_queries.paths import Path
 from libraries.document_queries.plan import Plan
-from libraries.document_queries.steps import Field, Filter, Named, Project
+from libraries.document_queries.steps import Field, Filter, GroupBy, Named, Project
 from libraries.document_store.queries.columns_of_plans import projected
+from libraries.document_store.queries.vectors.arrow_columns import Chunks
 from libraries.document_store.sql.conditions import NoPlan, condition_of
 from libraries.document_store.sql.errors import SQLError
 from libraries.document_store.sql.names import FIELD, TABLE, FieldPath, Statement, column_name
 from libraries.document_store.sql.parsing import DIALECT
-from libraries.document_store.sql.planning import Kinds
-from libraries.document_store.sql.typing import TypedField, Typing, typed
+from libraries.document_store.sql.planned_way import groups
+from libraries.document_store.sql.planning import GroupsPlanned, Kinds, groups_planned
+from libraries.document_store.sql.typing import TypedField, Typing, own_column, typed
 
 if TYPE_CHECKING:
     from libraries.document_store.queries.parts import Snapshot
@@ -44,13 +46,16 @@ LOCKED: dict[str, Any] = {
 }
 
 
-def reading_plan(statement: Statement, key: str) -> Plan:
-    """Return the plan that reads the fields of a query. Conditions of WHERE that the store can test move to the plan,
-    and leave the query's tree. `key` is the field to read if the query reads none."""
-    filters = _moved(statement)
+def reading_plan(statement: Statement, key: str, kinds_of: Callable[[FieldPath], Kinds]) -> GroupsPlanned:
+    """Return the plan that reads the groups of a query, or else its fields. Conditions of WHERE that the store can test
+    move to the plan, and leave the query's tree. `key` is the field to read if the query reads none."""
+    try:
+        return groups_planned(statement, kinds_of)
+    except NoPlan:
+        filters = _moved(statement)
     numbers = sorted({node.meta[FIELD] for node in statement.tree.find_all(exp.Column) if FIELD in node.meta})
     columns = [Named(column_name(number), Field(statement.fields[number])) for number in numbers]
-    return Plan((*filters, Project(tuple(columns or [Named("#", Field((key,)))]))))
+    return GroupsPlanned(Plan((*filters, Project(tuple(columns or [Named("#", Field((key,)))])))), {})
 
 
 def _moved(statement: Statement) -> tuple[Filter, ...]:
@@ -75,13 +80,15 @@ def _moved(statement: Statement) -> tuple[Filter, ...]:
 
 
 def answer(
-    snapshot: Snapshot, statement: Statement, plan: Plan, kinds_of: Callable[[FieldPath], Kinds], mixed: set[str]
+    snapshot: Snapshot,
+    statement: Statement,
+    reading: GroupsPlanned,
+    kinds_of: Callable[[FieldPath], Kinds],
+    mixed: set[str],
 ) -> pa.Table:
-    """Return the answer; `plan` is from `reading_plan`. Add the paths of mixed fields that become JSON text to
+    """Return the answer; `reading` is from `reading_plan`. Add the paths of mixed fields that become JSON text to
     `mixed`. Raises SQLError."""
-    result = plan.result
-    assert isinstance(result, Project)
-    found = dict(zip((column.name for column in result.columns), projected(snapshot, plan), strict=True))
+    found = _columns(snapshot, reading.plan)
     inside: dict[int, set[str]] = {}
     fields: list[TypedField | None] = []
     for number, path in enumerate(statement.fields):
@@ -92,11 +99,23 @@ def answer(
     typing.rewrite(statement.tree)
     mixed |= typing.as_json.union(*inside.values())
     columns = {name: column for each in fields if each is not None for name, column in each.columns.items()}
+    for name, chunks in found.items():
+        if name.startswith("#a"):
+            columns[name], _ = own_column(chunks, reading.kinds.get(name, frozenset()), mixed, name)
     if not columns:
         columns = {"#": pa.nulls(sum(vector.count for vector in found["#"]))}
     table = _asked(statement.tree.sql(dialect=DIALECT, comments=False), pa.table(columns), statement.fields)
     table = pa.Table.from_arrays([_whole(name, table.column(name)) for name in table.column_names], table.column_names)
     return table
+
+
+def _columns(snapshot: Snapshot, plan: Plan) -> dict[str, Chunks]:
+    result = plan.result
+    if isinstance(result, GroupBy):
+        names = [*(key.name for key in result.keys), *(figure.name for figure in result.aggregates)]
+        return {name: [vector] for name, vector in zip(names, groups(snapshot, plan, result), strict=True)}
+    assert isinstance(result, Project)
+    return dict(zip((column.name for column in result.columns), projected(snapshot, plan), strict=True))
 
 
 def _asked(query: str, docs: pa.Table, fields: Sequence[FieldPath]) -> pa.Table:

@@ -31,7 +31,7 @@ def answer(snapshot: Snapshot, planned: Planned, mixed: set[str]) -> pa.Table:
         found = projected(snapshot, planned.plan)
     else:
         names = [*(key.name for key in result.keys), *(figure.name for figure in result.aggregates)]
-        found = [[vector] for vector in _groups(snapshot, planned.plan, result)]
+        found = [[vector] for vector in groups(snapshot, planned.plan, result)]
     shown = dict(zip(planned.columns, planned.names, strict=True))
     columns = {}
     for name, chunks in zip(names, found, strict=True):
@@ -83,7 +83,8 @@ def _with_nulls(vector: Vector) -> Vector:
     return Vector(vector.count, np.where(vector.kinds == MISSING, np.uint8(NULL), vector.kinds), vector.values)
 
 
-def _groups(snapshot: Snapshot, plan: Plan, result: GroupBy) -> list[Vector]:
+def groups(snapshot: Snapshot, plan: Plan, result: GroupBy) -> list[Vector]:
+    """Return the keys and then the aggregates of a plan's groups. Missing and null are the same key."""
     if plan.counts_documents_only:
         return [vector_of([snapshot.count()]) for _ in result.aggregates]
     collected = _Groups(plan)

@@ -32,7 +32,7 @@ from libraries.document_queries.steps import (
 )
 from libraries.document_store.queries.vectors.vector import BOOLEAN, DOUBLE, INTEGER, TEXT
 from libraries.document_store.sql.conditions import NoPlan, condition_of, number_of, told
-from libraries.document_store.sql.names import FieldPath, Statement
+from libraries.document_store.sql.names import FieldPath, Statement, column_name
 
 Kinds = frozenset[int]
 """Kinds of values, as numbers of ValueKind without null."""
@@ -73,9 +73,24 @@ class Planned:
     """Column -> kinds of the field that it shows or of which it is the minimum or maximum."""
 
 
+@dataclass(frozen=True)
+class GroupsPlanned:
+    """A plan that computes the groups of a query, on which DuckDB then evaluates expressions and conditions."""
+
+    plan: Plan
+    kinds: dict[str, Kinds]
+    """Column of an aggregate -> kinds of its values, if they are those of a field."""
+
+
 def planned(statement: Statement, kinds_of: Callable[[FieldPath], Kinds]) -> Planned:
     """Return the plan of a query. `kinds_of` returns the kinds that a field may have. Raises NoPlan."""
     return _Translation(statement, kinds_of).result()
+
+
+def groups_planned(statement: Statement, kinds_of: Callable[[FieldPath], Kinds]) -> GroupsPlanned:
+    """Return the plan of a query's groups. The query's tree then has columns in place of aggregates, and no WHERE and
+    GROUP BY. Raises NoPlan, and then leaves the tree as it is."""
+    return _Translation(statement, kinds_of).groups()
 
 
 class _Translation:
@@ -91,7 +106,7 @@ class _Translation:
         self._kinds: dict[str, Kinds] = {}
 
     def result(self) -> Planned:
-        self._check_parts()
+        self._check_parts(_PARTS)
         gathering: tuple[Step, ...] = ()
         where = self.select.args.get("where")
         if where is not None:
@@ -122,9 +137,52 @@ class _Translation:
             Plan((*gathering, *steps)), columns, self.names, sorting, limit, offset or 0, dict(self._kinds)
         )  # fmt: skip
 
-    def _check_parts(self) -> None:
+    def groups(self) -> GroupsPlanned:
+        self._check_parts(_PARTS | {"having"})
+        where = self.select.args.get("where")
+        gathering = () if where is None else (Filter(condition_of(where.this, self.fields)),)
+        items = [item.this for item in self.select.expressions]
+        rest = [*self.select.expressions, *filter(None, map(self.select.args.get, ("having", "order")))]
+        if self.select.args.get("distinct") or any(part.find(exp.Query, exp.Window, exp.Filter) for part in rest):
+            raise NoPlan("it has subqueries, windows, FILTER or DISTINCT")
+        keys = [number_of(key) for key in self._group_keys(items) or ()]
+        used = {number_of(node) for part in rest for node in part.find_all(exp.Column) if not _within_aggregate(node)}
+        if None in keys or not used - {None} <= set(keys):
+            raise NoPlan("a field is neither in GROUP BY nor in an aggregate")
+        paths = {key: self.fields[key] for key in keys if key is not None}
+        for key, path in paths.items():
+            self._kinds[column_name(key)] = self._kinds_of(path)
+            if len(self._kinds[column_name(key)]) > 1 or not self._kinds[column_name(key)] <= _KEYS:
+                raise NoPlan("a group of other types")
+        named = tuple(Named(column_name(key), Field(path)) for key, path in paths.items())
+        nodes = [node for part in rest for node in part.find_all(exp.AggFunc)]
+        figures = {self._text(node): node for node in nodes}
+        names = {text: f"#a{place}" for place, text in enumerate(figures)}
+        made = tuple(self._aggregate(node, names[text]) for text, node in figures.items())
+        if not named and not made:
+            raise NoPlan("it has no groups")
+        plan = Plan((*gathering, GroupBy(named, made)))
+        self._put_groups_into_tree(nodes, names, {figure.name: figure for figure in made})
+        return GroupsPlanned(plan, dict(self._kinds))
+
+    def _put_groups_into_tree(
+        self, nodes: list[exp.Expr], names: dict[str, str], figures: dict[str, Aggregate]
+    ) -> None:
+        table = exp.to_identifier(self.select.args["from_"].this.alias, quoted=True)
+        for node in nodes:
+            name = names[self._text(node)]
+            column: exp.Expr = exp.column(exp.to_identifier(name, quoted=True), table=table.copy())
+            # DuckDB adds integers in 128 bits.
+            is_wide = figures[name].function == "sum" and self._kinds.get(name) == {INTEGER}
+            node.replace(exp.cast(column, "HUGEINT") if is_wide else column)
+        having = self.select.args.get("having")
+        self.select.set("where", None if having is None else exp.Where(this=having.this))
+        self.select.set("having", None)
+        self.select.set("group", None)
+
+    def _check_parts(self, allowed: set[str]) -> None:
         for name, value in self.select.args.items():
-            if value and name not in _PARTS:
+            if value and name not in allowed:
                 raise NoPlan(f"it has {name.rstrip('_').upper()}")
         if self.select.args.get("from_") is None:
             raise NoPlan("it has no FROM")
@@ -247,3 +305,7 @@ class _Translation:
         if extra or not isinstance(node, exp.Literal) or node.is_string or not _WHOLE.fullmatch(str(node.this)):
             raise NoPlan(f"{name.upper()} is not a whole number")
         return int(str(node.this))
+
+
+def _within_aggregate(node: exp.Expr) -> bool:
+    return node.find_ancestor(exp.AggFunc) is not None

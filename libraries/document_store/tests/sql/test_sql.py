@@ -12,6 +12,7 @@ import warnings
 import pyarrow as pa
 import pytest
 
+from libraries.document_queries import GroupBy
 from libraries.document_store.sql import duckdb_way
 from libraries.document_store.sql.errors import SQLError
 from libraries.document_store.store import DocumentStore
@@ -156,6 +157,25 @@ def test_only_the_fields_that_duckdb_needs_are_read(store):
     assert [type(step).__name__ for step in explained.plan.steps] == ["Filter", "Filter", "Project"]
     assert str(explained).startswith("way     DuckDB, because WHERE has the function length\nreads   o.p, n, kind\n")
     assert rows(store, text) == [("a",)]
+
+
+GROUPED = {
+    "SELECT kind, max(n) - min(n) AS span FROM docs WHERE id < 9 GROUP BY kind ORDER BY span, kind": [
+        ("b", 0), ("a", 2**53 - 2), ("é", None), (None, 0),
+    ],
+    "SELECT upper(kind) AS u, count(*) AS c FROM docs GROUP BY kind HAVING c > 1 AND kind <> 'b'": [("A", 2)],
+    "SELECT count(*) FROM docs HAVING count(*) > 99": [],
+    "SELECT sum(n) * 4611686018427387904 / 4611686018427387904 AS s FROM docs WHERE id = 1": [(3.0,)],
+    "SELECT kind FROM docs GROUP BY kind HAVING kind = 5": [],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", GROUPED)
+def test_the_store_computes_groups_and_duckdb_the_rest(store, text):
+    explained = store.sql(text, explain=True)
+    assert explained.way == "duckdb"
+    assert isinstance(explained.plan.result, GroupBy)
+    assert sorted(rows(store, text), key=str) == sorted(GROUPED[text], key=str)
 
 
 def test_the_columns_have_names_and_types(store):
