@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -28,7 +28,7 @@ from libraries.f3.container import framing, io, metadata
 from libraries.f3.container.contents import Contents, Held, Span
 from libraries.f3.container.metadata import EncUnit
 from libraries.f3.container.units import MOST_UNIT_ROWS, Key, StoredColumn, Unit, joined, key_of
-from libraries.f3.decoders.native import PICKED
+from libraries.f3.decoders.native import PICKED, PickedRows
 from libraries.f3.encodings.coders import Decoder
 from libraries.f3.errors import F3Error, Placed
 
@@ -80,6 +80,21 @@ class _Found:
     unit_rows: int
 
 
+@dataclass(frozen=True)
+class _Chosen:
+    """Rows of a column that are picked.
+
+    `lookup` turns what is picked into values, which `order` puts into the order in which they are wanted (None if it is
+    the same). `held` are payloads that stay in memory until then.
+    """
+
+    decoder: Decoder
+    rows: PickedRows
+    lookup: Callable[[pa.Array], pa.Array]
+    order: np.ndarray | None
+    held: Sequence[pa.Buffer]
+
+
 class ReadPlan:
     """A read of some columns over some row groups."""
 
@@ -108,7 +123,7 @@ class ReadPlan:
         columns are read in parts. Small columns share a part.
         """
         are_few = 0 < picked.count * _FEW <= self._group_rows
-        few = [self._few_rows(node, picked) if are_few else None for node in self._nodes]
+        few = self._few_rows(picked) if are_few else [None] * len(self._nodes)
         others = [node for node, array in zip(self._nodes, few, strict=True) if array is None]
         read = self._read(others, picked, threads)
         for array in few:
@@ -326,11 +341,42 @@ class ReadPlan:
 
     # --- few rows --------------------------------------------------------------------------------------------------
 
-    def _few_rows(self, node: Node, picked: Picked) -> pa.Array | None:
-        """Return rows of a column without decoding the other rows of their units.
+    def _few_rows(self, picked: Picked) -> list[pa.Array | None]:
+        """Return rows of each column without decoding the other rows of their units.
 
-        Return None if that would not pay, or if the units, their decoder or the file do not allow it.
+        Return None for a column if that would not pay, or if its units, their decoder or the file do not allow it.
         """
+        chosen = [self._chosen_rows(node, picked) for node in self._nodes]
+        # One call for all columns with the same decoder, because calls cost more than the decoding of a row.
+        by_decoder: dict[int, list[_Chosen]] = {}
+        for each in chosen:
+            if each is not None:
+                by_decoder.setdefault(id(each.decoder), []).append(each)
+        arrays: dict[int, pa.Array | None] = {}
+        for together in by_decoder.values():
+            found = together[0].decoder.pick_columns([each.rows for each in together], self._descriptor)
+            for each, array in zip(together, found, strict=True):
+                arrays[id(each)] = self._completed(each, array)
+        return [None if each is None else arrays[id(each)] for each in chosen]
+
+    @property
+    def _descriptor(self) -> int:
+        descriptor = self._contents.source.descriptor
+        return -1 if descriptor is None else descriptor
+
+    def _completed(self, chosen: _Chosen, array: pa.Array | None) -> pa.Array | None:
+        """Return the values of picked rows in their order. `array` is None if they could not be picked together."""
+        try:
+            if array is None:
+                rows = chosen.rows
+                array = chosen.decoder.pick(rows.units, self._descriptor, rows.wanted, rows.arrow_type)
+            array = chosen.lookup(array)
+        except (F3Error, OSError, pa.ArrowInvalid):
+            # Decoding whole units says what is broken, and splits arrays that become too long.
+            return None
+        return array if chosen.order is None else array.take(pa.array(chosen.order))
+
+    def _chosen_rows(self, node: Node, picked: Picked) -> _Chosen | None:
         column = self._pickable(node)
         if column is None:
             return None
@@ -341,16 +387,13 @@ class ReadPlan:
         found = self._scattered(picked, column)
         if picked.count * _FEW > found.unit_rows:
             return None
-        table, held = self._picked_units(column, found)
-        descriptor = self._contents.source.descriptor
-        pick = partial(column.decoder.pick, table, -1 if descriptor is None else descriptor, found.rows.rows)
         try:
-            array = Values(self._contents, {}).picked(node.type, column.units[0], pick)
+            table, held = self._picked_units(column, found)
+            arrow_type, lookup = Values(self._contents, {}).picked(node.type, column.units[0])
         except (F3Error, OSError, pa.ArrowInvalid):
-            # Decoding whole units says what is broken, and splits arrays that become too long.
             return None
-        del held  # The decoder read these payloads.
-        return array if found.rows.order is None else array.take(pa.array(found.rows.order))
+        rows = PickedRows(table, found.rows.rows, arrow_type)
+        return _Chosen(column.decoder, rows, lookup, found.rows.order, held)
 
     def _pickable(self, node: Node) -> _Pickable | None:
         """Return what picking rows of a column needs, or None if its units do not allow it."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import groupby
 
 import numpy as np
@@ -67,17 +68,16 @@ class Values:
         """Return the payload of a unit's values."""
         return self._payload(unit, unit.start, unit.values)
 
-    def picked(self, arrow_type: pa.DataType, unit: Unit, pick: Callable[[pa.DataType], pa.Array]) -> pa.Array:
-        """Return some rows of units that are of the same kind as `unit`.
-
-        `pick` returns the units' values at these rows, as an array of the type that it is given.
-        """
+    def picked(self, arrow_type: pa.DataType, unit: Unit) -> tuple[pa.DataType, Callable[[pa.Array], pa.Array]]:
+        """Return the type of what units of the same kind as `unit` store, and a function that turns some of it into
+        values."""
         scope, number, _ = unit.kind
         if scope != metadata.SHARED_DICTIONARY:
-            return pick(arrow_type)
+            return arrow_type, lambda stored: stored
         values = self._dictionary(number, arrow_type)
-        indices = pick(index_type(len(values)))
-        return looked_up(values, indices) if len(values) else pa.nulls(len(indices), arrow_type)
+        if not len(values):
+            return index_type(0), lambda indices: pa.nulls(len(indices), arrow_type)
+        return index_type(len(values)), partial(looked_up, values)
 
     def lists(
         self, list_type: pa.DataType, units: Sequence[Unit], count: int

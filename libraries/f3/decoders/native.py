@@ -12,6 +12,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,8 @@ MODULE_NAME = "core.wasm"
 """The Wasm module that is compiled from the same kernels and embedded in files."""
 MOST_ARRAY_BYTES = 1 << 32
 """Limit for one array. Files may state larger sizes, which are rejected."""
+_MOST_TOGETHER_BYTES = 1 << 22
+"""Memory for rows that are picked from several columns together."""
 _FIRST_SCRATCH_BYTES, _KEPT_SCRATCH_BYTES, _MOST_SCRATCH_BYTES = 1 << 22, 1 << 26, 1 << 30
 
 FAULTS = {
@@ -205,6 +208,89 @@ def pick(kernels: Any, units: np.ndarray, descriptor: int, wanted: np.ndarray, a
     if offsets is not None:
         buffers.insert(1, pa.py_buffer(offsets))
     return pa.Array.from_buffers(arrow_type, total, buffers, target.nulls)
+
+
+_TARGET = np.dtype(
+    [
+        *((name, "<u8") for name in ("values", "values_bytes", "offsets", "validity")),
+        *((name, "<u4") for name in ("kind", "width", "utf8")),
+        *((name, "<u8") for name in ("first_row", "first_byte", "nulls")),
+    ],
+    align=True,
+)
+_COLUMN = np.dtype(
+    [("table", "<u8"), ("wanted", "<u8"), ("target", _TARGET), ("units", "<u4"), ("fault", "<i4")], align=True
+)
+"""`struct column` of native.c."""
+_LINE_BYTES = 64
+
+
+@dataclass(frozen=True)
+class PickedRows:
+    """Rows to pick from a column: its EncUnits (PICKED) with the wanted rows (uint32) within them."""
+
+    units: np.ndarray
+    wanted: np.ndarray
+    arrow_type: pa.DataType
+
+
+def pick_columns(kernels: Any, columns: Sequence[PickedRows], descriptor: int) -> list[pa.Array | None]:
+    """Decode some rows of several columns by one call, as `pick` does for one. Return None for a column that cannot be
+    picked, or not in the memory that was reserved for it."""
+    shapes = [shape_of(column.arrow_type) for column in columns]
+    places = []
+    size_bytes = 0
+    for column, shape in zip(columns, shapes, strict=True):
+        count = len(column.wanted)
+        parts = (
+            (count + 7) // 8,
+            (count + 1) * shape.width_bytes if shape.kind == TEXT else 0,
+            count * (_GUESSED_TEXT_BYTES if shape.kind == TEXT else shape.width_bytes) or (count + 7) // 8,
+        )
+        starts = []
+        for part_bytes in parts:
+            starts.append(size_bytes)
+            size_bytes += -(-part_bytes // _LINE_BYTES) * _LINE_BYTES
+        places.append((starts, parts))
+    if size_bytes > _MOST_TOGETHER_BYTES:
+        return [None] * len(columns)
+    memory = np.zeros(size_bytes, np.uint8)
+    base = memory.ctypes.data
+    table = np.array(
+        [
+            (
+                column.units.ctypes.data, column.wanted.ctypes.data,
+                (
+                    base + starts[2], parts[2], base + starts[1] if parts[1] else 0, base + starts[0],
+                    shape.kind, shape.width_bytes, shape.utf8, 0, 0, 0,
+                ),
+                len(column.units), 0,
+            )
+            for column, shape, (starts, parts) in zip(columns, shapes, places, strict=True)
+        ],
+        _COLUMN,
+    )  # fmt: skip
+    scratch = _scratch_of(_FIRST_SCRATCH_BYTES)
+    kernels.f3_pick_columns(
+        len(columns), ctypes.c_void_p(table.ctypes.data), descriptor, scratch, ctypes.c_uint64(len(scratch))
+    )
+    buffer = pa.py_buffer(memory)
+    found: list[pa.Array | None] = []
+    answers = zip(
+        columns, shapes, places, table["fault"].tolist(), table["target"]["nulls"].tolist(),
+        table["target"]["first_byte"].tolist(), strict=True,
+    )  # fmt: skip
+    for column, shape, (starts, parts), fault, nulls, text_bytes in answers:
+        if fault or text_bytes > parts[2]:
+            found.append(None)
+            continue
+        buffers = [buffer.slice(start, part_bytes) for start, part_bytes in zip(starts, parts, strict=True)]
+        if not nulls:
+            buffers[0] = None
+        if shape.kind != TEXT:
+            del buffers[1]
+        found.append(pa.Array.from_buffers(column.arrow_type, len(column.wanted), buffers, nulls))
+    return found
 
 
 def lz4_bytes(kernels: Any, block: memoryview) -> int:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+    from libraries.f3.decoders.native import PickedRows
+
 
 class Encoded(Protocol):
     """The payload of one EncUnit, and the name of the module that decodes it."""
@@ -43,6 +45,9 @@ class Decoder(Protocol):
 
     def pick(self, units: np.ndarray, descriptor: int, wanted: np.ndarray, arrow_type: pa.DataType) -> pa.Array:
         """Return some rows of EncUnits, without decoding the others (`decoders.native.pick`)."""
+
+    def pick_columns(self, columns: Sequence[PickedRows], descriptor: int) -> list[pa.Array | None]:
+        """Return some rows of several columns. Return None for a column that `pick` has to read."""
 
     def decode(self, payload: memoryview, arrow_type: pa.DataType, rows: int) -> pa.Array:
         """Return the array of one EncUnit."""

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from libraries.f3.columns.memory_layout import BITS, TEXT, shape_of
 from libraries.f3.decoders import native
+from libraries.f3.decoders.native import PickedRows
 from libraries.f3.decoders.wasm import DEFAULT_LIMITS, Limits, Sandbox
 from libraries.f3.encodings import encoders, versions
 from libraries.f3.encodings.arithmetic import Numbers, Symbols
@@ -262,6 +263,12 @@ class Decoder:
         ]
         parts = [wanted[unit["first"] : unit["first"] + unit["count"]] for unit in units]
         return self._sandbox.pick(payloads, arrow_type, units["rows"].tolist(), parts)
+
+    def pick_columns(self, columns: Sequence[PickedRows], descriptor: int) -> list[pa.Array | None]:
+        """Decode some rows of several columns by one call (`native.pick_columns`)."""
+        if self._kernels is None:
+            return [None] * len(columns)
+        return native.pick_columns(self._kernels, columns, descriptor)
 
     def prepare(self) -> None:
         """Compile the module or load it from the cache. Do nothing if the native library decodes.

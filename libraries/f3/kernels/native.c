@@ -84,6 +84,24 @@ EXPORT i32 f3_pick_units(u32 units, const struct picked *table, i32 file, const 
     return FINE;
 }
 
+/* Rows of a column: its EncUnits, their wanted rows, and where the values go. `fault` is the answer. */
+struct column {
+    const struct picked *table;
+    const u32 *wanted;
+    struct target target;
+    u32 units;
+    i32 fault;
+};
+
+/* Pick rows of several columns. A column with a fault does not end the others. */
+EXPORT void f3_pick_columns(u32 columns, struct column *table, i32 file, u8 *scratch, u64 scratch_bytes) {
+    for (struct column *column = table; column < table + columns; column++) {
+        u32 next = 0;
+        column->fault = f3_pick_units(column->units, column->table, file, column->wanted, &column->target, scratch,
+                                      scratch_bytes, &next);
+    }
+}
+
 /* Check strings that a Wasm module returned: `count` + 1 offsets must begin at 0, ascend, and end at `bytes`. */
 EXPORT i32 f3_check_strings(const u8 *offsets, u32 width, u64 count, const u8 *data, u64 bytes, u32 utf8) {
     u64 first, last;

@@ -8,7 +8,7 @@ import pytest
 
 from libraries import f3
 from libraries.f3.decoders import native
-from libraries.f3.decoders.native import PICKED, pick
+from libraries.f3.decoders.native import PICKED, PickedRows, pick, pick_columns
 from libraries.f3.encodings import encoders, unit_codec
 from libraries.f3.encodings.nodes import Tag, header
 from libraries.f3.errors import F3Error
@@ -123,6 +123,28 @@ def test_changed_payloads_give_errors_or_values_and_never_a_crash():
     assert agreed > 500
     # The sandbox stops a read outside its memory, which natively would be anywhere.
     assert not [reason for reason in reasons if "out of bounds" in reason]
+
+
+def test_columns_are_picked_together_and_a_fault_in_one_leaves_the_others():
+    rng = np.random.default_rng(24)
+    arrays = [made(kind, PATTERNS[rng.integers(len(PATTERNS))], 1200, rng, 0.2) for kind in TYPES]
+    arrays += [pa.array(["x" * 500] * 1200), pa.array([True, False, None] * 400)]
+    payloads = [pa.py_buffer(unit_codec.encode(array).payload) for array in arrays]
+    wanted = rng.integers(0, 1200, 11).astype(np.uint32)
+    broken = 3
+    columns = []
+    for number, (array, payload) in enumerate(zip(arrays, payloads, strict=True)):
+        units = np.zeros(1, PICKED)
+        units["memory"], units["size_bytes"] = payload.address, 20 if number == broken else payload.size
+        units["rows"], units["count"] = 1200, len(wanted)
+        columns.append(PickedRows(units, wanted, array.type))
+    found = pick_columns(native.library(), columns, -1)
+    # The strings of 500 bytes do not fit into the memory for 64 bytes each.
+    assert [number for number, array in enumerate(found) if array is None] == [broken, len(TYPES)]
+    for array, picked_array in zip(arrays, found, strict=True):
+        if picked_array is not None:
+            picked_array.validate(full=picked_array.type in TEXTS)
+            assert_same(picked_array, array.take(pa.array(wanted)))
 
 
 def test_a_row_behind_the_end_is_refused():
