@@ -17,7 +17,7 @@ from libraries.document_store.shredding.columns import CodedColumn, Column, Text
 from libraries.document_store.values import ValueKind
 
 
-def record_starts(column: Column) -> np.ndarray:
+def record_starts(column: Column | CodedColumn) -> np.ndarray:
     """Return the first token of each record, and the end of the last (int64). Raises CorruptError if the last record is
     incomplete."""
     if not column.leaf.array_levels:
@@ -53,6 +53,17 @@ def take(column: Column, ordinals: np.ndarray) -> Column:
     if len(ordinals) == record_count(column) and np.array_equal(ordinals, np.arange(len(ordinals))):
         return column
     return take_of([column], ordinals)
+
+
+def take_coded(column: Column | CodedColumn, ordinals: np.ndarray) -> Column | CodedColumn:
+    """Like `take`, for columns that may be coded."""
+    if isinstance(column, Column):
+        return take(column, ordinals)
+    tokens = ordinals
+    if column.leaf.array_levels:
+        starts = record_starts(column)
+        tokens = _spans(starts[ordinals], starts[ordinals + 1])
+    return CodedColumn(column.leaf, column.levels[tokens], column.codes[tokens], column.different)
 
 
 def take_of(columns: Sequence[Column], ordinals: np.ndarray) -> Column:

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from libraries.document_store.sql.answering import Explanation
 
 MEMTABLE_BYTES = 32 << 20
+CACHE_BYTES = 128 << 20
+"""Enough for the columns that typical questions about a million documents use."""
 MOST_ROW_BYTES = 32 << 20
 """Maximum size of one document as MessagePack. Each byte produces at most two levels of a column. A leaf that holds
 many documents and one of this size therefore stays within the limits of a chunk."""
@@ -96,7 +98,7 @@ class DocumentStore:
         sync: Literal["batch", "none"] = "batch",
         memtable_bytes: int = MEMTABLE_BYTES,
         merges: Literal["soon", "late"] = "soon",
-        cache_bytes: int = 0,
+        cache_bytes: int = CACHE_BYTES,
     ) -> DocumentStore:
         """Open the store in `folder`, or create one.
 

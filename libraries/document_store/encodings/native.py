@@ -70,7 +70,7 @@ def _decoded(
         has_texts, different = is_text(leaf.kind), sizes[3]
         levels, values = np.empty(sizes[0], np.uint8), np.empty(sizes[2], np.uint8)
         offsets = np.empty((different or sizes[1]) + 1 if has_texts else 0, np.int64)
-        codes = np.empty(sizes[1] if different else 0, np.int32)
+        codes = np.empty(sizes[0] if different else 0, np.uint8)
         kernel.ds_copy_decoded(handle, *[kernels.address(array) for array in (levels, values, offsets, codes)])
     finally:
         kernel.ds_free_decoded(handle)

@@ -25,7 +25,7 @@ FOLDER = Path(__file__).parent
 LIBRARY_NAME = {"darwin": "libdocument_store.dylib", "win32": "document_store.dll"}.get(
     sys.platform, "libdocument_store.so"
 )
-VERSION = 8
+VERSION = 9
 """Version of the functions and their parameters. A library of another version is not used."""
 
 

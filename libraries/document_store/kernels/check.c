@@ -79,7 +79,7 @@ int check_row(const uint8_t *row, uint64_t size, buffer *scratch) {
     return from.at == from.end ? FINE : FAULTY;
 }
 
-EXPORT uint32_t ds_version(void) { return 8; }
+EXPORT uint32_t ds_version(void) { return 9; }
 
 /* Check all rows; `faulty` is the number of the first invalid one. */
 EXPORT int ds_check_rows(uint64_t count, const uint8_t *const *rows, const uint64_t *sizes, uint64_t *faulty) {

@@ -9,8 +9,8 @@ enum { GROUP = 8, SHORTEST_RUN = 8, MOST_GROUPS = 63, BLOCK = 128, MINIBLOCKS = 
 /* Readable bytes after packed values; the maximum width of a value that one word contains at any bit offset; bytes of a
    text that are copied at once. */
 enum { PADDING = 16, MOST_IN_A_WORD = 57, PIECE = 16 };
-/* Longer texts are not coded. */
-enum { LONGEST_CODED = 256 };
+/* Longer texts are not coded; the code of a level without a text, until all texts are known. */
+enum { LONGEST_CODED = 256, NO_TEXT = 255 };
 
 typedef struct {
     uint8_t *at, *end;
@@ -331,13 +331,19 @@ static int get_doubles(reader *from, double *values, uint64_t count) {
 }
 
 /* A decoded chunk in its own memory; Python copies it into arrays of the right size. With codes, `values` holds only
-   the `different` texts, and each code is the number of one of them. */
+   the `different` texts. Each level has a code: the number of one of them, or `different` if it has no value. */
 typedef struct {
     uint64_t level_count, value_count, value_bytes, different;
     uint8_t *levels, *values;
     int64_t *offsets;
-    int32_t *codes;
+    uint8_t *codes;
 } decoded;
+
+/* The properties that a chunk must have for a leaf. */
+typedef struct {
+    int kind, is_key, max_level, width, array_level, coded;
+    uint64_t most_levels, most_bytes;
+} wanted;
 
 /* --- texts: DELTA_BYTE_ARRAY, keys plain ---------------------------------------------------------------- */
 
@@ -409,19 +415,20 @@ static void join_texts(reader from, const int64_t *prefixes, const int64_t *leng
 
 /* Encode texts as codes if few are distinct and none is long; otherwise FINE without codes. A prefix shared with the
    previous text stays in place, and a repeated text is not looked up again. */
-static int code_texts(reader from, const int64_t *prefixes, const int64_t *lengths, decoded *made) {
+static int code_texts(reader from, const int64_t *prefixes, const int64_t *lengths, int max_level, decoded *made) {
     uint64_t count = made->value_count, before = 0, kept = 0;
     uint8_t text[LONGEST_CODED + PIECE];
     different_texts known;
     start_texts(&known);
-    int32_t *codes = malloc(count * sizeof *codes);
-    uint8_t *data = malloc(MOST_TEXTS * LONGEST_CODED);
+    uint8_t *codes = malloc(made->level_count), *data = malloc(MOST_TEXTS * LONGEST_CODED), code = 0;
     int fault = codes && data ? FINE : NO_MEMORY;
-    uint64_t i = 0;
+    uint64_t i = 0, level = 0;
     for (; !fault && i < count; i++) {
         uint64_t shared = (uint64_t)prefixes[i], more = (uint64_t)lengths[i];
+        /* `count` is the number of these levels. */
+        while (made->levels[level] != max_level) codes[level++] = NO_TEXT;
         if (i && !more && shared == before) {
-            codes[i] = codes[i - 1];
+            codes[level++] = code;
             continue;
         }
         before = shared + more;
@@ -435,13 +442,16 @@ static int code_texts(reader from, const int64_t *prefixes, const int64_t *lengt
             add_text(&known, place, data + kept, before);
             kept += before;
         }
-        codes[i] = *place;
+        codes[level++] = code = (uint8_t)*place;
     }
     if (fault || i < count) {
         free(codes);
         free(data);
         return fault;
     }
+    memset(codes + level, NO_TEXT, made->level_count - level);
+    for (level = 0; level < made->level_count; level++)
+        if (codes[level] == NO_TEXT) codes[level] = (uint8_t)known.count;
     for (uint64_t number = 0, end = 0; number < known.count; number++)
         made->offsets[number + 1] = (int64_t)(end += known.sizes[number]);
     made->codes = codes;
@@ -451,16 +461,16 @@ static int code_texts(reader from, const int64_t *prefixes, const int64_t *lengt
     return FINE;
 }
 
-static int get_texts(reader from, decoded *made, uint64_t most, int coded) {
+static int get_texts(reader from, const wanted *leaf, decoded *made) {
     uint64_t count = made->value_count;
     int64_t *lengths = malloc(count * 16 + 1);
     if (!lengths) return NO_MEMORY;
     int64_t *prefixes = lengths + count;
     int fault = get_deltas(&from, prefixes, count) || get_deltas(&from, lengths, count) ||
-                        end_texts(prefixes, lengths, count, (uint64_t)(from.end - from.at), most, made->offsets)
+                        end_texts(prefixes, lengths, count, (uint64_t)(from.end - from.at), leaf->most_bytes, made->offsets)
                     ? FAULTY
                     : FINE;
-    if (!fault && coded) fault = code_texts(from, prefixes, lengths, made);
+    if (!fault && leaf->coded) fault = code_texts(from, prefixes, lengths, leaf->max_level, made);
     if (!fault && !made->codes) {
         made->value_bytes = (uint64_t)made->offsets[count];
         if (!(made->values = malloc(made->value_bytes + PIECE))) fault = NO_MEMORY;
@@ -539,12 +549,6 @@ EXPORT int ds_encode_chunk(int kind, int is_key, int max_level, int width, int a
     return FINE;
 }
 
-/* The properties that a chunk must have for a leaf. */
-typedef struct {
-    int kind, is_key, max_level, width, array_level, coded;
-    uint64_t most_levels, most_bytes;
-} wanted;
-
 static int decode_levels(reader *from, const wanted *leaf, decoded *made) {
     int64_t level, bytes, count;
     if (get_zigzag(from, &level) || get_zigzag(from, &bytes) || get_zigzag(from, &count)) return FAULTY;
@@ -574,7 +578,7 @@ static int decode_texts(const reader *from, const wanted *leaf, decoded *made) {
     if (!(made->offsets = malloc((made->value_count + 1) * 8))) return NO_MEMORY;
     made->offsets[0] = 0;
     if (made->value_count && leaf->is_key) return get_plain_texts(*from, made, leaf->most_bytes);
-    if (made->value_count) return get_texts(*from, made, leaf->most_bytes, leaf->coded);
+    if (made->value_count) return get_texts(*from, leaf, made);
     return (made->values = malloc(1)) ? FINE : NO_MEMORY;
 }
 
@@ -640,9 +644,9 @@ EXPORT int ds_decode_chunk(const uint8_t *data, uint64_t size, int kind, int is_
 
 /* Copy into arrays of those sizes; `offsets` is only for texts and has one more entry than `values`; `codes` only if
    texts are coded. */
-EXPORT void ds_copy_decoded(const decoded *made, uint8_t *levels, uint8_t *values, int64_t *offsets, int32_t *codes) {
+EXPORT void ds_copy_decoded(const decoded *made, uint8_t *levels, uint8_t *values, int64_t *offsets, uint8_t *codes) {
     memcpy(levels, made->levels, made->level_count);
     memcpy(values, made->values, made->value_bytes);
     if (made->offsets) memcpy(offsets, made->offsets, ((made->codes ? made->different : made->value_count) + 1) * 8);
-    if (made->codes) memcpy(codes, made->codes, made->value_count * sizeof *codes);
+    if (made->codes) memcpy(codes, made->codes, made->level_count);
 }

@@ -5,7 +5,8 @@
 
 #include "common.h"
 
-enum { MOST_TEXTS = 256, PLACES = 1024 };
+/* The codes of texts, and one more for a place without a text, fit in a byte. */
+enum { MOST_TEXTS = 254, PLACES = 1024 };
 
 /* Numbers of texts by hash, -1 for empty slots. The texts belong to the caller. */
 typedef struct {

@@ -28,7 +28,7 @@ from libraries.document_store.layouts.prefixes import (
     codes_of_texts,
     may_hold,
 )
-from libraries.document_store.record_selection import record_count, take
+from libraries.document_store.record_selection import record_count, take, take_coded
 from libraries.document_store.schema import Leaf, Schema
 from libraries.document_store.shredding import CodedColumn, Column, Texts, key_column
 from libraries.document_store.shredding.columns import KEY, values_of
@@ -123,8 +123,17 @@ class AmaxLeaf(LeafFacts):
         records = self._records(ordinals)
         return {number: take(column, records) for number, column in columns.items()}
 
-    def coded_columns(self, numbers: Iterable[int]) -> dict[int, Column | CodedColumn]:
+    def coded_columns(
+        self, numbers: Iterable[int], ordinals: np.ndarray | None = None
+    ) -> dict[int, Column | CodedColumn]:
         """See `ComponentLeaf`."""
+        columns = self._whole_columns(numbers)
+        if ordinals is None:
+            return columns
+        records = self._records(ordinals)
+        return {number: take_coded(column, records) for number, column in columns.items()}
+
+    def _whole_columns(self, numbers: Iterable[int]) -> dict[int, Column | CodedColumn]:
         columns: dict[int, Column | CodedColumn] = {}
         missing = []
         for number in numbers:

@@ -143,9 +143,11 @@ class ComponentLeaf(Protocol):
         of these columns. Raises TypeError for layouts other than `amax`, which have no columns, and CorruptError.
         """
 
-    def coded_columns(self, numbers: Iterable[int]) -> dict[int, Column | CodedColumn]:
-        """Like `columns`, for all records; texts with few distinct values may be returned as codes. The arrays are
-        read-only and may be shared with other callers."""
+    def coded_columns(
+        self, numbers: Iterable[int], ordinals: np.ndarray | None = None
+    ) -> dict[int, Column | CodedColumn]:
+        """Like `columns`, but texts with few distinct values may be returned as codes, and the cache holds the decoded
+        columns instead of their pages. The arrays must not be modified, because other callers may share them."""
 
     def rows(self, ordinals: np.ndarray | None = None) -> list[bytes]:
         """Return records as MessagePack, by default all records. `ordinals` as in `columns`. Raises CorruptError."""

@@ -58,7 +58,9 @@ class RowsLeaf(LeafFacts):
         """Raise TypeError, because rows have no columns."""
         raise TypeError(f"{self._where}: a layout of rows has no columns; shred its rows")
 
-    def coded_columns(self, numbers: Iterable[int]) -> dict[int, Column | CodedColumn]:
+    def coded_columns(
+        self, numbers: Iterable[int], ordinals: np.ndarray | None = None
+    ) -> dict[int, Column | CodedColumn]:
         """Raise TypeError, because rows have no columns."""
         raise TypeError(f"{self._where}: a layout of rows has no columns; shred its rows")
 

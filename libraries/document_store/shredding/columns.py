@@ -89,13 +89,13 @@ class Column:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CodedColumn:
-    """A column of texts with few distinct values. It stores each distinct text once, and a code per value."""
+    """A column of texts with few distinct values. It stores each distinct text once, and a code for each level."""
 
     leaf: Leaf
     levels: np.ndarray
     """As in Column."""
     codes: np.ndarray
-    """For each value, its index in `different` (int32)."""
+    """For each level, the index of its text in `different`, or the number of these texts if it has none (uint8)."""
     different: Texts
     """The distinct texts."""
 

@@ -157,8 +157,10 @@ def break_a_chunk(dice: random.Random) -> str:
         return "refused"
     assert alike(native, python), (column.leaf, data)
     if isinstance(coded, CodedColumn):
-        different = coded.different.tolist()
-        coded = Column(coded.leaf, coded.levels, Texts.of([different[code] for code in coded.codes.tolist()]))
+        different, has_text = coded.different.tolist(), coded.levels == coded.leaf.max_level
+        assert ((coded.codes == len(different)) != has_text).all(), (column.leaf, data)
+        texts = [different[code] for code in coded.codes[has_text].tolist()]
+        coded = Column(coded.leaf, coded.levels, Texts.of(texts))
     assert alike(native, coded), (column.leaf, data)
     ordinals = np.array([dice.randrange(-1 if dice.random() < 0.1 else 0, len(ROWS)) for _ in range(4)])
 

@@ -51,7 +51,8 @@ class ScanPart(Protocol):
         """Return columns of the documents. Numbers that the part's schema lacks are omitted. Raises CorruptError."""
 
     def coded_columns(self, leaf_numbers: Iterable[int]) -> Mapping[int, Column | CodedColumn]:
-        """Like `columns`, but texts with few distinct values may be returned as codes."""
+        """Like `columns`, but texts with few distinct values may be returned as codes. The arrays must not be
+        modified."""
 
     def may_match(self, leaf_number: int, low: object, high: object) -> bool:
         """Return False only if no document has a value of this leaf from `low` to `high`. None means unbounded."""
@@ -174,10 +175,12 @@ class StoredPart:
         return leaf.columns(leaf_numbers, None if everything else self.visible)
 
     def coded_columns(self, leaf_numbers: Iterable[int]) -> Mapping[int, Column | CodedColumn]:
-        """See `ScanPart`. Returns codes only if all documents of a leaf are visible."""
-        if self.columnar and self.count == self._leaves[0].count:
-            return self._leaves[0].coded_columns(leaf_numbers)
-        return self.columns(leaf_numbers)
+        """See `ScanPart`."""
+        if not self.columnar:
+            return self.columns(leaf_numbers)
+        (leaf,) = self._leaves
+        everything = self.count == leaf.count
+        return leaf.coded_columns(leaf_numbers, None if everything else self.visible)
 
     def may_match(self, leaf_number: int, low: object, high: object) -> bool:
         """See `ScanPart`."""

@@ -26,7 +26,8 @@ from libraries.document_store.queries.branches import Branch, Places, uses_of
 from libraries.document_store.queries.generated.conditions import ColumnSource, Scope, Tuples
 from libraries.document_store.queries.generated.function_source import Cache, FunctionSource
 from libraries.document_store.queries.parts import QueryPart
-from libraries.document_store.queries.vectors import unnesting, vector
+from libraries.document_store.queries.vectors import codes, unnesting, vector
+from libraries.document_store.queries.vectors.codes import Codes
 from libraries.document_store.queries.vectors.slots import View
 from libraries.document_store.queries.vectors.vector import Index, Vector
 from libraries.document_store.shredding import CodedColumn, Column
@@ -35,8 +36,8 @@ from libraries.document_store.shredding import CodedColumn, Column
 class Receiver(Protocol):
     """Receives the results of generated functions."""
 
-    def tuples(self, count: int, vectors: Sequence[Vector | None]) -> None:
-        """Receive `count` tuples: their keys, then the operand of each aggregate."""
+    def tuples(self, count: int, keys: Sequence[Codes | Vector], operands: Sequence[Vector | None]) -> None:
+        """Receive `count` tuples: their keys, and the operand of each aggregate."""
 
     def rows(self, index: Index, vectors: Sequence[Vector]) -> None:
         """Receive rows of a projection, with the document of each."""
@@ -78,6 +79,7 @@ _GIVEN = {
             vector,
             ("kinds_of", "length", "minus", "modulo", "of_view", "of_views", "only_kinds", "spelled_out", "spread"),
         ),
+        (codes, ("key_of_view",)),
         (unnesting, ("any_of", "first_of_each", "items", "joined", "narrowed")),
     )
     for name in names
@@ -192,9 +194,9 @@ class _Writer:
             return
         made: dict[tuple[str, Expression], str] = {}
         if isinstance(result, GroupBy):
-            names = [self._made(key.expression, made) for key in result.keys]
-            names += [self._operand(aggregate, made) for aggregate in result.aggregates]
-            self.source.line(f"out.tuples(n, [{', '.join(names)}])")
+            names = [self.columns.key(key.expression, self.tuples) for key in result.keys]
+            operands = [self._operand(aggregate, made) for aggregate in result.aggregates]
+            self.source.line(f"out.tuples(n, [{', '.join(names)}], [{', '.join(operands)}])")
         else:
             names = [self._made(column.expression, made) for column in result.columns]
             self.source.line(f"out.rows(t0, [{', '.join(names)}])")

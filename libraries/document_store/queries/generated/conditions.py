@@ -150,7 +150,7 @@ class ColumnSource:
         for branch in branches:
             if branch.kind in kinds:
                 view = self.view(branch, scope.depth)
-                known = test(f"{view}.values", branch)
+                known = test(f"{view}.tested", branch)
                 if known is not None:
                     masks.append(self.source.variable("m", f"spread({known}, {view}, {scope.index})"))
         return self._joined(masks, both=False)
@@ -241,6 +241,17 @@ class ColumnSource:
             return self.source.variable("v", f"of_view({view}, {int(scalar[0].kind)}, {len(path)}, {scope.index})")
         views = "".join(f"({self.view(branch, scope.depth)}, {int(branch.kind)}), " for branch in scalar)
         return self.source.variable("v", f"of_views(({views}), {len(path)}, {scope.index})")
+
+    def key(self, expression: Expression, tuples: Tuples) -> str:
+        """Return a variable with the values of a group's key: codes for texts of few distinct values, else a vector."""
+        if isinstance(expression, Field):
+            scope, path, branches = self.branches(expression, tuples)
+            scalar = [branch for branch in branches if branch.kind not in NESTED]
+            if len(scalar) == 1 and scalar[0].kind in _TEXTS:
+                view = self.view(scalar[0], scope.depth)
+                given = f"{view}, {int(scalar[0].kind)}, {len(path)}, {scope.index}"
+                return self.source.variable("c", f"key_of_view({given})")
+        return self.vector(expression, tuples)
 
     def items(self, array: Unnest | AnyItem, tuples: Tuples) -> tuple[Scope, str, str] | None:
         """Return the scope of an array's items, still without an index, and variables with the slots and a view of the

@@ -55,12 +55,9 @@ class Collected:
             aggregate.function == "count" and aggregate.expression is None for aggregate in result.aggregates
         )
 
-    def tuples(self, count: int, vectors: Sequence[Vector | None]) -> None:
-        """Receive `count` tuples: their keys, then the operand of each aggregate."""
-        assert isinstance(self.plan.result, GroupBy)
-        operands = vectors[len(self.plan.result.keys) :]
-        found = vectors[: len(self.plan.result.keys)]
-        keys: Sequence[Codes | Vector] = [codes_if_few(key) for key in found if key is not None]
+    def tuples(self, count: int, keys: Sequence[Codes | Vector], operands: Sequence[Vector | None]) -> None:
+        """Receive `count` tuples: their keys, and the operand of each aggregate."""
+        keys = [codes_if_few(key) for key in keys]
         if self._is_counting:
             keys, counts = counted(count, keys) or (keys, np.ones(count, np.int64))
             count = len(counts)

@@ -16,7 +16,7 @@ from libraries.document_store import kernels
 from libraries.document_store.queries.vectors import arrow
 from libraries.document_store.shredding import Texts
 
-MOST_TEXTS = 256
+MOST_TEXTS = 254
 """Maximum number of distinct texts, as in the C kernel. With more distinct texts, codes save nothing."""
 
 # A library built before this function was added lacks it.
@@ -31,7 +31,7 @@ class Coded:
     __slots__ = ("codes", "different")
 
     def __init__(self, codes: np.ndarray, different: pa.Array) -> None:
-        """`codes` are int32; `different` has no duplicates."""
+        """`codes` are integers; `different` has no duplicates. The code `len(different)` stands for no text."""
         self.codes, self.different = codes, different
 
     def __len__(self) -> int:
@@ -40,6 +40,12 @@ class Coded:
     def take(self, index: np.ndarray) -> Coded:
         """Return the texts at these positions."""
         return Coded(self.codes[index], self.different)
+
+    def looked_up(self, known: np.ndarray) -> np.ndarray:
+        """Return the entry of each text in `known`, which has one for each distinct text (bool); false for no text."""
+        table = np.zeros(len(self.different) + 1, np.bool_)
+        table[:-1] = known
+        return table[self.codes]
 
     def plain(self) -> pa.Array:
         """Return the texts themselves."""

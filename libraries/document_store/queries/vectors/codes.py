@@ -11,16 +11,19 @@ import numpy as np
 
 from libraries.document_store.queries.vectors import arrow
 from libraries.document_store.queries.vectors.coded import Coded
-from libraries.document_store.queries.vectors.slots import Values
+from libraries.document_store.queries.vectors.slots import Values, View
 from libraries.document_store.queries.vectors.vector import (
     BINARY,
     DOUBLE,
     INTEGER,
+    MISSING,
     NULL,
     TEXT,
     WITHOUT_VALUES,
+    Index,
     Vector,
     concatenated,
+    of_view,
 )
 
 FEW = 256
@@ -30,7 +33,9 @@ SPARE = 4
 
 
 class Codes(NamedTuple):
-    """Values as codes from 0 to size - 1; `values` has the value of each code, including unused ones."""
+    """Values as codes from 0 to size - 1; `values` has the value of each code, including unused ones.
+
+    The codes are integers of any width."""
 
     codes: np.ndarray
     size: int
@@ -62,8 +67,26 @@ def codes_of(vector: Vector) -> Codes:
     return Codes(whole, size, concatenated(found) if found else Vector(0, NULL, {}))
 
 
-def codes_if_few(vector: Vector) -> Codes | Vector:
+def key_of_view(view: View, kind: int, level: int, index: Index) -> Codes | Vector:
+    """Like `vector.of_view`, but return codes if the column is stored as codes in memory."""
+    if view.coded is None:
+        return of_view(view, kind, level, index)
+    codes, texts = view.coded.codes, view.coded.different
+    found = [Vector(len(texts), kind, {kind: texts})]
+    if view.present is not None:
+        found.append(Vector(1, MISSING, {}))
+        is_null = view.is_null(level)
+        if is_null.any():
+            codes = np.where(is_null, np.uint8(len(texts) + 1), codes)
+            found.append(Vector(1, NULL, {}))
+    size = len(texts) + len(found) - 1
+    return Codes(codes if index is None else codes[index], size, concatenated(found))
+
+
+def codes_if_few(vector: Codes | Vector) -> Codes | Vector:
     """Return the codes of a vector if its values are clearly few; otherwise the vector itself."""
+    if isinstance(vector, Codes):
+        return vector
     for kind, values in vector.values.items():
         if kind == DOUBLE or (kind in (TEXT, BINARY) and not isinstance(values, Coded)):
             return vector
@@ -160,7 +183,7 @@ def counted(count: int, keys: Sequence[Codes | Vector]) -> tuple[list[Codes], np
     sizes = [max(1, key.size) for key in known]
     if len(known) < len(keys) or math.prod(sizes) > count:
         return None
-    whole = known[0].codes
+    whole = known[0].codes if len(known) == 1 else known[0].codes.astype(np.int64)
     for key, size in zip(known[1:], sizes[1:], strict=True):
         whole = whole * size + key.codes
     counts = np.bincount(whole)

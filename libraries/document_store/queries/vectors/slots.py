@@ -26,7 +26,7 @@ are Coded, or pyarrow arrays of large_string or large_binary."""
 class View:
     """One column at one depth."""
 
-    __slots__ = ("_flagged", "_parents", "leaf", "levels", "present", "values")
+    __slots__ = ("_flagged", "_parents", "coded", "leaf", "levels", "present", "values")
 
     def __init__(self, column: Column | CodedColumn, depth: int) -> None:
         """`depth` is at most the leaf's own depth. Raises CorruptError for tokens that no shredder writes."""
@@ -34,6 +34,10 @@ class View:
         flag = np.uint8(leaf.null_flag - 1)
         masked, flagged, self._parents = column.levels & flag, column.levels > flag, None
         self.values: Values = None
+        self.coded: Coded | None = None
+        """Texts of few distinct values with a code for each slot: the number of texts if a slot has no value. `values`
+        is then None."""
+        starts: np.ndarray | None = None
         if leaf.array_levels:
             starts, repetition = _slots(leaf, masked)
             if depth < len(leaf.array_levels):
@@ -47,15 +51,33 @@ class View:
         self.present: np.ndarray | None = None
         """For each slot, whether it has a value (bool). None means that all slots have one. Only at the leaf's own
         depth."""
-        if leaf.has_values and depth == len(leaf.array_levels):
-            self.values = _values(column)
-            if len(self.values) != len(masked):
-                self.present = masked == leaf.max_level
-                if np.count_nonzero(self.present) != len(self.values):
-                    raise CorruptError(f"column {leaf.number} ({leaf.path}) has values that do not fit its levels")
+        if not leaf.has_values or depth < len(leaf.array_levels):
+            return
+        if isinstance(column, CodedColumn):
+            codes = column.codes if starts is None else column.codes[starts]
+            self.coded = Coded(codes, arrow.texts(column.different.offsets, column.different.data, _kind(leaf)))
+            has_value = masked == leaf.max_level
+            self.present = None if has_value.all() else has_value
+            return
+        self.values = _values(column)
+        if len(self.values) != len(masked):
+            self.present = masked == leaf.max_level
+            if np.count_nonzero(self.present) != len(self.values):
+                raise CorruptError(f"column {leaf.number} ({leaf.path}) has values that do not fit its levels")
 
     def __len__(self) -> int:
         return len(self.levels)
+
+    @property
+    def tested(self) -> Values:
+        """Values for tests whose results `vector.spread` takes: one for each slot if they are coded."""
+        return self.values if self.coded is None else self.coded
+
+    def dense(self) -> Values:
+        """Return the present values."""
+        if self.coded is None or self.present is None:
+            return self.tested
+        return self.coded.take(np.flatnonzero(self.present))
 
     def reaches(self, level: int) -> np.ndarray:
         """Return for each slot whether a value exists down to this level (bool)."""
@@ -94,11 +116,12 @@ def _slots(leaf: Leaf, masked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return starts, repetition[starts]
 
 
-def _values(column: Column | CodedColumn) -> Values:
-    kind = pa.large_string() if column.leaf.kind is ValueKind.TEXT else pa.large_binary()
-    if isinstance(column, CodedColumn):
-        return Coded(column.codes, arrow.texts(column.different.offsets, column.different.data, kind))
-    values = column.values
+def _kind(leaf: Leaf) -> pa.DataType:
+    return pa.large_string() if leaf.kind is ValueKind.TEXT else pa.large_binary()
+
+
+def _values(column: Column) -> Values:
+    values, kind = column.values, _kind(column.leaf)
     if not isinstance(values, Texts):
         return values
     return coded(values, kind) or arrow.texts(values.offsets, values.data, kind)

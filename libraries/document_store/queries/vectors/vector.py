@@ -124,8 +124,9 @@ def _joined(parts: list[Values]) -> Values:
 
 def of_view(view: View, kind: int, level: int, index: Index) -> Vector:
     """Return the values at a position that has a single branch, with this view and kind."""
-    if view.present is None and view.values is not None:
-        return Vector(len(view), kind, {kind: view.values}).take(index)
+    values = view.tested
+    if view.present is None and values is not None:
+        return Vector(len(view), kind, {kind: values}).take(index)
     return of_views(((view, kind),), level, index)
 
 
@@ -134,10 +135,10 @@ def of_views(views: Sequence[tuple[View, int]], level: int, index: Index) -> Vec
     null."""
     kinds, values = _without_values(views[0][0], level), {}
     for view, kind in views:
-        if view.values is None or len(view.values) == 0:
+        if view.tested is None or len(view.tested) == 0:
             continue
         np.putmask(kinds, view.reaches(level) if view.present is None else view.present, np.uint8(kind))
-        values[kind] = view.values
+        values[kind] = view.dense()
     return Vector(len(kinds), kinds, values).take(index)
 
 
@@ -180,8 +181,12 @@ def absent(count: int) -> Vector:
 
 
 def spread(known: np.ndarray, view: View, index: Index) -> np.ndarray:
-    """Return for each tuple the entry of `known` for its value (bool); false for tuples without a value."""
-    if view.present is not None:
+    """Return for each tuple the entry of `known` for its value (bool); false for tuples without a value.
+
+    `known` has an entry for each of the view's tested values."""
+    if view.present is not None and view.coded is not None:
+        known = known & view.present
+    elif view.present is not None:
         whole = np.zeros(len(view), np.bool_)
         whole[view.present] = known
         known = whole
@@ -191,21 +196,21 @@ def spread(known: np.ndarray, view: View, index: Index) -> np.ndarray:
 def compare_texts(values: Values, operator: str, value: Any) -> np.ndarray:
     """Return for each text or binary the result of a bytewise comparison with a constant (bool)."""
     if isinstance(values, Coded):
-        return compare_texts(values.different, operator, value)[values.codes]
+        return values.looked_up(compare_texts(values.different, operator, value))
     return arrow.bools(_ARROW[operator](values, arrow.constants((value,), values.type)[0]))
 
 
 def is_prefix(values: Values, text: str) -> np.ndarray:
     """Return for each of `values` whether it begins with `text` (bool)."""
     if isinstance(values, Coded):
-        return is_prefix(values.different, text)[values.codes]
+        return values.looked_up(is_prefix(values.different, text))
     return arrow.bools(pc.starts_with(values, text))
 
 
 def is_among(values: Values, several: Sequence[Any]) -> np.ndarray:
     """Return for each text or binary whether it is in `several` (bool)."""
     if isinstance(values, Coded):
-        return is_among(values.different, several)[values.codes]
+        return values.looked_up(is_among(values.different, several))
     if len(several) > MOST_COMPARED:
         return arrow.bools(pc.is_in(values, arrow.constants(several, values.type)))
     found = compare_texts(values, "=", several[0])
