@@ -40,9 +40,16 @@ def encode(column: Column) -> bytes:
     return out[: written.value].tobytes()
 
 
-def decode(leaf: Leaf, data: bytes | memoryview, most_tokens: int, most_text_bytes: int) -> Column:
-    """Decode the column of a chunk. Raises CorruptError."""
-    column = _decoded(leaf, data, most_tokens, most_text_bytes, coded=False)
+def decode(
+    leaf: Leaf,
+    data: bytes | memoryview,
+    most_tokens: int,
+    most_text_bytes: int,
+    records: tuple[np.ndarray, int] | None = None,
+) -> Column:
+    """Decode the column of a chunk, or some of its records: their ascending numbers (int64), and how many records the
+    column has. Raises CorruptError."""
+    column = _decoded(leaf, data, most_tokens, most_text_bytes, coded=False, records=records)
     assert isinstance(column, Column)
     return column
 
@@ -53,15 +60,25 @@ def decode_coded(leaf: Leaf, data: bytes | memoryview, most_tokens: int, most_te
 
 
 def _decoded(
-    leaf: Leaf, data: bytes | memoryview, most_tokens: int, most_text_bytes: int, *, coded: bool
+    leaf: Leaf,
+    data: bytes | memoryview,
+    most_tokens: int,
+    most_text_bytes: int,
+    *,
+    coded: bool,
+    records: tuple[np.ndarray, int] | None = None,
 ) -> Column | CodedColumn:
     kernel, whole = kernels.loaded(), np.frombuffer(data, np.uint8)
+    numbers, all_records = records or (None, 0)
     handle, sizes = ctypes.c_void_p(), (ctypes.c_uint64 * 4)()
     try:
         fault = kernel.ds_decode_chunk(
             kernels.address(whole), ctypes.c_uint64(len(whole)), int(leaf.kind), int(leaf.number == KEY),
-            leaf.max_level, leaf.level_bits, _array_level(leaf), int(coded), ctypes.c_uint64(most_tokens),
-            ctypes.c_uint64(most_text_bytes), sizes, ctypes.byref(handle),
+            leaf.max_level, leaf.level_bits, _array_level(leaf), (leaf.array_levels or (0,))[0], int(coded),
+            ctypes.c_uint64(most_tokens), ctypes.c_uint64(most_text_bytes),
+            None if numbers is None else kernels.address(numbers),
+            ctypes.c_uint64(0 if numbers is None else len(numbers)), ctypes.c_uint64(all_records), sizes,
+            ctypes.byref(handle),
         )  # fmt: skip
         if fault == kernels.NO_MEMORY:
             raise MemoryError("no memory for a column")

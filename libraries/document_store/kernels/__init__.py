@@ -157,11 +157,16 @@ def assembled_rows(schema: Schema, columns: Sequence[Column | None], count: int)
 
     Rows have no values from REST and from columns that are None."""
     given = Given(columns)
+    return assembled(loaded().ds_assemble, count, *tree_of(schema), *given.parameters, ctypes.c_uint64(count))
+
+
+def assembled(function: Any, count: int, *given: Any) -> list[bytes] | None:
+    """Call a C function that assembles `count` rows and return them; None if the columns are inconsistent.
+
+    The last two parameters of the function are the ends of the rows and their bytes."""
     ends, made = np.empty(count, np.uint64), ctypes.c_void_p()
     try:
-        fault = loaded().ds_assemble(
-            *tree_of(schema), *given.parameters, ctypes.c_uint64(count), address(ends), ctypes.byref(made)
-        )
+        fault = function(*given, address(ends), ctypes.byref(made))
         if fault == NO_MEMORY:
             raise MemoryError("no memory for the rows of these records")
         places = [0, *ends.tolist()]

@@ -3,6 +3,7 @@
    Tokens may come from hostile bytes: every step is checked against the remaining tokens, and inconsistent columns end
    the call. */
 
+#include "chunk.h"
 #include "tree.h"
 
 typedef struct {
@@ -229,6 +230,45 @@ static void arrange(assembler *a, const node *one, const column *given, uint32_t
     below->last = *made;
 }
 
+/* Prepare the assembly of a tree's columns, which `given` holds by leaf. */
+static int prepare(assembler *a, const column *given, uint32_t *columns) {
+    a->columns = calloc(a->all.leaves, sizeof(column));
+    a->below = calloc(a->all.size, sizeof(span));
+    a->last_field = calloc(a->all.size, sizeof(position *));
+    if (!a->columns || !a->below || !a->last_field) return NO_MEMORY;
+    for (uint64_t i = 1; i < a->all.size; i++) {
+        const node *one = a->all.nodes[i];
+        if (!one->place || one->parent->kind != OBJECT || one->place->seen_in) continue;
+        one->place->seen_in = 1;
+        position **last = &a->last_field[one->parent->number];
+        if (*last) (*last)->next = one->place;
+        else one->parent->first = one->place;
+        *last = one->place;
+    }
+    arrange(a, a->all.nodes[0], given, columns);
+    return FINE;
+}
+
+static int put_rows(assembler *a, const column *given, uint64_t count, uint64_t *row_ends) {
+    uint32_t columns = 0;
+    int fault = prepare(a, given, &columns);
+    for (uint64_t record = 0; !fault && record < count; record++) {
+        enum found found = put_object(a, a->all.nodes[0]);
+        if (found != VALUE) fault = found == EXHAUSTED ? NO_MEMORY : FAULTY;
+        row_ends[record] = a->out.size;
+    }
+    for (uint32_t i = 0; !fault && i < columns; i++)
+        if (a->columns[i].at != a->columns[i].count || a->columns[i].value_at != a->columns[i].value_count) fault = FAULTY;
+    return fault;
+}
+
+static void free_assembler(assembler *a) {
+    free_tree(&a->all);
+    free(a->columns);
+    free(a->below);
+    free(a->last_field);
+}
+
 /* Write the rows of `count` records: the end of each, and all of them consecutively in `made`, which the caller frees.
    For each leaf: levels (NULL: not wanted) and their number; values, their number and bytes; starts of texts. */
 EXPORT int ds_assemble(uint64_t node_count, const int32_t *parents, const uint8_t *kinds, const uint8_t *names,
@@ -239,40 +279,65 @@ EXPORT int ds_assemble(uint64_t node_count, const int32_t *parents, const uint8_
     column *given = NULL;
     *made = NULL;
     int fault = tree_of(&a.all, node_count, parents, kinds, names, name_offsets, UINT32_MAX);
-    if (!fault) {
-        a.columns = calloc(a.all.leaves, sizeof(column));
-        a.below = calloc(a.all.size, sizeof(span));
-        a.last_field = calloc(a.all.size, sizeof(position *));
-        given = calloc(a.all.leaves, sizeof(column));
-        if (!a.columns || !a.below || !a.last_field || !given) fault = NO_MEMORY;
-    }
-    uint32_t columns = 0;
-    if (!fault) {
-        for (uint64_t i = 1; i < a.all.size; i++) {
-            const node *one = a.all.nodes[i];
-            if (!one->place || one->parent->kind != OBJECT || one->place->seen_in) continue;
-            one->place->seen_in = 1;
-            position **last = &a.last_field[one->parent->number];
-            if (*last) (*last)->next = one->place;
-            else one->parent->first = one->place;
-            *last = one->place;
-        }
-        for (uint64_t i = 0; i < a.all.leaves; i++)
-            given[i] = (column){levels[i], 0, level_counts[i], 0, values[i], 0, value_counts[i], value_bytes[i], offsets[i]};
-        arrange(&a, a.all.nodes[0], given, &columns);
-    }
-    for (uint64_t record = 0; !fault && record < count; record++) {
-        enum found found = put_object(&a, a.all.nodes[0]);
-        if (found != VALUE) fault = found == EXHAUSTED ? NO_MEMORY : FAULTY;
-        row_ends[record] = a.out.size;
-    }
-    for (uint32_t i = 0; !fault && i < columns; i++)
-        if (a.columns[i].at != a.columns[i].count || a.columns[i].value_at != a.columns[i].value_count) fault = FAULTY;
-    free_tree(&a.all);
-    free(a.columns);
-    free(a.below);
-    free(a.last_field);
+    if (!fault && !(given = calloc(a.all.leaves, sizeof(column)))) fault = NO_MEMORY;
+    for (uint64_t i = 0; !fault && i < a.all.leaves; i++)
+        given[i] = (column){levels[i], 0, level_counts[i], 0, values[i], 0, value_counts[i], value_bytes[i], offsets[i]};
+    if (!fault) fault = put_rows(&a, given, count, row_ends);
+    free_assembler(&a);
     free(given);
+    *made = a.out.data;
+    return fault;
+}
+
+static wanted wanted_of(const node *leaf, uint64_t most_levels, uint64_t most_bytes) {
+    wanted found = {.kind = (int)leaf->kind, .max_level = leaf->level, .most_levels = most_levels, .most_bytes = most_bytes};
+    while (leaf->null_flag >> found.width) found.width++;
+    for (const node *above = leaf->parent; above; above = above->parent) {
+        if (above->kind != ARRAY) continue;
+        if (!found.array_level) found.array_level = above->level;
+        found.outermost_level = above->level;
+    }
+    return found;
+}
+
+/* Write the rows of some records, like `ds_assemble`, from the columns' chunks (NULL: no record has the column). The key
+   column holds only these records; `records` are their ascending numbers among `all_records`. */
+EXPORT int ds_rows_of_chunks(uint64_t node_count, const int32_t *parents, const uint8_t *kinds, const uint8_t *names,
+                             const uint64_t *name_offsets, const uint8_t *const *chunks, const uint64_t *sizes,
+                             const uint8_t *keys, uint64_t key_bytes, const int64_t *key_offsets, uint64_t most_levels,
+                             uint64_t most_bytes, const int64_t *records, uint64_t count, uint64_t all_records,
+                             uint64_t *row_ends, uint8_t **made) {
+    assembler a = {0};
+    column *given = NULL;
+    decoded *columns = NULL;
+    uint8_t *key_levels = malloc(count + 1);
+    choice chosen = {records, count, all_records};
+    *made = NULL;
+    int fault = tree_of(&a.all, node_count, parents, kinds, names, name_offsets, UINT32_MAX);
+    if (!fault) {
+        given = calloc(a.all.leaves, sizeof(column));
+        columns = calloc(a.all.leaves, sizeof(decoded));
+        if (!key_levels || !given || !columns) fault = NO_MEMORY;
+    }
+    for (uint64_t i = 0; !fault && i < a.all.size; i++) {
+        const node *leaf = a.all.nodes[i];
+        if (is_nested(leaf->kind) || leaf->leaf == 0 || !chunks[leaf->leaf]) continue;
+        wanted properties = wanted_of(leaf, most_levels, most_bytes);
+        decoded *one = &columns[leaf->leaf];
+        fault = decode_chunk(chunks[leaf->leaf], sizes[leaf->leaf], &properties, &chosen, one);
+        given[leaf->leaf] = (column){one->levels, 0, one->level_count, 0, one->values, 0, one->value_count,
+                                     one->value_bytes, one->offsets};
+    }
+    if (!fault) {
+        memset(key_levels, 1, count);
+        given[0] = (column){key_levels, 0, count, 0, keys, 0, count, key_bytes, key_offsets};
+        fault = put_rows(&a, given, count, row_ends);
+    }
+    for (uint64_t i = 0; columns && i < a.all.leaves; i++) free_decoded(&columns[i]);
+    free_assembler(&a);
+    free(columns);
+    free(given);
+    free(key_levels);
     *made = a.out.data;
     return fault;
 }

@@ -3,6 +3,7 @@
    Chunks may be hostile. Every count is checked against the remaining bytes and the caller's limits. Memory belongs to
    the caller, except two arrays of text lengths. */
 
+#include "chunk.h"
 #include "texts.h"
 
 enum { GROUP = 8, SHORTEST_RUN = 8, MOST_GROUPS = 63, BLOCK = 128, MINIBLOCKS = 4, MINIBLOCK = 32 };
@@ -179,8 +180,8 @@ static int put_deltas(writer *to, const int64_t *values, uint64_t count) {
     return FINE;
 }
 
-/* Read exactly `count` integers. */
-static int get_deltas(reader *from, int64_t *values, uint64_t count) {
+/* Read exactly `count` integers, but set at least the first `needed` of them. */
+static int get_some_deltas(reader *from, int64_t *values, uint64_t count, uint64_t needed) {
     uint64_t block, miniblocks, there;
     int64_t first;
     if (get_varint(from, &block) || get_varint(from, &miniblocks) || get_varint(from, &there)) return FAULTY;
@@ -198,6 +199,10 @@ static int get_deltas(reader *from, int64_t *values, uint64_t count) {
             uint64_t place = start + part * MINIBLOCK, size = MINIBLOCK / 8 * (uint64_t)widths[part];
             unsigned due = count - place < MINIBLOCK ? (unsigned)(count - place) : MINIBLOCK;
             if ((uint64_t)(from->end - from->at) < size) return FAULTY;
+            if (place >= needed) {
+                from->at += size;
+                continue;
+            }
             if (widths[part] == 0) {
                 for (unsigned i = 0; i < due; i++) values[place + i] = (int64_t)(last += (uint64_t)lowest);
                 continue;
@@ -219,6 +224,10 @@ static int get_deltas(reader *from, int64_t *values, uint64_t count) {
         }
     }
     return FINE;
+}
+
+static int get_deltas(reader *from, int64_t *values, uint64_t count) {
+    return get_some_deltas(from, values, count, count);
 }
 
 /* Integers in arrays: the first of each innermost array, and the steps within the arrays (delta.py). */
@@ -329,21 +338,6 @@ static int get_doubles(reader *from, double *values, uint64_t count) {
     }
     return FINE;
 }
-
-/* A decoded chunk in its own memory; Python copies it into arrays of the right size. With codes, `values` holds only
-   the `different` texts. Each level has a code: the number of one of them, or `different` if it has no value. */
-typedef struct {
-    uint64_t level_count, value_count, value_bytes, different;
-    uint8_t *levels, *values;
-    int64_t *offsets;
-    uint8_t *codes;
-} decoded;
-
-/* The properties that a chunk must have for a leaf. */
-typedef struct {
-    int kind, is_key, max_level, width, array_level, coded;
-    uint64_t most_levels, most_bytes;
-} wanted;
 
 /* --- texts: DELTA_BYTE_ARRAY, keys plain ---------------------------------------------------------------- */
 
@@ -461,17 +455,70 @@ static int code_texts(reader from, const int64_t *prefixes, const int64_t *lengt
     return FINE;
 }
 
-static int get_texts(reader from, const wanted *leaf, decoded *made) {
+/* Where the chosen records are: the ends of a record's levels and values, and the number of chosen records. */
+typedef struct {
+    uint64_t first_level, end_level, first_value, end_value;
+} place;
+
+/* Join only the texts of some records. Bytes that a text shares come from the nearest earlier texts that have them, at
+   most back to the last one that was joined, so that each text is visited once. Texts behind the last one that is joined
+   are not checked. */
+static int join_some_texts(reader from, const int64_t *prefixes, const int64_t *lengths, const place *places,
+                           uint64_t count, uint64_t most, int64_t *offsets, buffer *out) {
+    uint64_t value = 0, last_value = 0, last_start = 0, left = (uint64_t)(from.end - from.at);
+    const uint8_t *at = from.at;
+    for (uint64_t i = 0; i < count; i++) {
+        for (; value < places[i].end_value; value++) {
+            uint64_t missing = (uint64_t)prefixes[value], more = (uint64_t)lengths[value], before = value, start = out->size;
+            if (more > left) return FAULTY;
+            if (value >= places[i].first_value) {
+                if (missing > most || start + missing + more > most) return FAULTY;
+                if (reserve(out, missing + more + 1)) return NO_MEMORY;
+                uint8_t *to = out->data + start;
+                const uint8_t *suffix = at;
+                if (more) memcpy(to + missing, at, more);
+                while (missing) {
+                    if (!before--) return FAULTY;
+                    uint64_t shared = (uint64_t)prefixes[before], own = (uint64_t)lengths[before];
+                    if (missing > shared && missing - shared > own) return FAULTY;
+                    if (start && before == last_value) {
+                        memcpy(to, out->data + last_start, missing);
+                        break;
+                    }
+                    suffix -= own;
+                    if (shared >= missing) continue;
+                    memcpy(to + shared, suffix, missing - shared);
+                    missing = shared;
+                }
+                out->size += (uint64_t)prefixes[value] + more;
+                *++offsets = (int64_t)out->size;
+                last_value = value;
+                last_start = start;
+            }
+            at += more;
+            left -= more;
+        }
+    }
+    return FINE;
+}
+
+static int get_texts(reader from, const wanted *leaf, const place *places, uint64_t chosen, decoded *made) {
     uint64_t count = made->value_count;
     int64_t *lengths = malloc(count * 16 + 1);
     if (!lengths) return NO_MEMORY;
     int64_t *prefixes = lengths + count;
-    int fault = get_deltas(&from, prefixes, count) || get_deltas(&from, lengths, count) ||
-                        end_texts(prefixes, lengths, count, (uint64_t)(from.end - from.at), leaf->most_bytes, made->offsets)
+    uint64_t needed = places ? places[chosen - 1].end_value : count;
+    int fault = get_some_deltas(&from, prefixes, count, needed) || get_some_deltas(&from, lengths, count, needed) ||
+                        (!places && end_texts(prefixes, lengths, count, (uint64_t)(from.end - from.at), leaf->most_bytes, made->offsets))
                     ? FAULTY
                     : FINE;
-    if (!fault && leaf->coded) fault = code_texts(from, prefixes, lengths, leaf->max_level, made);
-    if (!fault && !made->codes) {
+    if (!fault && leaf->coded && !places) fault = code_texts(from, prefixes, lengths, leaf->max_level, made);
+    if (!fault && places) {
+        buffer out = {0};
+        fault = join_some_texts(from, prefixes, lengths, places, chosen, leaf->most_bytes, made->offsets, &out);
+        made->values = out.data;
+        made->value_bytes = out.size;
+    } else if (!fault && !made->codes) {
         made->value_bytes = (uint64_t)made->offsets[count];
         if (!(made->values = malloc(made->value_bytes + PIECE))) fault = NO_MEMORY;
         else join_texts(from, prefixes, lengths, count, made->offsets, made->values);
@@ -561,11 +608,25 @@ static int decode_levels(reader *from, const wanted *leaf, decoded *made) {
     return get_small(levels, made->levels, made->level_count, (unsigned)leaf->width);
 }
 
+/* Compilers make fast code of a loop whose sum fits in a byte. */
+static uint64_t occurrences(const uint8_t *levels, uint64_t count, uint8_t wanted_level) {
+    uint64_t found = 0;
+    while (count) {
+        uint64_t size = count < 255 ? count : 255;
+        uint8_t part = 0;
+        for (uint64_t i = 0; i < size; i++) part += levels[i] == wanted_level;
+        found += part;
+        levels += size;
+        count -= size;
+    }
+    return found;
+}
+
 /* Return the number of values that the levels require; FAULTY if the bytes cannot hold them. */
 static int count_values(const reader *from, const wanted *leaf, decoded *made) {
     uint64_t present = leaf->is_key ? made->level_count : 0, bytes = (uint64_t)(from->end - from->at);
     if (!leaf->is_key && leaf->kind != NUL && leaf->kind != MARKER)
-        for (uint64_t i = 0; i < made->level_count; i++) present += made->levels[i] == leaf->max_level;
+        present = occurrences(made->levels, made->level_count, (uint8_t)leaf->max_level);
     made->value_count = present;
     uint64_t blocks = present / (BLOCK + 1), least = blocks < 2 ? 0 : (blocks - 2) * (1 + MINIBLOCKS);
     if (leaf->is_key && leaf->kind == INTEGER) least = present * 8;
@@ -574,18 +635,15 @@ static int count_values(const reader *from, const wanted *leaf, decoded *made) {
     return !bytes != !present || bytes < least ? FAULTY : FINE;
 }
 
-static int decode_texts(const reader *from, const wanted *leaf, decoded *made) {
+static int decode_texts(const reader *from, const wanted *leaf, const place *places, uint64_t chosen, decoded *made) {
     if (!(made->offsets = malloc((made->value_count + 1) * 8))) return NO_MEMORY;
     made->offsets[0] = 0;
     if (made->value_count && leaf->is_key) return get_plain_texts(*from, made, leaf->most_bytes);
-    if (made->value_count) return get_texts(*from, leaf, made);
+    if (made->value_count) return get_texts(*from, leaf, places, chosen, made);
     return (made->values = malloc(1)) ? FINE : NO_MEMORY;
 }
 
-static int decode_values(reader from, const wanted *leaf, decoded *made) {
-    int fault = count_values(&from, leaf, made);
-    if (fault) return fault;
-    if (is_text(leaf->kind)) return decode_texts(&from, leaf, made);
+static int decode_numbers(reader from, const wanted *leaf, decoded *made) {
     uint64_t count = made->value_count;
     made->value_bytes = count * (leaf->kind == INTEGER || leaf->kind == DOUBLE ? 8 : 1);
     if (!(made->values = malloc(made->value_bytes + 8))) return NO_MEMORY;
@@ -597,44 +655,117 @@ static int decode_values(reader from, const wanted *leaf, decoded *made) {
         return FINE;
     }
     if (leaf->kind == BOOLEAN) return get_small(from, made->values, count, 1);
-    if (leaf->kind == DOUBLE) {
-        fault = get_doubles(&from, (double *)(void *)made->values, count);
-        return fault || from.at == from.end ? fault : FAULTY;
+    int fault = FAULTY;
+    if (leaf->kind == DOUBLE) fault = get_doubles(&from, (double *)(void *)made->values, count);
+    if (leaf->kind == INTEGER) {
+        places_in_arrays in = {made->levels, made->level_count, (uint8_t)leaf->max_level,
+                               (uint8_t)((1 << (leaf->width - 1)) - 1), (uint8_t)leaf->array_level};
+        fault = leaf->array_level ? get_in_arrays(&from, &in, integers, count) : get_deltas(&from, integers, count);
     }
-    if (leaf->kind != INTEGER) return FAULTY;
-    places_in_arrays in = {made->levels, made->level_count, (uint8_t)leaf->max_level,
-                           (uint8_t)((1 << (leaf->width - 1)) - 1), (uint8_t)leaf->array_level};
-    fault = leaf->array_level ? get_in_arrays(&from, &in, integers, count) : get_deltas(&from, integers, count);
     return fault || from.at == from.end ? fault : FAULTY;
 }
 
-EXPORT void ds_free_decoded(decoded *made) {
-    if (!made) return;
+/* Find the chosen records. FAULTY unless the levels are those of whole records, as many as there should be. */
+static int find_places(const decoded *made, const wanted *leaf, const choice *chosen, place *places) {
+    uint8_t mask = (uint8_t)((1 << (leaf->width - 1)) - 1);
+    int has_values = leaf->kind != NUL && leaf->kind != MARKER;
+    uint64_t level = 0, value = 0, record = 0;
+    for (uint64_t i = 0; i <= chosen->count; i++) {
+        /* After the last one, count the rest. */
+        uint64_t next = i < chosen->count ? (uint64_t)chosen->numbers[i] : chosen->all;
+        if (next > chosen->all || next < record || (i < chosen->count && next == chosen->all)) return FAULTY;
+        for (int within = 0; within < 2; within++) {
+            if (within && i == chosen->count) break;
+            if (within) places[i].first_level = level, places[i].first_value = value;
+            uint64_t end = next + (uint64_t)within, from = level;
+            if (leaf->outermost_level) {
+                for (; record < end && level < made->level_count; level++)
+                    record += (made->levels[level] & mask) < leaf->outermost_level;
+            } else {
+                if (end > made->level_count) return FAULTY;
+                level = record = end;
+            }
+            if (record < end) return FAULTY;
+            if (has_values) value += occurrences(made->levels + from, level - from, (uint8_t)leaf->max_level);
+            if (within) places[i].end_level = level, places[i].end_value = value;
+        }
+    }
+    return level == made->level_count ? FINE : FAULTY;
+}
+
+/* Move the levels and values of the chosen records to the front; texts are there already. */
+static void keep_places(const place *places, uint64_t count, uint64_t width, decoded *made) {
+    uint64_t levels = 0, values = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t more = places[i].end_level - places[i].first_level;
+        memmove(made->levels + levels, made->levels + places[i].first_level, more);
+        levels += more;
+        more = places[i].end_value - places[i].first_value;
+        if (width && more) memmove(made->values + values * width, made->values + places[i].first_value * width, more * width);
+        values += more;
+    }
+    made->level_count = levels;
+    made->value_count = values;
+    if (width) made->value_bytes = values * width;
+}
+
+void free_decoded(decoded *made) {
     free(made->levels);
     free(made->values);
     free(made->offsets);
     free(made->codes);
+}
+
+EXPORT void ds_free_decoded(decoded *made) {
+    if (!made) return;
+    free_decoded(made);
     free(made);
 }
 
-/* Decode the chunk at the start of `data`; `sizes` are its levels, values, bytes of values, and the number of distinct
-   texts if `coded` is set and they are coded, else 0. `made` must be freed. */
-EXPORT int ds_decode_chunk(const uint8_t *data, uint64_t size, int kind, int is_key, int max_level, int width,
-                           int array_level, int coded, uint64_t most_levels, uint64_t most_bytes, uint64_t *sizes,
-                           decoded **made) {
-    wanted leaf = {kind, is_key, max_level, width, array_level, coded, most_levels, most_bytes};
+int decode_chunk(const uint8_t *data, uint64_t size, const wanted *leaf, const choice *chosen, decoded *made) {
     uint32_t total;
     uint64_t bytes;
-    decoded *one = *made = calloc(1, sizeof(decoded));
-    if (!one) return NO_MEMORY;
     if (size < 4) return FAULTY;
     memcpy(&total, data, 4);
     if (total < 4 || total > size) return FAULTY;
     reader from = {data + 4, data + total};
-    int fault = decode_levels(&from, &leaf, one);
+    int fault = decode_levels(&from, leaf, made);
     if (fault) return fault;
     if (get_varint(&from, &bytes) || bytes != (uint64_t)(from.end - from.at)) return FAULTY;
-    fault = decode_values(from, &leaf, one);
+    fault = count_values(&from, leaf, made);
+    if (fault) return fault;
+    place *places = NULL;
+    uint64_t count = 0;
+    if (chosen) {
+        if (leaf->is_key) return FAULTY;
+        count = chosen->count;
+        if (!(places = malloc((count + 1) * sizeof(place)))) return NO_MEMORY;
+        fault = find_places(made, leaf, chosen, places);
+        uint64_t values = 0;
+        for (uint64_t i = 0; !fault && i < count; i++) values += places[i].end_value - places[i].first_value;
+        /* Then their bytes are not needed. */
+        if (!values) made->value_count = 0;
+    }
+    int has_texts = is_text(leaf->kind);
+    if (!fault) fault = has_texts ? decode_texts(&from, leaf, places, count, made) : decode_numbers(from, leaf, made);
+    if (!fault && chosen)
+        keep_places(places, count, has_texts ? 0 : leaf->kind == INTEGER || leaf->kind == DOUBLE ? 8 : 1, made);
+    free(places);
+    return fault;
+}
+
+/* Decode the chunk at the start of `data`; `sizes` are its levels, values, bytes of values, and the number of distinct
+   texts if `coded` is set and they are coded, else 0. `records`, unless NULL, are the ones to decode, of `all_records`.
+   `made` must be freed. */
+EXPORT int ds_decode_chunk(const uint8_t *data, uint64_t size, int kind, int is_key, int max_level, int width,
+                           int array_level, int outermost_level, int coded, uint64_t most_levels, uint64_t most_bytes,
+                           const int64_t *records, uint64_t record_count, uint64_t all_records, uint64_t *sizes,
+                           decoded **made) {
+    wanted leaf = {kind, is_key, max_level, width, array_level, outermost_level, coded, most_levels, most_bytes};
+    choice chosen = {records, record_count, all_records};
+    decoded *one = *made = calloc(1, sizeof(decoded));
+    if (!one) return NO_MEMORY;
+    int fault = decode_chunk(data, size, &leaf, records ? &chosen : NULL, one);
     sizes[0] = one->level_count;
     sizes[1] = one->value_count;
     sizes[2] = one->value_bytes;

@@ -13,6 +13,7 @@ import numpy as np
 
 from libraries.document_store import assembly
 from libraries.document_store.encodings import decode_coded, decode_column, encode_column
+from libraries.document_store.encodings.chunks import Chunks
 from libraries.document_store.errors import CorruptError
 from libraries.document_store.layouts.footer import LeafEntry
 from libraries.document_store.layouts.layout import KeyKind, Keys
@@ -36,8 +37,11 @@ from libraries.document_store.values import ValueKind
 
 C = TypeVar("C", Column, Column | CodedColumn)
 
-_PAGE_0 = -1
-"""Replaces the column number in the cache key of page 0."""
+FEW_RECORDS = 8
+"""Up to one in this many records, rows are made from chunks without decoding the texts of other records."""
+
+_PAGE_0, _CHUNKS = -1, -2
+"""Replace the column number in the cache keys of page 0 and of the chunks of all columns."""
 
 
 def chunk_of(column: Column) -> Chunk | None:
@@ -161,10 +165,33 @@ class AmaxLeaf(LeafFacts):
 
     def rows(self, ordinals: np.ndarray | None = None) -> list[bytes]:
         """See `ComponentLeaf`."""
+        is_few = ordinals is not None and len(ordinals) * FEW_RECORDS <= self.count
+        if ordinals is not None and is_few and Chunks.can_assemble(self._schema):
+            some = self._few_rows(ordinals)
+            if some is not None:
+                return some
         columns = self.columns(range(len(self._schema.leaves)), ordinals)
         count = self.count - self.antimatter_count if ordinals is None else len(ordinals)
         with placed(self._where):
             return assembly.assemble_rows(self._schema, columns, count)
+
+    def _few_rows(self, ordinals: np.ndarray) -> list[bytes] | None:
+        """Return the rows of a small share of the records. Return None if a chunk is faulty; `columns` then explains
+        the fault."""
+        place = self._place_of(_CHUNKS)
+        chunks: Chunks | None = self._pages.cache.get(place)
+        if chunks is None:
+            zero = self._page_0
+            numbers = self.order_of_columns()
+            pages = self._fetch(numbers, keep=False)
+            chunks = Chunks(
+                len(self._schema.leaves),
+                {number: zero.chunk(number, [pages[page] for page in zero.pages_of(number)]) for number in numbers},
+            )
+            self._pages.cache.put(place, chunks, chunks.size_bytes)
+        is_deleted = np.zeros(len(ordinals), np.bool_)
+        keys = key_column(self._schema.leaves[KEY], self._page_0.keys[ordinals], is_deleted)
+        return chunks.rows(self._schema, keys, self._records(ordinals), self.count - self.antimatter_count)
 
     def _records(self, ordinals: np.ndarray) -> np.ndarray:
         """Convert entry numbers to record numbers, which do not count deletion markers."""

@@ -25,11 +25,20 @@ import numpy as np
 
 from libraries.document_store import json_text, kernels, messagepack
 from libraries.document_store.assembly import assemble_rows
-from libraries.document_store.encodings import decode_coded, decode_column, encode_column
+from libraries.document_store.encodings import (
+    MOST_TEXT_BYTES,
+    MOST_TOKENS,
+    decode_coded,
+    decode_column,
+    encode_column,
+)
+from libraries.document_store.encodings.chunks import Chunks
+from libraries.document_store.encodings.native import decode as decode_natively
 from libraries.document_store.errors import CorruptError, DocumentError
-from libraries.document_store.record_selection import take_of
+from libraries.document_store.record_selection import record_starts, take, take_of
 from libraries.document_store.schema import Schema
 from libraries.document_store.shredding import CodedColumn, Column, Texts, infer, shred
+from libraries.document_store.shredding.columns import KEY
 from libraries.document_store.values import ValueKind, same
 
 NUMBERS = (0, 1, 2, 7, 31, 127, 128, 255, 256, 2**15, 2**16, 2**24, 2**31 - 1, 2**31, 2**32 - 1)
@@ -152,10 +161,25 @@ def break_a_chunk(dice: random.Random) -> str:
     data = mutated(encode_column(column), dice)
     native, python = in_both(lambda way: decode_column(column.leaf, data, use_native=way), CorruptError)
     coded = outcome(lambda: decode_coded(column.leaf, data), CorruptError)
+    chosen = np.flatnonzero([dice.random() < 0.4 for _ in ROWS])
+    some, rows = some_records(column, data, chosen)
     if native is CorruptError or python is CorruptError:
         assert native is python is coded, (column.leaf, data, native, python, coded)
         return "refused"
     assert alike(native, python), (column.leaf, data)
+    expected = outcome(lambda: take(native, chosen), CorruptError)
+    if some is not CorruptError:
+        assert alike(some, expected), (column.leaf, data, chosen)
+    elif column.leaf.number != KEY:
+        assert expected is CorruptError or len(record_starts(native)) - 1 != len(ROWS), (column.leaf, data, chosen)
+    if rows is not None:
+        parts = {each.leaf.number: take(each, chosen) for each in COLUMNS} | {column.leaf.number: expected}
+        wanted = assemble_rows(SCHEMA, parts, len(chosen))
+        assert same(*[[messagepack.decode(row) for row in each] for each in (rows, wanted)]), (
+            column.leaf,
+            data,
+            chosen,
+        )
     if isinstance(coded, CodedColumn):
         different, has_text = coded.different.tolist(), coded.levels == coded.leaf.max_level
         assert ((coded.codes == len(different)) != has_text).all(), (column.leaf, data)
@@ -181,6 +205,17 @@ def break_a_chunk(dice: random.Random) -> str:
     )
     assert rows is documents or same(rows, documents), (column.leaf, data, rows, documents)
     return "taken, but not assembled" if rows is CorruptError else "taken"
+
+
+def some_records(column: Column, data: bytes, chosen: np.ndarray) -> tuple[Any, list[bytes] | None]:
+    """Read some records from a broken chunk: the column, and whole documents."""
+    given = (chosen, len(ROWS))
+    some = outcome(lambda: decode_natively(column.leaf, data, MOST_TOKENS, MOST_TEXT_BYTES, given), CorruptError)
+    if column.leaf.number == KEY:
+        return some, None
+    chunks = {each.leaf.number: memoryview(encode_column(each)) for each in COLUMNS[1:]}
+    chunks[column.leaf.number] = memoryview(data)
+    return some, Chunks(len(COLUMNS), chunks).rows(SCHEMA, take(COLUMNS[KEY], chosen), *given)
 
 
 def alike(first: Column, second: Column) -> bool:

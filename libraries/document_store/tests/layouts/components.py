@@ -68,11 +68,16 @@ def read_back(component: StoredComponent) -> dict[int | str, dict[str, Any] | No
         keys, antimatter = leaf.keys()
         assert len(keys) == leaf.count
         assert (keys[0], keys[-1]) == (leaf.min_key, leaf.max_key)
+        there = np.flatnonzero(~antimatter)
         documents = iter(map(msgspec.msgpack.decode, leaf.rows()))
         found |= {
             key: None if gone else next(documents) for key, gone in zip(keys.tolist(), antimatter.tolist(), strict=True)
         }
         assert next(documents, None) is None
+        # A few records are read in another way than all of them.
+        some = there[3 :: len(keys) // 2 + 1]
+        documents = iter(map(msgspec.msgpack.decode, leaf.rows(some)))
+        assert all(alike(found[key], next(documents)) for key in keys[some].tolist())
     return found
 
 

@@ -1,0 +1,34 @@
+/* Decode the chunk of a column: all of its records, or some. */
+
+#ifndef DOCUMENT_STORE_CHUNK_H
+#define DOCUMENT_STORE_CHUNK_H
+
+#include "common.h"
+
+/* A decoded chunk in its own memory; Python copies it into arrays of the right size. With codes, `values` holds only
+   the `different` texts. Each level has a code: the number of one of them, or `different` if it has no value. */
+typedef struct {
+    uint64_t level_count, value_count, value_bytes, different;
+    uint8_t *levels, *values;
+    int64_t *offsets;
+    uint8_t *codes;
+} decoded;
+
+/* The properties that a chunk must have for a leaf. The array levels are those of the innermost and the outermost array,
+   0 outside arrays. */
+typedef struct {
+    int kind, is_key, max_level, width, array_level, outermost_level, coded;
+    uint64_t most_levels, most_bytes;
+} wanted;
+
+/* Ascending numbers of records, of a column of `all` records. */
+typedef struct {
+    const int64_t *numbers;
+    uint64_t count, all;
+} choice;
+
+/* Decode all records, or those of `chosen` unless it is NULL. `made` is zeroed; `free_decoded` releases its arrays. */
+int decode_chunk(const uint8_t *data, uint64_t size, const wanted *leaf, const choice *chosen, decoded *made);
+void free_decoded(decoded *made);
+
+#endif
