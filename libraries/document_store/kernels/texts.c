@@ -21,6 +21,24 @@ EXPORT uint64_t ds_text_codes(uint64_t count, const int64_t *offsets, const uint
     return known.count;
 }
 
+/* Count how often each byte occurs. Several tables keep repeated bytes from waiting for each other. */
+EXPORT void ds_count_bytes(uint64_t count, const uint8_t *bytes, uint64_t *counts) {
+    uint32_t tables[4][256] = {{0}};
+    while (count) {
+        uint64_t size = count < UINT32_MAX ? count : UINT32_MAX, i = 0;
+        for (; i + 4 <= size; i += 4)
+            for (unsigned table = 0; table < 4; table++) tables[table][bytes[i + table]]++;
+        for (; i < size; i++) tables[0][bytes[i]]++;
+        for (unsigned byte = 0; byte < 256; byte++)
+            for (unsigned table = 0; table < 4; table++) {
+                counts[byte] += tables[table][byte];
+                tables[table][byte] = 0;
+            }
+        bytes += size;
+        count -= size;
+    }
+}
+
 /* Copy the texts at `count` positions consecutively, to the offsets in `out_offsets`. */
 EXPORT void ds_take_texts(uint64_t count, const int64_t *places, const int64_t *offsets, const uint8_t *data,
                           const int64_t *out_offsets, uint8_t *out) {

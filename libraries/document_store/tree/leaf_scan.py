@@ -131,10 +131,18 @@ class Span:
 class StoredPart:
     """Documents of a component's span."""
 
-    def __init__(self, leaves: Sequence[ComponentLeaf], columnar: bool, keys: Keys, visible: np.ndarray) -> None:
-        self.keys, self.visible, self._leaves = keys, visible, leaves
-        self.count = len(visible)
+    def __init__(
+        self, leaves: Sequence[ComponentLeaf], columnar: bool, keys: Keys, visible: np.ndarray | None = None
+    ) -> None:
+        """`keys` are those of the documents; `visible` are their positions, None for all documents of the leaves."""
+        self.keys, self._visible, self._leaves = keys, visible, leaves
+        self.count = len(keys)
         self.columnar = columnar
+
+    @cached_property
+    def visible(self) -> np.ndarray:
+        """See `ScanPart`."""
+        return np.arange(self.count) if self._visible is None else self._visible
 
     @property
     def schema(self) -> Schema:
@@ -171,16 +179,14 @@ class StoredPart:
         if not self.columnar:
             return _some(self._shredded, leaf_numbers)
         (leaf,) = self._leaves
-        everything = self.count == leaf.count
-        return leaf.columns(leaf_numbers, None if everything else self.visible)
+        return leaf.columns(leaf_numbers, self._visible)
 
     def coded_columns(self, leaf_numbers: Iterable[int]) -> Mapping[int, Column | CodedColumn]:
         """See `ScanPart`."""
         if not self.columnar:
             return self.columns(leaf_numbers)
         (leaf,) = self._leaves
-        everything = self.count == leaf.count
-        return leaf.coded_columns(leaf_numbers, None if everything else self.visible)
+        return leaf.coded_columns(leaf_numbers, self._visible)
 
     def may_match(self, leaf_number: int, low: object, high: object) -> bool:
         """See `ScanPart`."""
@@ -208,7 +214,7 @@ def scan(newer_keys: Keys, components: Sequence[Component]) -> Iterator[StoredPa
                 kept[id(newer)] = newer
         kept[id(span)] = span
         if not hidden.any():
-            yield StoredPart(span.leaves, span.columnar, keys, np.arange(len(keys)))
+            yield StoredPart(span.leaves, span.columnar, keys)
         elif not hidden.all():
             visible = np.flatnonzero(~hidden)
             yield StoredPart(span.leaves, span.columnar, keys[visible], visible)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from libraries.document_store import kernels
 from libraries.document_store.queries.vectors import arrow
 from libraries.document_store.queries.vectors.coded import Coded
 from libraries.document_store.queries.vectors.slots import Values, View
@@ -173,6 +175,15 @@ def grouped(count: int, keys: Sequence[Codes]) -> Groups:
     return Groups(groups, group_count, found_keys)
 
 
+def counts_of(codes: np.ndarray) -> np.ndarray:
+    """Return how often each code occurs, from code 0 to the highest, or to 255 (int64)."""
+    if codes.dtype != np.uint8 or not kernels.NATIVE:
+        return np.bincount(codes)
+    counts, codes = np.zeros(256, np.int64), np.ascontiguousarray(codes)
+    kernels.loaded().ds_count_bytes(ctypes.c_uint64(len(codes)), kernels.address(codes), kernels.address(counts))
+    return counts
+
+
 def counted(count: int, keys: Sequence[Codes | Vector]) -> tuple[list[Codes], np.ndarray] | None:
     """Return the distinct keys of `count` tuples and how often each occurs.
 
@@ -183,7 +194,11 @@ def counted(count: int, keys: Sequence[Codes | Vector]) -> tuple[list[Codes], np
     sizes = [max(1, key.size) for key in known]
     if len(known) < len(keys) or math.prod(sizes) > count:
         return None
-    whole = known[0].codes if len(known) == 1 else known[0].codes.astype(np.int64)
+    if len(known) == 1:
+        counts = counts_of(known[0].codes)
+        occurring = np.flatnonzero(counts)
+        return [known[0]._replace(codes=occurring)], counts[occurring]
+    whole = known[0].codes.astype(np.int64)
     for key, size in zip(known[1:], sizes[1:], strict=True):
         whole = whole * size + key.codes
     counts = np.bincount(whole)
