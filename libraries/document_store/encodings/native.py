@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from libraries.document_store import kernels
 from libraries.document_store.errors import CorruptError, FullError
-from libraries.document_store.schema import Leaf
+from libraries.document_store.schema import Leaf, Schema
 from libraries.document_store.shredding.columns import KEY, CodedColumn, Column, Texts, dtype_of, is_text
 
 
@@ -94,6 +96,67 @@ def _decoded(
     if different:
         return CodedColumn(leaf, levels, codes, Texts(offsets, values))
     return Column(leaf, levels, Texts(offsets, values) if has_texts else values.view(dtype_of(leaf.kind)))
+
+
+def encode_all(
+    schema: Schema, columns: Sequence[Column], most_tokens: int, most_text_bytes: int
+) -> list[tuple[memoryview, tuple[int, int]]] | None:
+    """Return the chunk of each column and the codes of its lowest and highest value.
+
+    The chunk is empty if no record has the column, and for the key's column. Return None if a column exceeds the
+    maximum size of a chunk."""
+    count, given = len(columns), kernels.Given(columns)
+    ends, codes, made = np.empty(count, np.uint64), np.empty((count, 2), np.uint64), ctypes.c_void_p()
+    try:
+        fault = kernels.loaded().ds_encode_columns(
+            *kernels.tree_of(schema), *given.parameters, ctypes.c_uint64(most_tokens),
+            ctypes.c_uint64(most_text_bytes), kernels.address(ends), kernels.address(codes), ctypes.byref(made),
+        )  # fmt: skip
+        if fault == kernels.NO_MEMORY:
+            raise MemoryError("no memory for the chunks of a leaf")
+        places = [0, *ends.tolist()]
+        whole = memoryview(ctypes.string_at(made, places[-1]) if not fault and places[-1] else b"")
+    finally:
+        kernels.loaded().ds_free(made)
+    if fault:
+        return None
+    return [
+        (whole[start:end], (low, high))
+        for (start, end), (low, high) in zip(pairwise(places), codes.tolist(), strict=True)
+    ]
+
+
+def merge_column(
+    leaf: Leaf,
+    chunks: Sequence[memoryview | None],
+    records: Sequence[int],
+    ordinals: np.ndarray,
+    most_tokens: int,
+    most_text_bytes: int,
+) -> tuple[bytes, tuple[int, int]] | None:
+    """Return the chunk and the codes of the records at these positions of the columns in several chunks.
+
+    `records` are the numbers of records of the columns. A chunk of None means that no record has the column. Return
+    None if a chunk is faulty, or if the result exceeds the maximum size of a chunk."""
+    count = len(chunks)
+    held = [None if chunk is None else np.frombuffer(chunk, np.uint8) for chunk in chunks]
+    places, sizes = (ctypes.c_void_p * count)(), (ctypes.c_uint64 * count)()
+    for number, chunk in enumerate(held):
+        if chunk is not None:
+            places[number], sizes[number] = chunk.__array_interface__["data"][0], len(chunk)
+    codes, size, made = (ctypes.c_uint64 * 2)(), ctypes.c_uint64(), ctypes.c_void_p()
+    try:
+        fault = kernels.loaded().ds_merge_column(
+            int(leaf.kind), leaf.max_level, leaf.level_bits, _array_level(leaf), (leaf.array_levels or (0,))[0],
+            ctypes.c_uint64(most_tokens), ctypes.c_uint64(most_text_bytes), ctypes.c_uint64(count), places, sizes,
+            (ctypes.c_uint64 * count)(*records), kernels.address(ordinals), ctypes.c_uint64(len(ordinals)), codes,
+            ctypes.byref(size), ctypes.byref(made),
+        )  # fmt: skip
+        if fault == kernels.NO_MEMORY:
+            raise MemoryError("no memory to merge a column")
+        return None if fault else (ctypes.string_at(made, size.value) if size.value else b"", (codes[0], codes[1]))
+    finally:
+        kernels.loaded().ds_free(made)
 
 
 def _array_level(leaf: Leaf) -> int:

@@ -289,17 +289,6 @@ EXPORT int ds_assemble(uint64_t node_count, const int32_t *parents, const uint8_
     return fault;
 }
 
-static wanted wanted_of(const node *leaf, uint64_t most_levels, uint64_t most_bytes) {
-    wanted found = {.kind = (int)leaf->kind, .max_level = leaf->level, .most_levels = most_levels, .most_bytes = most_bytes};
-    while (leaf->null_flag >> found.width) found.width++;
-    for (const node *above = leaf->parent; above; above = above->parent) {
-        if (above->kind != ARRAY) continue;
-        if (!found.array_level) found.array_level = above->level;
-        found.outermost_level = above->level;
-    }
-    return found;
-}
-
 /* Write the rows of some records, like `ds_assemble`, from the columns' chunks (NULL: no record has the column). The key
    column holds only these records; `records` are their ascending numbers among `all_records`. */
 EXPORT int ds_rows_of_chunks(uint64_t node_count, const int32_t *parents, const uint8_t *kinds, const uint8_t *names,

@@ -781,3 +781,75 @@ EXPORT void ds_copy_decoded(const decoded *made, uint8_t *levels, uint8_t *value
     if (made->offsets) memcpy(offsets, made->offsets, ((made->codes ? made->different : made->value_count) + 1) * 8);
     if (made->codes) memcpy(codes, made->codes, made->level_count);
 }
+
+wanted wanted_of(const node *leaf, uint64_t most_levels, uint64_t most_bytes) {
+    wanted found = {.kind = (int)leaf->kind, .max_level = leaf->level, .most_levels = most_levels, .most_bytes = most_bytes};
+    while (leaf->null_flag >> found.width) found.width++;
+    for (const node *above = leaf->parent; above; above = above->parent) {
+        if (above->kind != ARRAY) continue;
+        if (!found.array_level) found.array_level = above->level;
+        found.outermost_level = above->level;
+    }
+    return found;
+}
+
+/* --- the codes of prefixes.py ------------------------------------------------------------------------------ */
+
+static const uint64_t SIGN = 1ull << 63;
+
+static uint64_t code_of_text(const uint8_t *text, uint64_t size) {
+    uint64_t code = 0;
+    for (uint64_t i = 0; i < 8; i++) code = code << 8 | (i < size ? text[i] : 0);
+    return code;
+}
+
+static uint64_t code_of_double(double value) {
+    uint64_t bits;
+    /* Adding 0.0 turns -0.0 into 0.0. */
+    value += 0.0;
+    memcpy(&bits, &value, sizeof bits);
+    return bits & SIGN ? ~bits : bits | SIGN;
+}
+
+static void find_codes(int kind, const void *values, const int64_t *offsets, uint64_t count, uint64_t codes[2]) {
+    uint64_t low = UINT64_MAX, high = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        uint64_t code;
+        if (kind == DOUBLE) {
+            double value = ((const double *)values)[i];
+            if (value != value) continue;
+            code = code_of_double(value);
+        } else if (kind == INTEGER) {
+            code = (uint64_t)((const int64_t *)values)[i] ^ SIGN;
+        } else if (kind == BOOLEAN) {
+            code = ((const uint8_t *)values)[i] != 0;
+        } else {
+            code = code_of_text((const uint8_t *)values + offsets[i], (uint64_t)(offsets[i + 1] - offsets[i]));
+        }
+        low = code < low ? code : low;
+        high = code > high ? code : high;
+    }
+    codes[0] = kind == REST ? 0 : low;
+    codes[1] = kind == REST ? UINT64_MAX : high;
+}
+
+int encode_column(const wanted *leaf, const uint8_t *levels, uint64_t level_count, const void *values,
+                  const int64_t *offsets, uint64_t value_count, buffer *scratch, buffer *out, uint64_t codes[2]) {
+    uint64_t written, bytes = is_text(leaf->kind) ? (uint64_t)offsets[value_count] : value_count * 8;
+    codes[0] = UINT64_MAX;
+    codes[1] = 0;
+    if (occurrences(levels, level_count, 0) == level_count) return FINE;
+    if (level_count > leaf->most_levels || (is_text(leaf->kind) && bytes > leaf->most_bytes)) return NO_ROOM;
+    if (leaf->kind != NUL && leaf->kind != MARKER) find_codes(leaf->kind, values, offsets, value_count, codes);
+    /* In the worst case, each run of eight bit-packed levels has a header, and so has each block of integers. */
+    uint64_t of_levels = (level_count / 8 + 1) * ((uint64_t)leaf->width + 6), room = 64;
+    room += bytes + 8 * value_count + (value_count / BLOCK + 1) * 2200;
+    if (room < of_levels + 64) room = of_levels + 64;
+    scratch->size = 0;
+    if (reserve(scratch, room) || reserve(out, room + of_levels + 64)) return NO_MEMORY;
+    int fault = ds_encode_chunk(leaf->kind, 0, leaf->max_level, leaf->width, leaf->array_level, levels, level_count,
+                                values, offsets, value_count, out->data + out->size, out->capacity - out->size,
+                                scratch->data, scratch->capacity, &written);
+    if (!fault) out->size += written;
+    return fault;
+}

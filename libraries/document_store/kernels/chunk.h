@@ -3,7 +3,7 @@
 #ifndef DOCUMENT_STORE_CHUNK_H
 #define DOCUMENT_STORE_CHUNK_H
 
-#include "common.h"
+#include "tree.h"
 
 /* A decoded chunk in its own memory; Python copies it into arrays of the right size. With codes, `values` holds only
    the `different` texts. Each level has a code: the number of one of them, or `different` if it has no value. */
@@ -21,6 +21,9 @@ typedef struct {
     uint64_t most_levels, most_bytes;
 } wanted;
 
+/* Return the properties of a leaf of a schema, which is not the key. */
+wanted wanted_of(const node *leaf, uint64_t most_levels, uint64_t most_bytes);
+
 /* Ascending numbers of records, of a column of `all` records. */
 typedef struct {
     const int64_t *numbers;
@@ -30,5 +33,10 @@ typedef struct {
 /* Decode all records, or those of `chosen` unless it is NULL. `made` is zeroed; `free_decoded` releases its arrays. */
 int decode_chunk(const uint8_t *data, uint64_t size, const wanted *leaf, const choice *chosen, decoded *made);
 void free_decoded(decoded *made);
+
+/* Append the chunk of a column, and set the codes of its lowest and highest value (prefixes.py). Nothing is appended if
+   all levels are 0. NO_ROOM if the column exceeds the leaf's limits. */
+int encode_column(const wanted *leaf, const uint8_t *levels, uint64_t level_count, const void *values,
+                  const int64_t *offsets, uint64_t value_count, buffer *scratch, buffer *out, uint64_t codes[2]);
 
 #endif

@@ -1,6 +1,6 @@
 /* Take records from columns of one leaf, in any order, into one column; specified by record_selection.py. */
 
-#include "common.h"
+#include "gather.h"
 
 typedef struct {
     const uint8_t *levels;
@@ -13,17 +13,14 @@ typedef struct {
     uint64_t *tokens, *firsts;
 } piece;
 
-typedef struct {
+struct gatherer {
     piece *pieces;
     uint64_t count;
     /* Bytes per value; 0 for texts. */
     uint64_t width;
     const int64_t *ordinals;
     uint64_t taken;
-} gatherer;
-
-/* Which tokens have a value: none, those of the largest level, all. */
-enum { NO_VALUES, OF_LARGEST, OF_ALL };
+};
 
 /* Find the start of each record of a piece, in one pass over its levels. */
 static int survey(piece *one, uint8_t mask, uint8_t array_level, uint8_t max_level, int which) {

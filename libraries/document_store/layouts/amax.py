@@ -5,14 +5,21 @@ This module selects pages and decodes columns; `mega_leaf.py` defines the bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
-from libraries.document_store import assembly
-from libraries.document_store.encodings import decode_coded, decode_column, encode_column
+from libraries.document_store import assembly, kernels
+from libraries.document_store.encodings import (
+    MOST_TEXT_BYTES,
+    MOST_TOKENS,
+    decode_coded,
+    decode_column,
+    encode_column,
+    native,
+)
 from libraries.document_store.encodings.chunks import Chunks
 from libraries.document_store.errors import CorruptError
 from libraries.document_store.layouts.footer import LeafEntry
@@ -49,6 +56,30 @@ def chunk_of(column: Column) -> Chunk | None:
     if not column.levels.any():
         return None
     return Chunk(column.leaf.number, encode_column(column), _codes(column))
+
+
+def chunks_of(schema: Schema, columns: Sequence[Column]) -> Iterator[Chunk]:
+    """Yield the chunks and codes of the columns of all leaves of a schema, except those that no record has."""
+    encoded = native.encode_all(schema, columns, MOST_TOKENS, MOST_TEXT_BYTES) if kernels.NATIVE else None
+    if encoded is None:
+        yield from filter(None, map(chunk_of, columns[1:]))
+        return
+    for number, (data, codes) in enumerate(encoded):
+        if data:
+            yield Chunk(number, data, codes)
+
+
+def merged_chunk(
+    leaf: Leaf, chunks: Sequence[memoryview | None], records: Sequence[int], ordinals: np.ndarray
+) -> Chunk | None:
+    """Return the chunk of the records at these positions of a column in several leaves, without making columns.
+
+    A chunk of None means that no record of that leaf has the column. Return None if the columns must be decoded,
+    because there is no C kernel or a chunk is faulty."""
+    if not kernels.NATIVE:
+        return None
+    merged = native.merge_column(leaf, chunks, records, ordinals, MOST_TOKENS, MOST_TEXT_BYTES)
+    return None if merged is None else Chunk(leaf.number, *merged)
 
 
 def _codes(column: Column) -> tuple[int, int]:
@@ -106,6 +137,19 @@ class AmaxLeaf(LeafFacts):
     def has_column(self, number: int) -> bool:
         """Return whether some record has a value in this column, or an object or array around such a value."""
         return number == KEY or self._page_0.offsets[number] != 0
+
+    def chunk(self, number: int) -> memoryview | None:
+        """Return the chunk of a column; None if no record has the column. Raises CorruptError."""
+        zero = self._page_0
+        own = zero.pages_of(number)
+        if not own:
+            return None
+        is_kept = len(own) == 1 and own[0] in self._kept
+        pages = self._kept if is_kept else self._fetch([number], keep=True)
+        try:
+            return zero.chunk(number, [pages[page] for page in own])
+        except CorruptError as error:
+            raise CorruptError(f"{self._where}: column {number}: {error}") from None
 
     def may_match(self, number: int, low: Any, high: Any) -> bool:
         """See `ComponentLeaf`."""

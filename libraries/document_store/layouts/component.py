@@ -39,11 +39,13 @@ _KEY_KINDS = {ValueKind.INTEGER: "integer", ValueKind.TEXT: "text"}
 class StoredComponent:
     """The opened file of a component; implements `Component`. Thread-safe."""
 
-    def __init__(self, reader: FileReader, cache: ReadCache) -> None:
-        """Read only the footer. Raises CorruptError."""
+    def __init__(self, reader: FileReader, cache: ReadCache, known: Schema | None = None) -> None:
+        """Read only the footer. `known` is a schema that the file probably has, and is then not decoded and checked
+        again. Raises CorruptError."""
         self._footer = footer = read_footer(reader)
         with placed(f"{reader.name}: its footer"):
-            self._schema = Schema.from_bytes(footer.schema)
+            is_known = known is not None and known.to_bytes() == footer.schema
+            self._schema = known if known is not None and is_known else Schema.from_bytes(footer.schema)
             self._key_filter = KeyFilter.from_bytes(footer.key_filter)
             if _KEY_KINDS[self._schema.leaves[0].kind] != footer.key_kind:
                 raise CorruptError(f"its schema's keys are not of the kind {footer.key_kind}")
@@ -163,7 +165,8 @@ class StoredComponent:
         return Schema(self._schema.key, nodes, self._schema.limit)
 
 
-def open_component(reader: FileReader, cache: ReadCache | None = None) -> StoredComponent:
-    """Open the file of a component. With a cache, keep what is read. Raises CorruptError for a file that the store did
-    not write or that changed since."""
-    return StoredComponent(reader, ReadCache(0) if cache is None else cache)
+def open_component(reader: FileReader, cache: ReadCache | None = None, known: Schema | None = None) -> StoredComponent:
+    """Open the file of a component. With a cache, keep what is read. `known` is a schema that the file probably has.
+
+    Raises CorruptError for a file that the store did not write or that changed since."""
+    return StoredComponent(reader, ReadCache(0) if cache is None else cache, known)

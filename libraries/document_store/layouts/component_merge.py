@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from libraries.document_store.errors import CorruptError
-from libraries.document_store.layouts.amax import AmaxLeaf, chunk_of
+from libraries.document_store.layouts.amax import AmaxLeaf, chunk_of, merged_chunk
 from libraries.document_store.layouts.component import StoredComponent
 from libraries.document_store.layouts.component_writer import ComponentWriter, MegaLeaves, RowLeaves, fitting_entries
 from libraries.document_store.layouts.layout import ComponentInfo, ComponentOptions, FileWriter, KeyKind
@@ -207,10 +207,23 @@ class _Inputs:
         for number in dict.fromkeys([*(n for leaf in self._leaves for n in leaf.order_of_columns()), *every]):
             if not any(self._has(leaf, number) for leaf in self._leaves):
                 continue
-            column = take_of([self._piece(leaf, number) for leaf in self._leaves], self._records)
-            chunk = chunk_of(column)
-            if chunk is not None:
+            chunk = self._merged(number)
+            if chunk is None:
+                column = take_of([self._piece(leaf, number) for leaf in self._leaves], self._records)
+                chunk = chunk_of(column)
+            if chunk is not None and chunk.data:
                 yield chunk
+
+    def _merged(self, number: int) -> Chunk | None:
+        """Merge the stored chunks of a column. Return None if an input leaf needs a replacement of the column."""
+        stored = []
+        for leaf in self._leaves:
+            is_older = number >= len(leaf.schema.leaves)
+            if is_older and self._has(leaf, number):
+                return None
+            stored.append(None if is_older else leaf.chunk(number))
+        counts = [leaf.count - leaf.antimatter_count for leaf in self._leaves]
+        return merged_chunk(self._stand_ins.schema.leaves[number], stored, counts, self._records)
 
     def _has(self, leaf: AmaxLeaf, number: int) -> bool:
         columns = len(leaf.schema.leaves)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from libraries.document_store.key_filter import KeyFilter, hash_keys
-from libraries.document_store.layouts.amax import chunk_of
+from libraries.document_store.layouts.amax import chunks_of
 from libraries.document_store.layouts.footer import Footer, LeafEntry, info_of, write_footer
 from libraries.document_store.layouts.keys import empty_keys, encoded_sizes
 from libraries.document_store.layouts.layout import (
@@ -182,7 +182,7 @@ def _write_mega_leaves(leaves: MegaLeaves, keys: Keys, rows: Sequence[bytes | No
         if count > 1 and count > fitting_entries(keys[:count], len(schema.leaves)):
             # These rows added columns that page 0 must describe, so retry with fewer rows.
             continue
-        chunks = filter(None, map(chunk_of, shredded.columns[1:]))
+        chunks = chunks_of(schema, shredded.columns)
         leaves.add(keys[:count], antimatter, len(schema.leaves), chunks, sum(map(len, present)))
         keys, rows = keys[count:], rows[count:]
     return schema

@@ -48,7 +48,7 @@ class Chunk:
     """An encoded column that some record has, and the codes of its smallest and largest value."""
 
     number: int
-    data: bytes
+    data: bytes | memoryview
     codes: tuple[int, int]
 
 
@@ -74,7 +74,7 @@ def encode_leaf(keys: Keys, antimatter: np.ndarray, columns: int, chunks: Iterab
     return [page_0, *pages]
 
 
-def _place(pages: list[bytearray], data: bytes) -> int:
+def _place(pages: list[bytearray], data: bytes | memoryview) -> int:
     """Append a chunk to the pages after page 0. Return the position of its first byte."""
     room = PAGE_BYTES - len(pages[-1]) if pages else 0
     if room == 0 or (len(data) > room and room < EMPTY_PAGE_TOLERANCE * PAGE_BYTES):

@@ -61,8 +61,8 @@ class Workshop:
     ) -> Held[StoredComponent]:
         """Write a component with `write`; `check` is called before each piece. Raises `OSError`."""
         with written(self.calls, component_path(self.folder, number), check) as writer:
-            write(writer)
-        return self.open_component(number)
+            schema = write(writer).schema
+        return self.open_component(number, schema)
 
     def index(
         self, number: int, write: Callable[[FileWriter], int], check: Callable[[], None] = nothing_to_check
@@ -77,12 +77,12 @@ class Workshop:
         rising: list[Entry] = sorted(entries.items())
         return self.index(number, lambda writer: write_index(writer, rising))
 
-    def open_component(self, number: int) -> Held[StoredComponent]:
-        """Open a component. Raises CorruptError."""
+    def open_component(self, number: int, known: Schema | None = None) -> Held[StoredComponent]:
+        """Open a component; `known` is a schema that it probably has. Raises CorruptError."""
         path = component_path(self.folder, number)
         reader = FileReader(self.calls, path, self.counter)
         try:
-            content = layouts.open_component(reader, self.cache)
+            content = layouts.open_component(reader, self.cache, known)
         except BaseException:
             reader.close()
             raise
