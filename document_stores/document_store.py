@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from libraries.document_store.store import DocumentStore
     from libraries.document_store.tree.manifest import Manifest
 
-KEPT_BYTES = 256 << 20
-"""Size of the read cache with pages=kept, which is large enough for queries of 1,000,000 events."""
+KEPT_BYTES = 128 << 20
+"""Maximum size of the read cache with pages=kept, which is the store's default."""
 SCAN_DOCUMENTS = 1_024
 """Number of documents that a scan yields at a time."""
 
@@ -49,7 +49,7 @@ class OwnStore(DocumentStoreAdapter):
         "codec": Setting(("none", "snappy", "zstd"), "zstd", "compression of each page"),
         "sync": Setting(("batch", "none"), "batch", "whether the log is synced before an upsert returns"),
         "merges": Setting(("soon", "late"), "soon", "when files are merged: as soon as due, or when there are five"),
-        "pages": Setting(("read", "kept"), "read", "whether data that was read stays in memory, up to 256 MiB"),
+        "pages": Setting(("read", "kept"), "read", "whether data that was read stays in memory, up to 128 MiB"),
         "way": Setting(
             ("auto", "rows", "columns", "generated-rows", "generated-columns"), "auto", "how a query is executed"
         ),
@@ -74,7 +74,8 @@ class OwnStore(DocumentStoreAdapter):
         """Return code with which users can store all documents by one upsert, and read them."""
         words = {"layout": "layout", "codec": "compression", "sync": "sync", "merges": "merges"}
         given = "".join(f", {words[name]}={self.values[name]!r}" for name in words)
-        kept = f", cache_bytes={self._cache_bytes}" if self._cache_bytes else ""
+        # The default of the store is pages=kept.
+        kept = "" if self._cache_bytes else ", cache_bytes=0"
         store = "with DocumentStore.open({path}, key={key}"
         return Calls(
             ("from libraries.document_store.store import DocumentStore",),
