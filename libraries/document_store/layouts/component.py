@@ -33,6 +33,10 @@ from libraries.document_store.layouts.vector_rows import VectorRows
 from libraries.document_store.schema import Schema
 from libraries.document_store.values import ValueKind
 
+COPIED_SHARE = 16
+"""A merge copies mega leaves with at least this share of the maximum bytes of rows, 2 MiB. Decoding and encoding them
+takes longer than questions save with larger leaves."""
+
 _KEY_KINDS = {ValueKind.INTEGER: "integer", ValueKind.TEXT: "text"}
 
 
@@ -116,14 +120,13 @@ class StoredComponent:
         return RowsLeaf(self._pages, self._first_pages[number], entry, self.key_kind, self._schema, self._vector)
 
     def bounds(self, options: ComponentOptions, drop_antimatter: bool) -> Bounds:
-        """Return the keys of all leaves, and whether a merge may copy them; leaves below half the maximum size are
-        merged."""
+        """Return the keys of all leaves, and whether a merge may copy them; small leaves are merged."""
         entries = self._footer.leaves
-        full_bytes, full_records = options.leaf_bytes, options.leaf_records
+        least_bytes, least_records = options.leaf_bytes // COPIED_SHARE, options.leaf_records // 2
         if self.layout != "amax":
-            full_bytes, full_records = PAGE_BYTES, PAGE_BYTES
+            least_bytes = least_records = PAGE_BYTES // 2
         is_kept = [
-            (2 * entry.row_bytes >= full_bytes or 2 * entry.count >= full_records)
+            (entry.row_bytes >= least_bytes or entry.count >= least_records)
             and self._footer.compression == options.compression
             and not (drop_antimatter and entry.antimatter_count)
             for entry in entries
