@@ -5,13 +5,15 @@ import random
 import subprocess
 import sys
 import threading
+import tracemalloc
+from inspect import signature
 from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 import pytest
 
-from libraries.document_queries import Aggregate, Compare, Constant, GroupBy, Named, Plan, field
+from libraries.document_queries import Aggregate, Compare, Constant, GroupBy, Named, Order, Plan, TopK, Unnest, field
 from libraries.document_queries.errors import QueryError
 from libraries.document_store.errors import (
     ClosedError,
@@ -534,6 +536,49 @@ def test_columns_that_are_kept_are_decoded_once_and_nobody_may_change_them(tmp_p
             (again,) = part.coded_columns([1]).values()
         assert column is again
         assert not any(array.flags.writeable for array in column.arrays)
+
+
+def test_the_cache_is_on_by_default_and_keeps_no_more_than_promised(tmp_path):
+    """Questions about many columns, look-ups and scans share the limit, which Python's memory keeps too."""
+    assert signature(DocumentStore.open).parameters["cache_bytes"].default == 128 << 20
+    most_bytes, names = 1 << 20, [f"field {number}" for number in range(24)]
+    with DocumentStore.open(tmp_path, sync="none", cache_bytes=most_bytes) as store:
+        store.upsert([{"id": key} | {name: f"{name} {key}" for name in names} for key in range(4_000)])
+        store.flush()
+        for is_measured in (False, True):
+            if is_measured:
+                tracemalloc.start()
+            for name in names:
+                groups = GroupBy((Named("a", field(name)),), (Aggregate("n", "count"),))
+                assert len(store.query(Plan((groups, TopK((Order("a"),), 3))))) == 3
+                assert store.stats().cached_bytes <= most_bytes
+            assert [document["id"] for document in store.get_many([3, 3_999])] == [3, 3_999]
+            assert sum(1 for _ in store.scan()) == 4_000
+        kept = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        assert most_bytes // 2 < store.stats().cached_bytes <= most_bytes
+        assert kept < 2 * most_bytes
+
+
+def test_questions_about_updated_documents_use_cached_columns(tmp_path):
+    """The cache has whole columns of a leaf; questions take the values of visible documents, also those in arrays."""
+    count = (Aggregate("n", "count"),)
+    plans = (
+        Plan((GroupBy((Named("a", field("a")),), count),)),
+        Plan((Unnest(("b",), "item"), GroupBy((Named("a", field("", of="item")),), count))),
+    )
+    answers = {None: 200, "x": 299, "y": 299, "z": 100}, {"t": 598, "u": 299}
+    with DocumentStore.open(tmp_path, merges="late") as store:
+        store.upsert([{"id": n, "a": [None, "x", "y"][n % 3], "b": ["t", "u"][: n % 3]} for n in range(900)])
+        store.flush()
+        store.upsert([{"id": n, "a": "z"} for n in range(0, 900, 9)])
+        store.delete([1, 2])
+        for plan, answer in zip(plans, answers, strict=True):
+            assert {row["a"]: row["n"] for row in store.query(plan)} == answer
+        before = store.stats().bytes_read
+        for plan, answer in zip(plans, answers, strict=True):
+            assert {row["a"]: row["n"] for row in store.query(plan)} == answer
+        assert store.stats().bytes_read == before
 
 
 def test_what_is_kept_is_of_one_leaf_of_one_file(tmp_path):
