@@ -250,7 +250,9 @@ class AmaxLeaf(LeafFacts):
         for run in _runs([page for page in wanted if page not in pages]):
             if run[-1] >= self._entry.pages:
                 raise CorruptError(f"{self._where}: a column is beyond the leaf's {self._entry.pages} pages")
-            pages.update(zip(run, self._pages.read(self._first_page + run[0], len(run), keep=keep), strict=True))
+            # A pass over all documents would evict the columns that questions use, and then itself.
+            read = self._pages.read(self._first_page + run[0], len(run), keep=keep, if_room=True)
+            pages.update(zip(run, read, strict=True))
         if self.keep_pages:
             # A column shares only its first and last page with its neighbours.
             self._kept.update({page: pages[page] for page in {*wanted[:1], *wanted[-1:]}})

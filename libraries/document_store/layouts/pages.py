@@ -94,12 +94,14 @@ class ReadCache:
             self._kept.move_to_end(key)
             return found[0]
 
-    def put(self, key: CacheKey, thing: Any, size_bytes: int) -> None:
-        """Cache an object of this size, unless it exceeds the whole limit."""
+    def put(self, key: CacheKey, thing: Any, size_bytes: int, *, if_room: bool = False) -> None:
+        """Cache an object of this size, unless it exceeds the whole limit. With `if_room`, evict no other object."""
         size_bytes += ENTRY_BYTES
         if size_bytes > self._most_bytes:
             return
         with self._changing:
+            if if_room and self._bytes + size_bytes > self._most_bytes:
+                return
             _, before = self._kept.pop(key, (None, 0))
             self._kept[key] = thing, size_bytes
             self._bytes += size_bytes - before
@@ -137,9 +139,9 @@ class PageReader:
         """Number of pages in the file."""
         return len(self._starts) - 1
 
-    def read(self, first: int, count: int = 1, *, keep: bool = True) -> list[bytes]:
-        """Return consecutive pages. Pages that are not cached are read in one call; with `keep`, they are cached.
-        Raises CorruptError, which names the file and the page."""
+    def read(self, first: int, count: int = 1, *, keep: bool = True, if_room: bool = False) -> list[bytes]:
+        """Return consecutive pages. Pages that are not cached are read in one call; with `keep`, they are cached, and
+        with `if_room` only if no other object is evicted. Raises CorruptError, which names the file and the page."""
         self._check_pages(first, count)
         pages = [self.cache.get((self.name, number)) for number in range(first, first + count)]
         missing = [place for place, page in enumerate(pages) if page is None]
@@ -148,7 +150,7 @@ class PageReader:
             for place, body in enumerate(self.stored(first + low, high - low), low):
                 page = pages[place] = self._page(first + place, body)
                 if keep:
-                    self.cache.put((self.name, first + place), page, len(page))
+                    self.cache.put((self.name, first + place), page, len(page), if_room=if_room)
         return [page for page in pages if page is not None]
 
     def stored(self, first: int, count: int = 1) -> list[memoryview]:

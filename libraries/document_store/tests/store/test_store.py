@@ -560,6 +560,20 @@ def test_the_cache_is_on_by_default_and_keeps_no_more_than_promised(tmp_path):
         assert kept < 2 * most_bytes
 
 
+def test_a_scan_does_not_evict_the_columns_of_questions(tmp_path):
+    plan = Plan((GroupBy((Named("a", field("a")),), (Aggregate("n", "count"),)),))
+    with DocumentStore.open(tmp_path, sync="none", cache_bytes=400_000) as store:
+        store.upsert([{"id": key, "a": key % 5, "b": f"{key * 7919} of many"} for key in range(20_000)])
+        store.flush()
+        answer = store.query(plan)
+        before = store.stats().bytes_read
+        assert sum(1 for _ in store.scan()) == 20_000
+        read_by_scan = store.stats().bytes_read - before
+        assert read_by_scan > 0
+        assert store.query(plan) == answer
+        assert store.stats().bytes_read == before + read_by_scan
+
+
 def test_questions_about_updated_documents_use_cached_columns(tmp_path):
     """The cache has whole columns of a leaf; questions take the values of visible documents, also those in arrays."""
     count = (Aggregate("n", "count"),)
