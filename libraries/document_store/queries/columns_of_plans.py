@@ -42,6 +42,7 @@ from libraries.document_store.queries.parts import QueryPart, Snapshot
 from libraries.document_store.queries.ranges import Bounds, bounds_of, may_match, ranges_of
 from libraries.document_store.queries.threads import in_threads
 from libraries.document_store.queries.vectors.arrow_columns import Chunks, column_of, typed_column_of, vector_of
+from libraries.document_store.queries.vectors.codes import Codes
 from libraries.document_store.queries.vectors.vector import Index, Vector, concatenated
 from libraries.document_store.schema import Schema
 
@@ -81,7 +82,7 @@ class _Receiver:
     def documents(self, index: Index) -> None:
         self.is_empty, self.index = False, index
 
-    def tuples(self, count: int, vectors: Sequence[Vector | None]) -> None:
+    def tuples(self, count: int, keys: Sequence[Codes | Vector], operands: Sequence[Vector | None]) -> None:
         raise NotImplementedError("plans here have no groups")
 
 

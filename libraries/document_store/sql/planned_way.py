@@ -17,6 +17,7 @@ from libraries.document_store.queries.executor import Generated, parts_for
 from libraries.document_store.queries.generated.result_collection import Collected
 from libraries.document_store.queries.parts import Snapshot
 from libraries.document_store.queries.vectors.arrow_columns import vector_of
+from libraries.document_store.queries.vectors.codes import Codes
 from libraries.document_store.queries.vectors.vector import MISSING, NULL, Vector
 from libraries.document_store.sql.planning import Planned, Sorting
 from libraries.document_store.sql.typing import own_column
@@ -49,11 +50,9 @@ def answer(snapshot: Snapshot, planned: Planned, mixed: set[str]) -> pa.Table:
 class _Groups(Collected):
     """Collects groups in which missing and null are the same key."""
 
-    def tuples(self, count: int, vectors: Sequence[Vector | None]) -> None:
+    def tuples(self, count: int, keys: Sequence[Codes | Vector], operands: Sequence[Vector | None]) -> None:
         """See `Collected`."""
-        assert isinstance(self.plan.result, GroupBy)
-        keys = len(self.plan.result.keys)
-        super().tuples(count, [*(vector and _with_nulls(vector) for vector in vectors[:keys]), *vectors[keys:]])
+        super().tuples(count, [_key_with_nulls(key) for key in keys], operands)
 
     def vectors(self) -> list[Vector]:
         """Return the keys and then the aggregates of all groups."""
@@ -75,6 +74,11 @@ class _Groups(Collected):
         rows = [[*values, *(state.result() for state in states)] for values, states in merged.values()]
         width = len(result.keys) + len(result.aggregates)
         return [vector_of([row[place] for row in rows]) for place in range(width)]
+
+
+def _key_with_nulls(key: Codes | Vector) -> Codes | Vector:
+    # Two codes may then have the same value. They become one when the codes of all parts are joined.
+    return key._replace(values=_with_nulls(key.values)) if isinstance(key, Codes) else _with_nulls(key)
 
 
 def _with_nulls(vector: Vector) -> Vector:
