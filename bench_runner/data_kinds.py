@@ -58,6 +58,8 @@ class DataKind:
     """Whether a store may change its files while they are read."""
     file_per_row: bool = False
     """Whether some formats write a file for each row."""
+    fidelity_targets: tuple[str, ...] = ()
+    """Targets for which variants are tested for changed values (rule 12); empty if each sample shows all changes."""
 
 
 TABLES = DataKind(
@@ -70,6 +72,7 @@ TABLES = DataKind(
     asv_rows=100_000,
     choice=ChoiceLimits(most_rows=200_000, screened_rows=20_000),
     has_columns=True,
+    fidelity_targets=("pandas", "arrow"),
 )
 IMAGES = DataKind(
     name="images",
@@ -98,6 +101,7 @@ DOCUMENTS = DataKind(
     choice=ChoiceLimits(most_rows=10_000, screened_rows=2_000, most_bytes=10 * 10**6, fewest_rows=1_000),
     has_key=True,
     reads_may_write=True,
+    fidelity_targets=("documents",),
 )
 
 KINDS: dict[str, DataKind] = {kind.name: kind for kind in (TABLES, IMAGES, DOCUMENTS)}

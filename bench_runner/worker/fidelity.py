@@ -121,13 +121,13 @@ def _trip(adapter: TabularFormat, target: Target, table: pa.Table, location: Pat
     except (OSError, MemoryError):
         raise
     except Exception as error:
-        return Trip(REFUSED, f"save: {_first_line(error)}" + _with_numpy(adapter, target, table, location))
+        return Trip(REFUSED, f"save: {first_line(error)}" + _with_numpy(adapter, target, table, location))
     try:
         got = targets.from_native(adapter.read(location), target, adapter.native_read)
     except (OSError, MemoryError):
         raise
     except Exception as error:
-        return Trip(REFUSED, f"read: {_first_line(error)}")
+        return Trip(REFUSED, f"read: {first_line(error)}")
     return judged(adapter, target, table, got)
 
 
@@ -150,7 +150,8 @@ def _with_numpy(adapter: TabularFormat, target: Target, table: pa.Table, locatio
     return f" (with nulls=numpy: {trip.outcome})"
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return the type of an error and the first line of its text, at most 200 characters."""
     text = str(error).strip()
     return f"{type(error).__name__}: {in_one_line(text.splitlines()[0]) if text else 'no message'}"[:200]
 
@@ -165,5 +166,5 @@ def target_alone(kind: str, nulls: bool, target: Target) -> str:
     try:
         back = pa.Table.from_pandas(targets.make(table, target), preserve_index=False)
     except (pa.ArrowException, TypeError, ValueError) as error:
-        return f"its Python values do not determine the type: {_first_line(error)}"
+        return f"its Python values do not determine the type: {first_line(error)}"
     return "; ".join(verify.compare(table, back, _ARROW).problems)

@@ -17,13 +17,14 @@ from typing import assert_never
 
 import pyarrow as pa
 
+from adapters.document_store import DocumentStoreAdapter
 from adapters.errors import RefusedData
 from bench_runner import registries
 from bench_runner.clock import now_ns
 from bench_runner.errors import Failure, in_one_line
 from bench_runner.machine import linux
 from bench_runner.operations import OtherAnswer, targets
-from bench_runner.worker import fidelity, memory_probe, sample
+from bench_runner.worker import document_fidelity, fidelity, memory_probe, sample
 from bench_runner.worker.clean_slate import clean_slate
 from bench_runner.worker.messages import (
     Answer,
@@ -134,12 +135,15 @@ def probe_memory(task: ProbeTask, phase: mmap.mmap) -> Iterator[Probed]:
 
 
 def look_for_losses(task: FidelityTask) -> Iterator[FidelityFound]:
-    """Save and read back every kind of column (rule 12). Yield one result for each kind of column, without and with
-    nulls."""
+    """Save and read back every kind of column, without and with nulls, or every kind of documents (rule 12). Yield one
+    result for each."""
     adapter = loaded_adapter(task)
     targets.apply_strings(task.target)
-    for verdict in fidelity.probe(adapter, task.target, task.location):
-        yield FidelityFound(verdict)
+    if isinstance(adapter, DocumentStoreAdapter):
+        verdicts = document_fidelity.probe(adapter, task.location)
+    else:
+        verdicts = fidelity.probe(adapter, task.target, task.location)
+    yield from map(FidelityFound, verdicts)
 
 
 # --- becoming a worker ---------------------------------------------------------------------------------------------

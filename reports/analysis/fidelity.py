@@ -20,6 +20,7 @@ MEANING = "+ exact   ~ lossy   x refused   ! wrong: a change without a bound"
 PAIRS = (
     "Each entry has two signs: the kind without nulls, then with nulls. A kind without values has only the second sign."
 )
+"""How to read entries of matrices with `with_nulls`."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,20 @@ class Matrix:
     """By kind of column: what the target library itself loses without any format."""
 
     @property
+    def with_nulls(self) -> bool:
+        """Whether each kind was tried without and with nulls, as columns are. Documents have kinds that are nulls."""
+        return any(with_nulls is not None for _, with_nulls in self.cells.values())
+
+    @property
     def title(self) -> str:
         """'target pandas, strings as str'."""
         return f"target {self.target}" + (f", strings as {self.strings}" if self.target == "pandas" else "")
 
     def symbols(self, variant: Variant, kind: str) -> str:
-        """Return two characters: one for the kind without nulls, one for the kind with nulls."""
+        """Return two characters: one for the kind without nulls, one for the kind with nulls. Return only the first for
+        documents."""
         pair = self.cells.get((variant, kind), (None, None))
+        pair = pair if self.with_nulls else pair[:1]
         return "".join(SYMBOLS.get(verdict.outcome, "?") if verdict else UNKNOWN for verdict in pair)
 
     def details(self, variant: Variant) -> dict[str, tuple[str, ...]]:
@@ -54,6 +62,9 @@ class Matrix:
             words = [_words(verdict) if verdict and verdict.outcome != "exact" else "" for verdict in pair]
             if words[1] and (pair[0] is None or words[0] == words[1]):
                 found.setdefault(words[1], []).append(kind)
+                continue
+            if words[0] and pair[1] is None:
+                found.setdefault(words[0], []).append(kind)
                 continue
             for text, name in zip(words, (f"{kind} without nulls", f"{kind} with nulls"), strict=True):
                 if text:

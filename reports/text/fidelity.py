@@ -1,4 +1,4 @@
-"""Print what each variant does to each kind of column, on the terminal and as Markdown."""
+"""Print what each variant does to each kind of column or documents, on the terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def show_fidelity(run: Run, console: Console) -> None:
         variants = list(matrix.labels)
         for start in range(0, len(variants), _COLUMNS_WIDE):
             page.print(_grid(matrix, variants[start : start + _COLUMNS_WIDE], start))
-        print_lines(page, [MEANING, PAIRS])
+        print_lines(page, [MEANING, *([PAIRS] if matrix.with_nulls else [])])
         print_lines(page, _spelled_out(matrix))
 
 
@@ -67,7 +67,7 @@ def fidelity_markdown(run: Run) -> str:
         for kind in matrix.kinds:
             symbols = (f"`{matrix.symbols(variant, kind)}`" for variant in matrix.labels)
             lines.append(_markdown_row([kind, *symbols, "; ".join(matrix.target_alone.get(kind, ()))]))
-        lines += ["", f"{MEANING}. {PAIRS}", ""]
+        lines += ["", f"{MEANING}. {PAIRS if matrix.with_nulls else ''}".rstrip(), ""]
         for variant, label in matrix.labels.items():
             for words, kinds in matrix.details(variant).items():
                 lines.append(f"- **{label}**, {', '.join(kinds)}: {words}")

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 
 from adapters.document_store import DocumentLoss, DocumentStoreAdapter, RefusedQuery, identical, seen
 from adapters.errors import RefusedData
+from data_generator.generated.document_kinds import HOSTILE_NAMES
 from document_stores.shared.json_losses import without_nulls
 from libraries.document_queries import (
     Aggregate,
@@ -53,7 +54,6 @@ from libraries.document_queries.steps import Field
 from libraries.document_queries.tests.strategies import documents, plans
 from tests.contracts.adapters import only_for
 from tests.contracts.attached_duckdb import attached_duckdb
-from tests.contracts.document_kinds import HOSTILE_NAMES
 from tests.contracts.hostile_queries import (
     DEEP,
     NULLS_AND_NOTHING,

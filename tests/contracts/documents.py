@@ -33,10 +33,10 @@ from adapters.document_store import (
 )
 from adapters.errors import AdapterError, RefusedData
 from adapters.registry import Registry
+from data_generator.generated.document_kinds import HOSTILE_NAMES, KINDS, Documents
 from document_stores.registry import DOCUMENT_STORES
 from tests.contracts.adapters import AdapterContract, left_mapped, left_open, only_for, open_below
 from tests.contracts.attached_duckdb import attached_duckdb
-from tests.contracts.document_kinds import HOSTILE_NAMES, KINDS, Documents
 from tests.contracts.document_queries import DocumentQueries
 from tests.contracts.fresh import run_fresh
 from tests.contracts.projection import rchar

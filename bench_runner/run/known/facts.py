@@ -8,7 +8,6 @@ Times of operations are never stored as facts.
 
 from __future__ import annotations
 
-import itertools
 import os
 import threading
 from collections.abc import Collection, Iterator, Sequence
@@ -219,11 +218,12 @@ def _losing(session: Session) -> list[Chain]:
         return []
     by_base: dict[str, Chain] = {}
     for chain in session.plan.chains:
-        if not chain.is_raw_io and chain.target.data_kind.has_columns:
+        if not chain.is_raw_io and chain.target.data_kind.fidelity_targets:
             by_base.setdefault(variant_of(chain.variant).without("codec").without("level"), chain)
     return [
         replace(chain, target=replace(chain.target, kind=kind))
-        for chain, kind in itertools.product(by_base.values(), ("pandas", "arrow"))
+        for chain in by_base.values()
+        for kind in chain.target.data_kind.fidelity_targets
         if (chain.variant, kind) not in session.earlier.fidelity
     ]
 
@@ -234,8 +234,9 @@ def _fidelity_name(chain: Chain) -> list[str]:
 
 
 def _find_losses(facts: MachineFacts) -> None:
-    """Test how each variant changes the values of each kind of column, for the targets pandas and arrow. The tests run
-    in parallel, because nothing is timed. If the budget is spent, omit the remaining variants with a warning."""
+    """Test how each variant changes the values of each kind of column, for the targets pandas and arrow, or of each
+    kind of documents. The tests run in parallel, because nothing is timed. If the budget is spent, omit the remaining
+    variants with a warning."""
     session, asked = facts.session, facts.fidelity
     _forget_left_out(session, FIDELITY)
     if not asked:
@@ -260,7 +261,7 @@ def _keep_fidelity(facts: MachineFacts, chain: Chain, outcome: Outcome) -> None:
     )
     session.writer.append(*records)
     if outcome.failure is not None:
-        remedy = "the fidelity table shows only the kinds of column that were tested before"
+        remedy = "the fidelity table shows only the kinds that were tested before"
         session.warn(
             f"{chain.variant}, target {target.kind}: the fidelity probe ended early: {outcome.failure.reason}", remedy
         )

@@ -1,4 +1,8 @@
-"""Kinds of documents. Each has one property that a store may lose, and the declared losses of a store name kinds."""
+"""Kinds of documents. Each has one property that a store may lose.
+
+The kinds in KINDS are dicts, and the declared losses of a store name them. The kinds in TEXT_KINDS exist only as JSON
+text, because dicts do not have the property, or stores are not required to keep it.
+"""
 
 from __future__ import annotations
 
@@ -145,3 +149,12 @@ KINDS: dict[str, Documents] = {
     ],
 }
 """Name -> documents; the key is `id`, an int in all kinds but one."""
+
+BIG_INTEGERS, DUPLICATE_NAMES, ORDER = "integers over 64 bits", "duplicate names", "order of fields"
+TEXT_KINDS: dict[str, bytes] = {
+    BIG_INTEGERS: b'{"id":0,"a":9223372036854775808}\n{"id":1,"a":1180591620717411303425}\n'
+    b'{"id":2,"a":-9223372036854775809}\n',
+    DUPLICATE_NAMES: b'{"id":0,"a":1,"b":{"c":1,"d":0,"c":2},"a":2}\n{"id":1,"a":3,"b":{"c":3,"d":0,"c":4},"a":4}\n',
+    ORDER: b'{"id":0,"zz":1,"y":2,"a":{"d":1,"bb":2,"c":3}}\n{"zz":1,"id":1,"a":{"c":1,"bb":2,"d":3},"y":2}\n',
+}
+"""Name -> JSON Lines with the key `id`."""
