@@ -80,6 +80,13 @@ def test_rates_are_of_documents_and_json_over_the_time_with_its_merges(run: Run)
     assert numbers(ingest.lines[0][1])[2] == pytest.approx(2 * rates[0], rel=0.02)
 
 
+def test_a_save_whose_time_did_not_count_has_no_rate(run: Run) -> None:
+    busy = tuple(changed(each, unsettled=each.variant.startswith("pickle")) for each in run.samples)
+    labels = [label for label, _ in found(replace(run, samples=busy))[0].lines]
+    assert labels
+    assert labels == [label for label, _ in found(run)[0].lines if not label.startswith("pickle")]
+
+
 def test_an_index_is_next_to_the_scan_of_the_same_share(run: Run) -> None:
     ranges = found(run)[2]
     assert ranges.headers == ("scan 0.1 %", "index 0.1 %")
