@@ -101,6 +101,8 @@ class DataSetInfo(StoredInfo):
     """Name and type of each column of the user's own table."""
     understood: dict[str, str] = {}
     """How the user's own file was read. The keys are subjects such as delimiter and encoding."""
+    questions: tuple[str, ...] = ()
+    """The measured questions that were derived from the documents, in words."""
 
     @property
     def whole_rows(self) -> int | None:

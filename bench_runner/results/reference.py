@@ -22,7 +22,8 @@ ORDER = (
     *("tabular", "access", "image", "engines", "compression"),
     *("wide", "encodings", "encodings-cold", "training", "writing", "parallel"),
     *("levels", "row-groups", "files", "small"),
-    *("near-storage", "near-storage-all", "documents", "documents-layouts", "documents-ranges"),
+    *("near-storage", "near-storage-all"),
+    *("documents", "documents-layouts", "documents-sizes", "documents-ranges"),
 )
 """The folders in the order in which they are shown, the most important first. Folders that are not listed here come
 last."""

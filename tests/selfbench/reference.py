@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[2]
 MACHINE = "reference"
 MOST_BYTES = 3 * 10**6
 _CODECS = ("none", "snappy", *(f"zstd,level={level}" for level in (1, 3, 9)))
+_STORE = "document-store[layout={},codec=snappy]"
 _PARQUET = "parquet[engine=pyarrow,codec={}]"
 WORDS = {
     "levels": (
@@ -53,13 +54,18 @@ WORDS = {
         *("documents", "--rows", "10000", "--operations", "save|ask", "--datasets", "^(cell|sensors|tweets|wos)$"),
         *("--formats", "^document-store", "--formats-not", "merges=", "--rounds", "5"),
     ),
+    "documents-sizes": (
+        *("documents", "--rows", "10000", "--operations", "save", "--datasets", "^(cell|sensors|tweets|wos)$"),
+        *(word for layout in ("amax", "vector", "open") for word in ("--formats", _STORE.format(layout))),
+        *("--rounds", "1", "--no-fidelity"),
+    ),
     "documents-ranges": (
         *("documents", "--rows", "20000", "--operations", "save|range", "--datasets", "^tweets-2016$"),
         *("--formats", r"^document-store\[layout=amax\]$", "--rounds", "5"),
     ),
 }
 """Arguments of suites that do not run whole and at full size, and of runs for the page of questions. The suite of
-documents would take a day; its last two parts cover the claims of the paper on columnar document stores. Near storage
+documents would take a day; its last three parts cover the claims of the paper on columnar document stores. Near storage
 over networks leaves out queries that return all rows, because answers of 754 MB need more memory for client and
 services than some machines have. In one process all queries run, also on small row groups and with single
 techniques."""

@@ -1,4 +1,4 @@
-"""What a store does to each kind of documents is found by a round trip, with a store whose behaviour the tests control."""
+"""What stores do to each kind of documents is found by a round trip. The tests control what their store does."""
 
 from __future__ import annotations
 
