@@ -265,8 +265,12 @@ def _built(adapter: DocumentStoreAdapter) -> str:
     return f'build_loaded("{adapter.variant}")'
 
 
+_PLAN = "plan: a question as JSON, see docs/operations.md#documents"
+
+
 def _part_of_documents(adapter: DocumentStoreAdapter, name: str, key: str) -> PartLines:
-    """Return the lines that read a part of the documents: documents by key (`name` is 'get'), or some fields.
+    """Return the lines that read a part of the documents: documents by key (`name` is 'get'), some fields, or the
+    answer to a question ('ask').
 
     The lines use the handle `opened` of the lines that read all documents. If those lines open no handle, a new handle
     is opened, or documents are selected from the list `documents` if the store cannot find documents by key.
@@ -276,11 +280,19 @@ def _part_of_documents(adapter: DocumentStoreAdapter, name: str, key: str) -> Pa
     if adapter.calls is not None and name == "get" and not adapter.offers.get:
         there = f"there = {{each[{key!r}]: each for each in documents}}"
         return PartLines((), (there, "documents = [there.get(key) for key in keys]"), "keys: a list")
+    if name == "ask" and not adapter.offers.operators:
+        held = "documents" if adapter.calls is not None else "[each for batch in opened.scan() for each in batch]"
+        asked = f"rows = run_over_documents({held}, from_json(plan), {key!r})"
+        return PartLines(
+            (f"from libraries.document_queries import from_json, run_over_documents  {OWN_CODE}",), (asked,), _PLAN
+        )
     if adapter.calls is not None:
         imports = _IMPORTS_OF_ADAPTER
         before = (f'opened = {_built(adapter)}.open(Path("data{adapter.suffix}"), key={key!r})',)
     if name == "get":
         return PartLines(imports, (*before, "documents = opened.get(keys)"), "keys: a list")
+    if name == "ask":
+        return PartLines(imports, (*before, "rows = opened.query(plan)"), _PLAN)
     taken = "documents = [each for batch in opened.scan(paths) for each in batch]"
     return PartLines(imports, (*before, taken), 'paths: a list of field paths, e.g. [("a", "b")]')
 

@@ -60,7 +60,9 @@ def made_benches(
     for settler in settlers.values():
         settler.calibrate()
     return {
-        (label, threads): Bench(launcher, settlers[label], work[label], options.timeout_s, machine)
+        (label, threads): Bench(
+            launcher, settlers[label], work[label], options.timeout_s, machine, block_ns=options.block_ns
+        )
         for label in work
         for threads, launcher in launchers.items()
     }

@@ -52,6 +52,8 @@ class Bench:
     thorough: set[tuple[str, str]] = field(default_factory=set)
     """The pairs (variant, operation) for which a garbage collection once ran during timing. From then on, garbage is
     collected before timing."""
+    block_ns: int | None = None
+    """Longest block with more than three calls; None for the usual length (rule 19)."""
 
     def limits(self) -> Limits:
         """Return the limits of the next worker."""
@@ -215,6 +217,7 @@ def _operation(
         last=last,
         settler=bench.settler,
         thorough=(chain.variant, operation.spelled) in bench.thorough,
+        block_ns=bench.block_ns,
     )
     adapter = _adapter(chain)
     saves = operation.spelled == SAVE

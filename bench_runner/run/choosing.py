@@ -8,7 +8,7 @@ round.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,13 +21,14 @@ from bench_runner.plan.chain import Plan
 from bench_runner.plan.planning import make_plan
 from bench_runner.request import Request
 from bench_runner.results.information import READ, SAVE
-from bench_runner.results.records import Run, changed
+from bench_runner.results.records import Run, Sample, changed
 from bench_runner.run.measuring import measure
 from bench_runner.run.options import Options
 from bench_runner.run.session import Race
 from bench_runner.run.watcher import Watcher
 from bench_runner.suites import SUITES, Suite
-from bench_runner.variants import operation_name_of, variant_of
+from bench_runner.variants import is_raw_io, operation_name_of, variant_of
+from bench_runner.worker.sampling.block import FEWEST_KEPT
 from data_generator.catalogue import CATALOGUE
 from data_generator.dataset import Dataset
 
@@ -37,6 +38,14 @@ SCREENING = "sifting"
 runs have it."""
 LEAST_BUDGET_S = 10.0
 """Minimum seconds for the rounds of the race, even if the screening has used up the budget."""
+SCREENING_SHARE = 0.4
+"""Largest share of the budget after which a screening starts no further round, if the number of rows depends on the
+time."""
+ROUNDS_OF_ALL = 3
+"""Number of rounds for which all variants of a race must have time, if the number of rows depends on the time. After
+these rounds, the race drops variants that are clearly worse."""
+ROWS_STEP = 1.2
+"""Factor between numbers of rows that are tried."""
 BASELINE_SHARE = 1 / 4
 """Largest share of the remaining budget that one round of the user's current format may take. If a round would take
 more, the race omits that format, and only the screening measures it."""
@@ -175,6 +184,7 @@ def measure_for_choice(
         watcher.step(f"{name}: {rows:,} read", None)
 
     limits = limits_of(kind)
+    options = replace(options, block_ns=limits.block_ns)
     watcher.stage("plan")
     if request.rows is None:
         request = changed(request, rows=limits.most_rows)
@@ -185,6 +195,7 @@ def measure_for_choice(
     _check_enough(dataset, decisive)
     folder = new_folder()
     few = _screened(limits, dataset)
+    watcher.note(_announcement(plan, dataset, kind, few, budget_s))
     screening = None
     if propose is not None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -193,11 +204,20 @@ def measure_for_choice(
     if dataset.rows > few:
         brief = replace(options, quick=True, rounds=None, fidelity=False, brief=True)
         short = changed(request, rows=few)
+        if limits.in_time:
+            # On a busy machine, repeating samples that do not count would take all of the time.
+            brief = replace(brief, budget_s=SCREENING_SHARE * budget_s, began_ns=began_ns)
         first = choosing_plan(short, kind)
         place = folder / SCREENING
         place.mkdir()
         screening, _ = measure(first, short, brief, place, command, watcher)
-        request = changed(request, formats=tuple(may_win(screening)) or request.formats)
+        racing = tuple(may_win(screening))
+        request = changed(request, formats=racing or request.formats)
+        if limits.in_time:
+            left_s = max(budget_s - (now_ns() - began_ns) / 1e9, LEAST_BUDGET_S) - PREPARATION_S
+            fitting = rows_in_time(screening, {*racing, request.baseline}, dataset.rows, left_s)
+            request = changed(request, rows=max(fitting, min(2 * few, dataset.rows)))
+            watcher.note(f"measuring the {len(racing)} best repeatedly, on {request.rows:,} {kind.counted}")
     # Results on images and documents are not extrapolated, because stores that allocate blocks of a fixed size grow in
     # steps.
     if is_sample(dataset) and kind.has_columns:
@@ -205,7 +225,8 @@ def measure_for_choice(
     now = now_ns()
     least_s = LEAST_BUDGET_S + PREPARATION_S + (PILOT_S if screening is None else 0)
     left_s = max(budget_s - (now - began_ns) / 1e9, least_s)
-    if screening is not None and _took_s(screening, request.baseline) * dataset.rows / few > BASELINE_SHARE * left_s:
+    rows = min(dataset.rows, request.rows or dataset.rows)
+    if screening is not None and _took_s(screening, request.baseline) * rows / few > BASELINE_SHARE * left_s:
         request = changed(request, baseline=None)
     counted = replace(options, budget_s=left_s, began_ns=now)
     return measure_race(request, counted, folder, command, watcher, Race(contending, screening), kind)
@@ -254,6 +275,40 @@ def _affordable(limits: ChoiceLimits, dataset: Dataset) -> int:
     if limits.most_bytes is None or row_bytes is None:
         return limits.most_rows
     return max(min(dataset.rows, int(limits.most_bytes / row_bytes)), min(dataset.rows, limits.fewest_rows))
+
+
+def rows_in_time(screening: Run, racing: Collection[str | None], most_rows: int, left_s: float) -> int:
+    """Return the largest number of rows, at most `most_rows`, for which the variants of the race can have ROUNDS_OF_ALL
+    rounds in `left_s` seconds, judging by the samples of the screening.
+
+    The time of a call, of verifying its result, and of preparing its input grow with the rows; the rest is fixed.
+    """
+    samples = [sample for sample in screening.samples if sample.variant in racing and sample.round > 0]
+    rows = most_rows
+    while rows > 1 and ROUNDS_OF_ALL * sum(_predicted_s(sample, rows) for sample in samples) > left_s:
+        rows = int(rows / ROWS_STEP)
+    return max(rows, 1)
+
+
+def _predicted_s(sample: Sample, rows: int) -> float:
+    """Return the seconds that a sample would take on `rows` rows."""
+    figures, more = sample.figures, rows / max(sample.rows, 1)
+    growing_ns = figures.get("verify_ns", 0) + figures.get("prepare_ns", 0)
+    call_ns = figures.get("wall_ns", 0)
+    calls_ns = figures.get("calls_ns", call_ns)
+    fixed_ns = max(sample.taken_ns - growing_ns - calls_ns, 0)
+    # A block is not longer than before, unless it then has too few calls.
+    calls_ns = max(min(calls_ns * more, calls_ns), min(figures.get("repetitions", 1), FEWEST_KEPT) * call_ns * more)
+    return (fixed_ns + growing_ns * more + calls_ns) / 1e9
+
+
+def _announcement(plan: Plan, dataset: Dataset, kind: DataKind, few: int, budget_s: float) -> str:
+    """Return what is about to be measured, and how long it will take."""
+    variants = len({chain.variant for chain in plan.chains if not is_raw_io(chain.variant)})
+    told = f"takes about {budget_s / 60:.2g} min (--budget): {variants} variants"
+    if dataset.rows <= few:
+        return f"{told} on {dataset.rows:,} {kind.counted}, the best ones repeatedly"
+    return f"{told} on {few:,} {kind.counted}, then the best ones repeatedly on up to {dataset.rows:,}"
 
 
 def _screened(limits: ChoiceLimits, dataset: Dataset) -> int:

@@ -31,6 +31,9 @@ class Options:
     brief: bool = False
     """Only screen variants, without testing the memory probe and without timing imports."""
 
+    block_ns: int | None = None
+    """Longest block with more than three calls; None for the usual length (rule 19)."""
+
     @property
     def rounds_asked(self) -> int | None:
         """The number of rounds that the user fixed, or None."""

@@ -16,6 +16,8 @@ from bench_runner.clock import now_ns
 from bench_runner.conditions import Conditions
 from bench_runner.errors import Failure
 from bench_runner.machine import environment
+from bench_runner.operations import operation_of
+from bench_runner.operations.documents.ask import Ask
 from bench_runner.plan.chain import Chain, Plan
 from bench_runner.results.information import DataSetInfo
 from bench_runner.results.records import Cell, Run, RunInfo, Sample, SampleWriter, cell_of, changed, write_run_info
@@ -184,9 +186,17 @@ class Session:
                 parameters=dict(self.plan.datasets[name].parameters),
                 columns=columns_of(self.plan.datasets[name]),
                 understood=dict(self.plan.datasets[name].understood),
+                questions=self._questions(name),
                 **_sample_facts(self.plan.datasets[name]),
             )
         write_run_info(self.folder, environment.replace_host(self.info.shape(), self.options.machine))
+
+    def _questions(self, dataset: str) -> tuple[str, ...]:
+        """Return the questions that were derived from the documents of a data set, in words."""
+        stored = self.datasets[dataset]
+        names = (name for chain in self.plan.chains if chain.dataset == dataset for name in chain.operations)
+        asked = (operation for name in dict.fromkeys(names) if isinstance(operation := operation_of(name), Ask))
+        return tuple(dict.fromkeys(words for each in asked for words in each.in_words(stored.path, stored.rows)))
 
 
 def _sample_facts(dataset: Dataset) -> dict[str, int]:

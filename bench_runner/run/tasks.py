@@ -36,6 +36,7 @@ def measure_task(
     last: bool,
     settler: Settler,
     thorough: bool = True,
+    block_ns: int | None = None,
 ) -> MeasureTask:
     """Return the task of measuring one operation of the chain in `folder`, which `make_places` has prepared."""
     return MeasureTask(
@@ -59,6 +60,7 @@ def measure_task(
         readiness=settler.readiness,
         thorough=thorough,
         cold=chain.conditions.cache == "cold",
+        block_ns=block_ns,
     )
 
 

@@ -58,6 +58,7 @@ SUITE = Suite(
         "ingest[updates=0.5,indexes=2]",
     ),
     operations_on_request=(
+        *(f"ask[query={name}]" for name in ("usual", "group", "filter", "top")),
         "get[documents=1]",
         "fields[paths=1]",
         "fields[paths=10]",
@@ -112,7 +113,8 @@ SUITE = Suite(
         "codec=zstd": "document-store's default; JSON Lines without a codec too, as they are received",
         "the six data sets": "flat, numbers in arrays, sparse and deep, mixed types, changed later, and events",
         "sensors[readings=random]": "incompressible readings, in contrast to the random walks of sensors",
-        "questions": "the paper's table 2 and JSONBench's five, for the data sets that they are about",
+        "questions": "the paper's table 2 and JSONBench's five, for the data sets that they are about; on request "
+        "three questions that are derived from any documents",
         "range by scan and by index": "the paper's table 3: the share from which an index is slower than a scan",
         "50 % updates, without and with two indexes": "with an index, each update has to find the old version",
         "documents": "your own, by --data FILE.jsonl",

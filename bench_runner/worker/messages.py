@@ -64,6 +64,8 @@ class MeasureTask(Task, tag="measure", frozen=True, kw_only=True, forbid_unknown
     """Addresses of the services that serve the stored copy."""
     fresh_services: bool = False
     """Whether services were started for this sample and have not answered any request yet."""
+    block_ns: int | None = None
+    """Longest block with more than three calls; None for the usual length (rule 19)."""
 
 
 class ImportTask(Task, tag="import", frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -28,6 +28,7 @@ TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """For each comparison operator, the operator with the same meaning if its two sides are exchanged."""
 
 _CONTAINERS = "SQL here compares arrays and objects as text"
+_MERGED = "columns of one schema do not distinguish missing from null"
 
 _CANONICAL, _PLAIN = "\0canonical", "\0plain"
 """Placeholders in SQL for a constant as JSON text and as an SQL value, until a parameter replaces them. They cannot be
@@ -184,7 +185,7 @@ class Translation:
 
     def _refuse_merged(self, expression: steps.Expression) -> None:
         if self._merges(expression):
-            raise RefusedQuery("columns of one schema do not distinguish missing from null")
+            raise RefusedQuery(_MERGED)
 
     def questions(self) -> Iterator[tuple[steps.Field, str]]:
         """Yield each field of the plan with a SELECT that returns the kinds of its values, one per row. Raises
@@ -288,7 +289,7 @@ class Translation:
         if isinstance(condition, steps.Prefix):
             return self._dialect.prefix(value.text(), self._bound(condition.text))
         if not value.tells_null and not (isinstance(condition, steps.IsType) and condition.kind != "null"):
-            raise RefusedQuery("columns of one schema do not distinguish missing from null")
+            raise RefusedQuery(_MERGED)
         if isinstance(condition, steps.IsType):
             return f"coalesce({value.kind()} = {self._bound(condition.kind)}, false)"
         if isinstance(condition, steps.IsNull):
@@ -397,7 +398,8 @@ class Translation:
                 continue
             sql = self._answer_json(column.name, value, column.expression)
             if ordered and (is_computed or column.name in ordered):
-                self._refuse_merged(column.expression)
+                if self._merges(column.expression):
+                    self._refuse_where(f"{sql} IS NULL", _MERGED)
                 self._refuse_containers(sql, value)
         return self._finished("", [f"{key} ASC"])
 
@@ -415,7 +417,7 @@ class Translation:
                 name = self._answer_json(key.name, value, key.expression)
                 self._refuse_containers(name, value)
             if self._merges(key.expression):
-                self._refuse_where(f"{name} IS NULL", "columns of one schema do not distinguish missing from null")
+                self._refuse_where(f"{name} IS NULL", _MERGED)
             order += [f"{term} ASC NULLS FIRST" for term in self._results[key.name].order()]
         for aggregate in result.aggregates:
             self._aggregate(aggregate)

@@ -55,6 +55,7 @@ from reports.analysis.recommendation.preferences import (
     OF_DOCUMENTS,
     STAGES,
     USE,
+    WEIGHED,
     Preferences,
     Use,
 )
@@ -178,6 +179,9 @@ def recommend(
         targets = {sample.conditions.target for sample in run.samples}
         if weights is None and not done and any(kind_of_target(target) is DOCUMENTS for target in targets):
             decides, titles = _weights(None, (), DOCUMENTS)
+            # Runs of the suite measured other operations than `recommend` does.
+            measured = {*WEIGHED, *(sample.operation for sample in run.samples)}
+            decides = {name: weight for name, weight in decides.items() if name in measured}
             preferences = replace(preferences, weights=decides, titles=titles)
         return stored_answer(run, preferences, datasets, *chosen)
     request = requested(data=data, **wanted)

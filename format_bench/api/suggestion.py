@@ -14,6 +14,7 @@ from bench_runner.request import WITH_DATA
 from bench_runner.results import reference
 from bench_runner.results.information import READ, SAVE
 from bench_runner.variants import Variant, operation_name_of, variant_of
+from data_generator.imported.refusal import printable
 from format_bench.api.ranking import Choice
 from format_bench.python_lines import Lines, PartLines, lines_of, part_lines_of
 from format_bench.uses import words_of
@@ -40,7 +41,7 @@ def answer_of(choice: Choice, found: Recommendation, selection: Sequence[str] = 
     return Answer(
         question=choice.question,
         found=found,
-        remarks=tuple(_remarks(choice.summary)),
+        remarks=(*_conditions_of_documents(choice, found), *_remarks(choice.summary)),
         imports=tuple(sorted({*lines.imports, *(each for _, part in parts for each in part.imports)})),
         save=lines.save,
         read=lines.read,
@@ -104,6 +105,27 @@ def _lines(
     except AdapterError:
         # The variant belongs to a plugin that is not installed here.
         return Lines((), "", ""), []
+
+
+def _conditions_of_documents(choice: Choice, found: Recommendation) -> Iterator[str]:
+    """Yield the derived questions in words, and which stores answered from their own memory."""
+    about = choice.summary.run.info.datasets.get(choice.question.dataset)
+    asked = [name for name in found.preferences.operations if operation_name_of(name).name == "ask"]
+    if about is not None and about.questions and asked:
+        yield f"questions, from your fields: {printable('; '.join(about.questions))}"
+    if not kind_of_target(choice.question.conditions.target).counts_own_memory:
+        return
+    shown_there = [each.candidate for each in (*found.ranked, *found.not_accepted)]
+    own = {
+        each.variant.format_name: None
+        for each in shown_there
+        if any(map(each.answers_from_memory, found.preferences.operations))
+    }
+    if own:
+        yield (
+            "stores stay open, and their data are in memory: in the page cache, or in the store's own memory "
+            f"({', '.join(own)}); --cache cold measures the first call from the device"
+        )
 
 
 def _remarks(summary: RunSummary) -> Iterator[str]:

@@ -42,8 +42,9 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     "weights",
     type=Wish("format_bench.uses:parse_weights", "weights"),
     help="Weights, e.g. read=1,take=3. Names: read, save, size, read_memory, save_memory, project (some columns), take "
-    "(rows by number), scan (rows by filter), append; documents also: fields, get (by key). [default: "
-    "read=3,size=2,save=1; with --use: use=1; for documents: size=2,read=1,fields=1,get=1,save=1]",
+    "(rows by number), scan (rows by filter), append; documents also: ask (three questions from your fields), get (by "
+    "key), fields. [default: read=3,size=2,save=1; with --use: use=1; for documents: "
+    "size=2,read=1,get=1,ask=1,save=1]",
 )
 @click.option(
     "--use",
@@ -146,6 +147,7 @@ def recommend(words: list[str], explain: bool, as_json: bool, **options: Any) ->
       recommend --data my.csv -f parquet      ... among all Parquet variants?
       recommend --data my.csv --within parquet   which settings of Parquet?
       recommend --from reference -d core      an answer for a built-in data set, without measuring
+      recommend --data my.jsonl --key id --prefer ask=3,size=1   which store for JSON documents?
 
     \b
     In the answer:

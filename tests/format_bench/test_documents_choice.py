@@ -11,7 +11,7 @@ import pytest
 from bench_runner.data_kinds import DOCUMENTS
 from bench_runner.errors import PlanError
 from bench_runner.request import Request
-from bench_runner.results.records import changed
+from bench_runner.results.records import Run, changed
 from bench_runner.run import choosing
 from bench_runner.variants import is_raw_io
 from format_bench import recommend
@@ -22,7 +22,7 @@ from format_bench.errors import RequestError
 from format_bench.python_lines import lines_of, part_lines_of
 from format_bench.uses import parse_uses
 from reports.analysis.recommendation.preferences import OF_DOCUMENTS, Preferences
-from tests.reports.factory import make_run
+from tests.reports.factory import PROJECT_10, make_run, make_sample
 
 LINES = b'{"name": 1, "text": "a"}\n{"name": 2, "user": {"id": 1}}\n'
 
@@ -51,7 +51,7 @@ def test_a_key_makes_documents_of_a_file_and_their_operations_decide(own: Path, 
     recommend(data=own, key="name")
     ((request, preferences),) = asked
     assert request.baseline == PLAIN_JSON_LINES
-    assert set(request.operations) == {"save", "read", "fields[paths=2]", "get[documents=100]"}
+    assert set(request.operations) == {"save", "read", "ask[query=usual]", "get[documents=100]"}
     assert preferences.weights["size"] == 2
     plan = choosing.choosing_plan(request, DOCUMENTS)
     assert [dataset.rows for dataset in plan.datasets.values()] == [2]
@@ -117,8 +117,19 @@ def test_a_field_that_changes_its_kind_is_a_sign_of_documents(own: Path, lines: 
 
 
 def test_uses_of_documents_are_said_in_words() -> None:
-    said = parse_uses("get 50 documents 10 times a day, read 3 fields")
-    assert said == {"get[documents=50]": 10.0, "fields[paths=3]": 1.0}
+    said = parse_uses("get 50 documents 10 times a day, read 3 fields, ask 20 times a day, ask top once a week")
+    assert said == {
+        **{"get[documents=50]": 10.0, "fields[paths=3]": 1.0},
+        **{"ask[query=usual]": 20.0, "ask[query=top]": pytest.approx(1 / 7)},
+    }
+
+
+def test_questions_can_be_weighed(own: Path, asked: list[Any]) -> None:
+    recommend(data=own, key="name", weights={"ask": 3, "size": 1})
+    ((request, preferences),) = asked
+    assert preferences.weights == {"ask[query=usual]": 3, "size": 1}
+    assert preferences.title("ask[query=usual]") == "ask 3 questions"
+    assert "ask[query=usual]" in request.operations
 
 
 @pytest.mark.parametrize("variant", [PLAIN_JSON_LINES, "sqlite-json", "document-store[layout=vector]"])
@@ -129,12 +140,17 @@ def test_the_lines_take_the_key_and_read_parts(variant: str, tmp_path: Path, mon
     whole = names["documents"]
     exec(part_lines_of(variant, "documents", "fields[paths=2]", "name").text(), names)
     assert sorted(names["documents"], key=len) == [{}, {"user": {"id": 1}}]
-    asked = part_lines_of(variant, "documents", "get[documents=100]", "name").text()
-    if "opened =" in asked:
-        names.pop("opened").close()
-    names["documents"] = whole  # what lines that read all of it leave is where those of a part begin
-    exec(asked, names)
-    assert names["documents"] == [{"name": 2, "user": {"id": 1}}, None]
+    names["plan"] = '[{"is":"count","name":"count"}]'
+    for operation, result, right in (
+        ("ask[query=usual]", "rows", [{"count": 2}]),
+        ("get[documents=100]", "documents", [{"name": 2, "user": {"id": 1}}, None]),
+    ):
+        asked = part_lines_of(variant, "documents", operation, "name").text()
+        if "opened =" in asked:
+            names.pop("opened").close()
+        names["documents"] = whole  # what lines that read all of it leave is where those of a part begin
+        exec(asked, names)
+        assert names[result] == right
     if "opened" in names:
         names["opened"].close()
 
@@ -143,10 +159,11 @@ def test_few_of_large_documents_are_measured(own: Path) -> None:
     request = Request(data=own, key="name")
     (dataset,) = choosing.choosing_plan(request, DOCUMENTS).datasets.values()
     source = {**dataset.source, "size_bytes": str(10**9), "input_rows": "100000"}
-    large = type(dataset)(dataset.name, 20_000, dataset.schema, 1, dataset.batches, source=source)
+    large = type(dataset)(dataset.name, 100_000, dataset.schema, 1, dataset.batches, source=source)
     limits = DOCUMENTS.choice
     assert limits is not None
-    assert choosing._affordable(limits, large) == 10**7 // 10_000
+    assert (limits.most_rows, limits.most_bytes) == (200_000, 500 * 10**6)
+    assert choosing._affordable(limits, large) == limits.most_bytes // 10_000 == 50_000
     assert choosing._affordable(limits, dataset) == 2
 
 
@@ -177,8 +194,61 @@ def test_a_stored_run_of_documents_is_weighed_as_documents(monkeypatch: pytest.M
     recommend(stored=stored)
     recommend(stored=replace(stored, samples=samples))
     recommend(stored=stored, weights={"size": 1})
-    of_documents, of_a_table, said = seen
-    assert of_documents.weights == OF_DOCUMENTS
-    assert of_documents.title("get[documents=100]") == "get 100 documents"
+    (of_documents, of_a_table, said), measured = seen, {"read", "save", "size"}
+    # This run did not measure the other operations.
+    assert of_documents.weights == {name: weight for name, weight in OF_DOCUMENTS.items() if name in measured}
+    more = changed(documents[0], operation="get[documents=100]")
+    recommend(stored=replace(stored, samples=(*documents, more)))
+    assert seen[-1].weights.keys() == measured | {"get[documents=100]"}
+    assert seen[-1].title("get[documents=100]") == "get 100 documents"
     assert of_a_table.weights == Preferences().weights
     assert said.weights == {"size": 1}
+
+
+def test_stores_that_answer_from_their_own_memory_are_ranked_and_the_condition_is_told() -> None:
+    made = make_run(datasets=("eq",), tracks=("plain",), rounds=6, project=True)
+    about = {name: changed(info, questions=("count documents by kind",)) for name, info in made.info.datasets.items()}
+    usual = "ask[query=usual]"
+    tables = dict.fromkeys(each.variant for each in made.samples if each.operation == PROJECT_10 and each.figures)
+    stores = dict(zip(tables, ("sqlite-json[engine=sqlite3]", PLAIN_JSON_LINES), strict=False))
+
+    def of(target: str) -> Run:
+        samples = [
+            changed(
+                each,
+                conditions=changed(each.conditions, target=target),
+                variant=stores[each.variant],
+                operation=usual if each.operation == PROJECT_10 else each.operation,
+                cached=each.operation == PROJECT_10 and "sqlite" in stores[each.variant],
+            )
+            for each in made.samples
+            if each.variant in stores
+        ]
+        return replace(made, info=changed(made.info, datasets=about), samples=tuple(samples))
+
+    answer = recommend(stored=of("documents"), weights={"ask": 1}, accept="experimental")
+    assert {each.candidate.variant for each in answer.found.ranked} == {*stores.values()}
+    memory = next(remark for remark in answer.remarks if "in the store's own memory" in remark)
+    assert "(sqlite-json)" in memory
+    assert "--cache cold" in memory
+    assert "questions, from your fields: count documents by kind" in answer.remarks
+    of_tables = recommend(stored=of("arrow"), weights={"ask": 1}, accept="experimental")
+    reasons = {variant.format_name: why for variant, why in of_tables.found.dropped}
+    assert "from its own cache" in reasons["sqlite-json"]
+
+
+def screened(**figures: int) -> Run:
+    sample = make_sample(variant="json-lines", operation="get[documents=100]", rows=2_000, figures=figures)
+    return replace(make_run(datasets=("eq",)), samples=(changed(sample, round=1),))
+
+
+def test_as_many_documents_are_measured_as_the_time_allows() -> None:
+    call = {"wall_ns": 10**7, "calls_ns": 3 * 10**8, "repetitions": 30}
+    quick = screened(**call, verify_ns=10**6, settle_ns=10**8)
+    slow = screened(**call, verify_ns=10**9, settle_ns=10**8)
+    assert choosing.rows_in_time(quick, ["json-lines"], 200_000, 60) == 200_000
+    fitting = choosing.rows_in_time(slow, ["json-lines"], 200_000, 60)
+    # Three rounds of 20 s: verifying takes 0.5 s for each 1,000 documents.
+    assert 20_000 < fitting < 40_000
+    assert choosing.rows_in_time(slow, ["another"], 200_000, 60) == 200_000
+    assert choosing.rows_in_time(slow, ["json-lines"], 200_000, 0) == 1

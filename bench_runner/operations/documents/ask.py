@@ -1,4 +1,5 @@
-"""Answering a question about all documents. The questions are in `bench_runner/suites/document_questions.py`.
+"""Answering questions about all documents. The questions are in `bench_runner/suites/document_questions.py`, or are
+derived from the documents (`bench_runner/operations/documents/derived.py`).
 
 A question is passed to the store as a query plan in JSON. If the store cannot run the plan, all documents are read and
 our reference implementation computes the answer, as a user's program would have to do. The query language is imported
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from adapters.document_store import Document, DocumentHandle, DocumentLoss, RefusedQuery
 from adapters.errors import RefusedData
 from adapters.offers import Handle
-from bench_runner.operations.documents import source
+from bench_runner.operations.documents import derived, source
 from bench_runner.operations.documents.operation import (
     DocumentReading,
     document_handle,
@@ -34,10 +35,14 @@ if TYPE_CHECKING:
     from libraries.document_queries.plan import Plan
 
 
+Plans = str | tuple[str, ...]
+"""The input of a call: one query plan as JSON, or several."""
+
+
 @dataclass(frozen=True)
 class Asking(DocumentReading):
-    """An operation whose input is a query plan. The store runs the plan or, if it cannot, the reference implementation
-    runs it on all documents."""
+    """An operation whose input is a query plan, or a tuple of plans that run one after the other. The store runs a plan
+    or, if it cannot, the reference implementation runs it on all documents."""
 
     def fallback(self, adapter: Any) -> str:
         """Return READ_ALL if the store cannot run query plans."""
@@ -47,21 +52,21 @@ class Asking(DocumentReading):
         """Return READ_ALL if the store cannot run this plan."""
         return READ_ALL if self._reads_all(stage, self.take_input(stage, stage.rows)) else ""
 
-    def _reads_all(self, stage: OperationContext, plan: str) -> bool:
-        return not steps_of(plan) <= store_of(stage).offers.operators
+    def _reads_all(self, stage: OperationContext, held: Plans) -> bool:
+        return not all(steps_of(plan) <= store_of(stage).offers.operators for plan in plans_of(held))
 
-    def make_ready(self, stage: OperationContext, handle: Handle, inputs: Sequence[str]) -> None:
+    def make_ready(self, stage: OperationContext, handle: Handle, inputs: Sequence[Plans]) -> None:
         """Translate each plan into the store's own query language. Not timed, because users write their queries in
         that language."""
         super().make_ready(stage, handle, inputs)
-        for plan in dict.fromkeys(inputs):
-            if not self._reads_all(stage, plan):
-                with _refusals():
-                    document_handle(handle).prepare(plan)
+        native = (held for held in dict.fromkeys(inputs) if not self._reads_all(stage, held))
+        for plan in dict.fromkeys(plan for held in native for plan in plans_of(held)):
+            with _refusals():
+                document_handle(handle).prepare(plan)
 
-    def needs_values(self, held: str) -> bool:
+    def needs_values(self, held: Plans) -> bool:
         """Return False for a count of all documents, which many stores answer without reading values."""
-        return steps_of(held) != {"count"}
+        return any(steps_of(plan) != {"count"} for plan in plans_of(held))
 
     def open_again(self, stage: OperationContext, handle: Handle, location: Path) -> Handle:
         """Close the handle and return a new one, to which the translated plans are copied."""
@@ -71,24 +76,33 @@ class Asking(DocumentReading):
         document_handle(again).learn_from(document_handle(handle))
         return again
 
-    def asked(self, stage: OperationContext, handle: DocumentHandle, held: str) -> list[Any]:
-        """Return the rows of the answer. Raises RefusedData if the store would interpret the plan in another way than
+    def asked(self, stage: OperationContext, handle: DocumentHandle, held: Plans) -> list[Any]:
+        """Return the rows of the answers. Raises RefusedData if the store would interpret a plan in another way than
         the query language defines."""
         if self._reads_all(stage, held):
-            everything = (document for batch in handle.scan() for document in batch)
-            return _answer(held, everything, source.key_field(stage))
+            everything: Iterable[Document] = (document for batch in handle.scan() for document in batch)
+            if not isinstance(held, str):
+                # A program reads the documents once for all answers.
+                everything = list(everything)
+            return [row for plan in plans_of(held) for row in _answer(plan, everything, source.key_field(stage))]
         with _refusals():
-            return handle.query(held)
+            return [row for plan in plans_of(held) for row in handle.query(plan)]
 
     def difference(
-        self, stage: OperationContext, held: str, result: Documents, losses: Sequence[DocumentLoss]
+        self, stage: OperationContext, held: Plans, result: Documents, losses: Sequence[DocumentLoss]
     ) -> str | None:
-        """Return a description of the first row that differs from the right answer, or None."""
-        return first_unlike(self.right(stage, held), result.rows, losses)
+        """Return a description of the first row that differs from the right answers, or None."""
+        right = (row for plan in plans_of(held) for row in self.right(stage, plan))
+        return first_unlike(right, result.rows, losses)
 
     def right(self, stage: OperationContext, plan: str) -> list[dict[str, Any]]:
         """Return the right answer, which the reference implementation computes from the documents of the data set."""
         return _right(stage, plan)
+
+
+def plans_of(held: Plans) -> tuple[str, ...]:
+    """Return the plans of an input."""
+    return (held,) if isinstance(held, str) else held
 
 
 @contextmanager
@@ -127,22 +141,51 @@ def _plan(text: str) -> Plan:
 
 @dataclass(frozen=True)
 class Ask(Asking):
-    """Answer one of the questions that are defined for these documents, on an open store."""
+    """Answer a question about the documents, or the three usual questions, on an open store."""
 
-    query: str = word(*NAMES, spelled=True)
+    query: str = word(*derived.NAMES, *NAMES, spelled=True)
 
     name: ClassVar[str] = "ask"
-    meaning: ClassVar[str] = "answer a question about all documents, from the paper's table 2 or from JSONBench"
+    meaning: ClassVar[str] = (
+        "answer questions about all documents: derived from the data, from the paper's table 2, or from JSONBench"
+    )
+    use: ClassVar[str] = "ask [{query}]"
 
     @property
     def title(self) -> str:
-        """For example 'ask q2'."""
-        return f"ask {self.query}"
+        """For example 'ask q2', or 'ask 3 questions'."""
+        return _TITLES.get(self.query, f"ask {self.query}")
 
     def concerns(self, dataset: str, network: str = "") -> bool:
         """Return whether this question exists for these documents."""
-        return super().concerns(dataset, network) and self.query in questions_of(dataset.partition("[")[0])
+        known = (*derived.NAMES, *questions_of(dataset.partition("[")[0]))
+        return super().concerns(dataset, network) and self.query in known
 
-    def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[str]:
-        """Return a list with the query plan of each repetition, which is the same in all repetitions."""
-        return [questions_of(stage.name.partition("[")[0])[self.query].plan] * repetitions
+    def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[Plans]:
+        """Return a list with the query plan or plans of each repetition, which are the same in all repetitions."""
+        return [self._plans(stage)] * repetitions
+
+    def in_words(self, dataset: Path, rows: int) -> tuple[str, ...]:
+        """Return the derived questions in words, with the names of fields; empty for questions of publications. The
+        arguments are the cached data set and its number of documents."""
+        return tuple(question.words for question in self._derived(dataset, rows))
+
+    def _derived(self, dataset: Path, rows: int) -> Iterable[derived.Derived]:
+        if self.query not in derived.NAMES:
+            return ()
+        found = derived.derived_questions(dataset, rows)
+        return found.values() if self.query == derived.USUAL else (found[self.query],)
+
+    def _plans(self, stage: OperationContext) -> Plans:
+        if plans := tuple(question.plan for question in self._derived(stage.dataset, stage.rows)):
+            return plans
+        return questions_of(stage.name.partition("[")[0])[self.query].plan
+
+
+_TITLES = {
+    derived.USUAL: "ask 3 questions",
+    derived.GROUP: "count by group",
+    derived.FILTER: "count with a filter",
+    derived.TOP: f"top {derived.ROWS}",
+}
+"""Titles of the derived questions. The answer of `recommend` has them in words, with the names of fields."""

@@ -148,14 +148,17 @@ def one_call(
     return result, laps.parts
 
 
-def calls_that_fit(first_ns: int, result_bytes: int, *, shorter: str = "", threads: int = 1) -> int:
+def calls_that_fit(
+    first_ns: int, result_bytes: int, *, enough_ns: int | None = None, shorter: str = "", threads: int = 1
+) -> int:
     """Return the number of calls in a block, over all threads, from the duration and the result size of the first call.
 
+    `enough_ns` is the longest block with more than three calls (default ENOUGH_NS).
     `shorter` is the advice to a user whose calls are too long. If it is not empty, RefusedData is raised if fewer than
     FEWEST_KEPT calls per thread fit into the limits.
     """
     first_ns, fewest = max(first_ns, 1), FEWEST_KEPT * threads
-    in_time = max(ENOUGH_NS // first_ns, min(fewest, MOST_NS // first_ns))
+    in_time = max((enough_ns or ENOUGH_NS) // first_ns, min(fewest, MOST_NS // first_ns))
     calls = min(REPETITIONS * threads, in_time, MOST_RESULT_BYTES // max(result_bytes, 1))
     if shorter and calls < fewest:
         raise RefusedData(

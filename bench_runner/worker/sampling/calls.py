@@ -151,7 +151,9 @@ def _called_before(
     before.figures["first_ns"] = first.walls_ns[0]
     size_bytes = first.results[0].nbytes
     shorter = operation.shorter if opened.kept else ""
-    calls = block.calls_that_fit(first.walls_ns[0], size_bytes, shorter=shorter, threads=threads)
+    calls = block.calls_that_fit(
+        first.walls_ns[0], size_bytes, enough_ns=task.block_ns, shorter=shorter, threads=threads
+    )
     if block.has_large_answers(size_bytes, threads):
         # Verify and drop large results before timing. Two large results together may need more memory than was made
         # ready, which would slow down the second call.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from bench_runner.data_kinds import kind_of_target
 from bench_runner.results.information import READ, MaturityInfo, VariantInfo
 from bench_runner.results.records import Cell, Conditions, Failure, Run, changed
 from bench_runner.results.statistics import MISMATCH, CellSummary, smallest_shown, summarise
@@ -106,7 +107,7 @@ class Candidate:
     def lacks(self, operation: str) -> str:
         """Return why an operation has no time that can be compared, or '' if it has one."""
         cell = self.cells.get(operation)
-        if cell is not None and cell.cached:
+        if cell is not None and cell.cached and not _counts_own_memory(cell):
             return "its library answers calls from its own cache, which says nothing about the format"
         failures = self._failures((operation,))
         if wrong := _wrong(failures):
@@ -117,10 +118,19 @@ class Candidate:
             return f"{failures[0].kind}: {failures[0].reason}"
         return NOT_COUNTED if cell is not None else "not measured"
 
+    def answers_from_memory(self, operation: str) -> bool:
+        """Return whether the library answered from its own memory, and its time counts nevertheless."""
+        cell = self.cells.get(operation)
+        return cell is not None and cell.cached and _counts_own_memory(cell)
+
     def stands_in(self, operation: str) -> str:
         """Return the fallback for a missing call ('read-all', 'rewrite'), or '' if the variant has the call."""
         cell = self.cells.get(operation)
         return cell.fallback if cell is not None else ""
+
+
+def _counts_own_memory(cell: CellSummary) -> bool:
+    return kind_of_target(cell.cell.conditions.target).counts_own_memory
 
 
 def _wrong(failures: Sequence[Failure]) -> str:

@@ -19,8 +19,9 @@ WEIGHED = {
 }
 """Figures of saving and reading everything that can have a weight -> their titles in reports."""
 
-OF_DOCUMENTS = {"read": 1.0, "fields[paths=2]": 1.0, "get[documents=100]": 1.0, "size": 2.0, "save": 1.0}
-"""Default weights for documents. As for tables, reading has a total weight of 3, divided among three operations."""
+OF_DOCUMENTS = {"read": 1.0, "get[documents=100]": 1.0, "ask[query=usual]": 1.0, "size": 2.0, "save": 1.0}
+"""Default weights for documents. As for tables, reading has a total weight of 3, divided among the three operations for
+which people choose a store: read all documents, find some by their keys, and answer questions about all."""
 
 USE = "use"
 """Name of the weight for the total time per day of all `uses`."""

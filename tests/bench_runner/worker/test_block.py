@@ -197,3 +197,8 @@ def test_a_handle_may_hold_a_tenth_of_a_large_copy() -> None:
 
 def test_an_empty_call_takes_something() -> None:
     assert 0 < empty_call_ns(pa.table({"a": [1, 2], "b": ["x", None]})) < 10_000_000
+
+
+def test_a_shorter_block_has_fewer_calls_but_enough() -> None:
+    assert calls_that_fit(ENOUGH_NS // 20, 1, enough_ns=ENOUGH_NS // 4) == 5
+    assert calls_that_fit(ENOUGH_NS // 4, 1, enough_ns=ENOUGH_NS // 4) == FEWEST_KEPT

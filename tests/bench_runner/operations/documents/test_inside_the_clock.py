@@ -18,6 +18,7 @@ from adapters.document_store import DocumentStoreAdapter
 from bench_runner.clock import Laps
 from bench_runner.operations import operation_of
 from bench_runner.operations.documents.ask import Ask
+from bench_runner.operations.documents.derived import USUAL
 from bench_runner.operations.operation import OperationContext
 from bench_runner.operations.targets import Target
 from bench_runner.suites.document_questions import CELL, EVENTS, questions_of
@@ -81,7 +82,7 @@ def test_nothing_else_of_the_project_runs_while_a_store_answers(variant: str, tm
     location = tmp_path / f"stored{store.suffix}"
     store.begin(location)
     store.ingest([json_lines(asked.table(asked.rows))], location)
-    for question in questions_of(dataset):
+    for question in (*questions_of(dataset), USUAL):
         operation = operation_of(f"ask[query={question}]")
         assert isinstance(operation, Ask)
         (plan,) = operation.inputs(asked, asked.rows, 1)

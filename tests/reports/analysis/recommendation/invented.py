@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
+from bench_runner.conditions import Conditions
 from bench_runner.results.information import MaturityInfo
 from bench_runner.variants import operation_name_of, variant_of
 from reports.analysis.recommendation.candidates import OPENING, Candidate
@@ -59,7 +60,7 @@ def candidate(
     for name in parts or {}:
         cells[name] = SimpleNamespace(**{**told, "fallback": (by or {}).get(name, "")})
     for name, cell in cells.items():
-        cell.cell = SimpleNamespace(operation=operation_name_of(name))
+        cell.cell = SimpleNamespace(operation=operation_name_of(name), conditions=Conditions())
     maturity = MaturityInfo(stage=stage, reason="as declared", ours=ours)
     named = variant_of(variant)
     return Candidate(named, figures, cells, (), capabilities, named.format_name.upper(), maturity)
