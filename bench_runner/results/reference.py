@@ -23,7 +23,7 @@ ORDER = (
     *("wide", "encodings", "encodings-cold", "training", "writing", "parallel"),
     *("levels", "row-groups", "files", "small"),
     *("near-storage", "near-storage-all"),
-    *("documents", "documents-layouts", "documents-sizes", "documents-ranges"),
+    *("documents", "documents-layouts", "documents-sizes", "documents-ranges", "documents-fidelity"),
 )
 """The folders in the order in which they are shown, the most important first. Folders that are not listed here come
 last."""

@@ -39,6 +39,7 @@ OF_REFERENCE: dict[str, Callable[[Reference], str]] = {
     "wide": grids.wide,
     "near-storage": grids.near_storage,
     "documents": grids.documents,
+    "documents-fidelity": grids.documents_fidelity,
     "training": grids.training,
     "parallel": grids.parallel,
     **{

@@ -14,6 +14,7 @@ from docs._generate.reference import Reference
 from reports.analysis.access.loaders import WHOLE, has_loaders, loaders_of
 from reports.analysis.access.uses import NO_VERDICT
 from reports.analysis.columns import Column, Role
+from reports.analysis.fidelity import matrices
 from reports.analysis.labels import short_labels
 from reports.analysis.tables import Row, Table, unit_of, value_text
 from reports.analysis.units import spread_text
@@ -210,6 +211,21 @@ def documents(reference: Reference) -> str:
             ),
         )
     )
+
+
+def documents_fidelity(reference: Reference) -> str:
+    """Return the kinds of documents that each store changes or refuses, as found by round trips."""
+    (run,) = (run for run in reference.runs if run.folder.name == "documents-fidelity")
+    (matrix,) = matrices(run)
+    lines = ["| store | comes back changed | refused |", "| --- | --- | --- |"]
+    for variant, label in matrix.labels.items():
+        outcomes = {kind: matrix.cells[variant, kind][0] for kind in matrix.kinds}
+        changed, refused = (
+            ", ".join(kind for kind, verdict in outcomes.items() if verdict is not None and verdict.outcome == outcome)
+            for outcome in ("lossy", "refused")
+        )
+        lines.append(f"| {label} | {changed or '-'} | {refused or '-'} |")
+    return "\n".join(lines)
 
 
 def _title(operation: OperationName) -> str:

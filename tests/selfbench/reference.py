@@ -59,6 +59,10 @@ WORDS = {
         *(word for layout in ("amax", "vector", "open") for word in ("--formats", _STORE.format(layout))),
         *("--rounds", "1", "--no-fidelity"),
     ),
+    "documents-fidelity": (
+        *("documents", "--rows", "1000", "--operations", "save", "--datasets", "^cell$", "--rounds", "1"),
+        *("--formats-not", "way=|merges="),
+    ),
     "documents-ranges": (
         *("documents", "--rows", "20000", "--operations", "save|range", "--datasets", "^tweets-2016$"),
         *("--formats", r"^document-store\[layout=amax\]$", "--rounds", "5"),
