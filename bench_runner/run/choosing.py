@@ -16,7 +16,7 @@ from bench_runner.clock import now_ns
 from bench_runner.data_kinds import DOCUMENTS, IMAGES, KINDS, TABLES, ChoiceLimits, DataKind
 from bench_runner.errors import PlanError
 from bench_runner.operations import operation_of
-from bench_runner.plan.candidates import names_left_out
+from bench_runner.plan.candidates import is_chosen, names_left_out
 from bench_runner.plan.chain import Plan
 from bench_runner.plan.planning import make_plan
 from bench_runner.request import Request
@@ -192,6 +192,7 @@ def measure_for_choice(
         request = changed(request, rows=_affordable(limits, dataset))
     plan = choosing_plan(request, kind, on_rows=report)
     (dataset,) = plan.datasets.values()
+    _check_any(plan, request)
     _check_enough(dataset, decisive)
     folder = new_folder()
     few = _screened(limits, dataset)
@@ -217,7 +218,7 @@ def measure_for_choice(
             left_s = max(budget_s - (now_ns() - began_ns) / 1e9, LEAST_BUDGET_S) - PREPARATION_S
             fitting = rows_in_time(screening, {*racing, request.baseline}, dataset.rows, left_s)
             request = changed(request, rows=max(fitting, min(2 * few, dataset.rows)))
-            watcher.note(f"measuring the {len(racing)} best repeatedly, on {request.rows:,} {kind.counted}")
+            watcher.note(f"measuring the best of them repeatedly, on {request.rows:,} {kind.counted}")
     # Results on images and documents are not extrapolated, because stores that allocate blocks of a fixed size grow in
     # steps.
     if is_sample(dataset) and kind.has_columns:
@@ -232,13 +233,31 @@ def measure_for_choice(
     return measure_race(request, counted, folder, command, watcher, Race(contending, screening), kind)
 
 
+def _check_any(plan: Plan, request: Request) -> None:
+    """Raise PlanError if none of the variants that the user chose can be measured, for example because a library is not
+    installed. The baseline alone cannot be recommended, unless the user chose it."""
+    chosen = [chain for chain in plan.chains if is_chosen(chain.variant, request.formats, request.formats_not)]
+    excluded = [each for each in plan.excluded if not is_raw_io(each.chain.variant)]
+    if request.formats and excluded and all(is_raw_io(chain.variant) for chain in chosen):
+        variant, failure = excluded[0].chain.variant, excluded[0].failure
+        raise PlanError(
+            f"None of the chosen formats can be measured: {variant} is {failure.kind}.",
+            failure.reason,
+            parameter="formats",
+            given=request.formats,
+        )
+
+
 def _check_enough(dataset: Dataset, decisive: Sequence[str]) -> None:
     for name in decisive:
         operation = operation_of(name)
-        if reason := operation.refusal(dataset.schema, dataset.rows):
+        reason = operation.refusal(dataset.schema, dataset.rows)
+        if reason is None and not operation.concerns(dataset.name):
+            reason = "it belongs to other data"
+        if reason is not None:
             raise PlanError(
                 f"{operation.title} decides, and cannot be measured on {dataset.name}: {reason}.",
-                "Provide more data, or weigh something else, e.g. `weights={'read': 1, 'size': 2, 'save': 1}`.",
+                "Provide other data, or weigh something else, e.g. `weights={'read': 1, 'size': 2, 'save': 1}`.",
                 parameter="weights",
                 given=name,
             )
@@ -305,10 +324,10 @@ def _predicted_s(sample: Sample, rows: int) -> float:
 def _announcement(plan: Plan, dataset: Dataset, kind: DataKind, few: int, budget_s: float) -> str:
     """Return what is about to be measured, and how long it will take."""
     variants = len({chain.variant for chain in plan.chains if not is_raw_io(chain.variant)})
-    told = f"takes about {budget_s / 60:.2g} min (--budget): {variants} variants"
+    told = f"takes about {budget_s / 60:.2g} min (--budget): {variants} variant{'s' * (variants != 1)}"
     if dataset.rows <= few:
-        return f"{told} on {dataset.rows:,} {kind.counted}, the best ones repeatedly"
-    return f"{told} on {few:,} {kind.counted}, then the best ones repeatedly on up to {dataset.rows:,}"
+        return f"{told} on {dataset.rows:,} {kind.counted}, the best repeatedly"
+    return f"{told} on {few:,} {kind.counted}, then the best repeatedly on up to {dataset.rows:,}"
 
 
 def _screened(limits: ChoiceLimits, dataset: Dataset) -> int:

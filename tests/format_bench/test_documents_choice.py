@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from adapters import registry
 from bench_runner.data_kinds import DOCUMENTS
 from bench_runner.errors import PlanError
 from bench_runner.request import Request
@@ -252,3 +254,30 @@ def test_as_many_documents_are_measured_as_the_time_allows() -> None:
     assert 20_000 < fitting < 40_000
     assert choosing.rows_in_time(slow, ["another"], 200_000, 60) == 200_000
     assert choosing.rows_in_time(slow, ["json-lines"], 200_000, 0) == 1
+
+
+@pytest.mark.parametrize(("formats", "refused"), [("duckdb-json", True), ("duckdb-json|sqlite-json", False)])
+def test_formats_of_missing_libraries_alone_are_refused_before_anything_is_measured(
+    formats: str, refused: bool, own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = registry._version
+
+    def version(name: str) -> str:
+        if name == "duckdb":
+            raise PackageNotFoundError(name)
+        return installed(name)
+
+    monkeypatch.setattr(registry, "_version", version)
+    request = Request(data=own, key="name", formats=(formats,), baseline=PLAIN_JSON_LINES)
+    plan = choosing.choosing_plan(request, DOCUMENTS)
+    if not refused:
+        choosing._check_any(plan, request)
+        return
+    with pytest.raises(PlanError, match=r"duckdb-json.* is not installed") as told:
+        choosing._check_any(plan, request)
+    assert "pip install" in str(told.value)
+
+
+def test_a_question_about_other_data_is_refused_before_anything_is_measured(own: Path, tmp_path: Path) -> None:
+    with pytest.raises(PlanError, match=r"ask q2 decides, .* it belongs to other data"):
+        recommend(data=own, key="name", out=tmp_path / "out", uses={"ask[query=q2]": 1})
