@@ -300,11 +300,13 @@ def rows_in_time(screening: Run, racing: Collection[str | None], most_rows: int,
     """Return the largest number of rows, at most `most_rows`, for which the variants of the race can have ROUNDS_OF_ALL
     rounds in `left_s` seconds, judging by the samples of the screening.
 
-    The time of a call, of verifying its result, and of preparing its input grow with the rows; the rest is fixed.
+    The time of a call and of verifying its result grow with the rows; the rest is mostly fixed, such as starting a
+    server.
     """
-    samples = [sample for sample in screening.samples if sample.variant in racing and sample.round > 0]
+    # A screening on a busy machine repeats samples.
+    last = {(sample.variant, sample.operation): sample for sample in screening.samples if sample.variant in racing}
     rows = most_rows
-    while rows > 1 and ROUNDS_OF_ALL * sum(_predicted_s(sample, rows) for sample in samples) > left_s:
+    while rows > 1 and ROUNDS_OF_ALL * sum(_predicted_s(sample, rows) for sample in last.values()) > left_s:
         rows = int(rows / ROWS_STEP)
     return max(rows, 1)
 
@@ -312,13 +314,12 @@ def rows_in_time(screening: Run, racing: Collection[str | None], most_rows: int,
 def _predicted_s(sample: Sample, rows: int) -> float:
     """Return the seconds that a sample would take on `rows` rows."""
     figures, more = sample.figures, rows / max(sample.rows, 1)
-    growing_ns = figures.get("verify_ns", 0) + figures.get("prepare_ns", 0)
-    call_ns = figures.get("wall_ns", 0)
+    verify_ns, call_ns = figures.get("verify_ns", 0), figures.get("wall_ns", 0)
     calls_ns = figures.get("calls_ns", call_ns)
-    fixed_ns = max(sample.taken_ns - growing_ns - calls_ns, 0)
+    fixed_ns = max(sample.taken_ns - verify_ns - calls_ns, 0)
     # A block is not longer than before, unless it then has too few calls.
-    calls_ns = max(min(calls_ns * more, calls_ns), min(figures.get("repetitions", 1), FEWEST_KEPT) * call_ns * more)
-    return (fixed_ns + growing_ns * more + calls_ns) / 1e9
+    fewest = min(figures.get("repetitions", 1), FEWEST_KEPT)
+    return (fixed_ns + verify_ns * more + max(min(calls_ns * more, calls_ns), fewest * call_ns * more)) / 1e9
 
 
 def _announcement(plan: Plan, dataset: Dataset, kind: DataKind, few: int, budget_s: float) -> str:

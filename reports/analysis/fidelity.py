@@ -50,9 +50,8 @@ class Matrix:
     def symbols(self, variant: Variant, kind: str) -> str:
         """Return two characters: one for the kind without nulls, one for the kind with nulls. Return only the first for
         documents."""
-        pair = self.cells.get((variant, kind), (None, None))
-        pair = pair if self.with_nulls else pair[:1]
-        return "".join(SYMBOLS.get(verdict.outcome, "?") if verdict else UNKNOWN for verdict in pair)
+        shown = self.cells.get((variant, kind), (None, None))[: 2 if self.with_nulls else 1]
+        return "".join(SYMBOLS.get(verdict.outcome, "?") if verdict else UNKNOWN for verdict in shown)
 
     def details(self, variant: Variant) -> dict[str, tuple[str, ...]]:
         """Return each loss or refusal of a variant as printed, with the kinds of column that it affects."""

@@ -252,6 +252,10 @@ def test_as_many_documents_are_measured_as_the_time_allows() -> None:
     fitting = choosing.rows_in_time(slow, ["json-lines"], 200_000, 60)
     # Three rounds of 20 s: verifying takes 0.5 s for each 1,000 documents.
     assert 20_000 < fitting < 40_000
+    twice = replace(slow, samples=(*slow.samples, changed(slow.samples[0], round=2)))
+    assert choosing.rows_in_time(twice, ["json-lines"], 200_000, 60) == fitting, "the sample was repeated"
+    server = screened(**call, verify_ns=10**6, settle_ns=10**8, prepare_ns=5 * 10**9)
+    assert choosing.rows_in_time(server, ["json-lines"], 200_000, 60) == 200_000, "it starts once, however many rows"
     assert choosing.rows_in_time(slow, ["another"], 200_000, 60) == 200_000
     assert choosing.rows_in_time(slow, ["json-lines"], 200_000, 0) == 1
 

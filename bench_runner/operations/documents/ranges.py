@@ -16,7 +16,7 @@ from adapters.document_store import DocumentHandle, FieldPath, RefusedQuery
 from adapters.errors import RefusedData
 from adapters.offers import Handle
 from bench_runner.operations.documents import source
-from bench_runner.operations.documents.ask import Asking
+from bench_runner.operations.documents.ask import Asking, Plans
 from bench_runner.operations.documents.operation import document_handle
 from bench_runner.operations.operation import OperationContext
 from bench_runner.operations.parameters import count, share, word
@@ -55,7 +55,7 @@ class Range(Asking):
             return "it has no index of fields: measure it with by=scan"
         return super().unfit(adapter)
 
-    def make_ready(self, stage: OperationContext, handle: Handle, inputs: Sequence[str]) -> None:
+    def make_ready(self, stage: OperationContext, handle: Handle, inputs: Sequence[Plans]) -> None:
         """For `by=index`, create the index if it does not exist. Then let the store prepare the query plans."""
         if self.by == INDEX:
             document_handle(handle).index(self._ordered(stage))
