@@ -22,7 +22,7 @@ from format_bench.within.advice import advice_of, written_lines
 from reports.analysis.near_storage.break_even import break_evens, sentences
 from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.candidates import CHANGES, RunSummary, whole_rows
-from reports.analysis.recommendation.preferences import STAGES, USE, Preferences
+from reports.analysis.recommendation.preferences import OF_DOCUMENTS, STAGES, USE, Preferences
 from reports.analysis.recommendation.recommend import Recommendation
 
 
@@ -177,9 +177,10 @@ def _cautions(found: Recommendation) -> Iterator[str]:
 def _wishes(preferences: Preferences) -> Iterator[str]:
     """Yield the command-line words that request these preferences."""
     usual = Preferences()
+    defaults = (dict.fromkeys([USE], 1.0),) if preferences.uses else (usual.weights, OF_DOCUMENTS)
     if preferences.uses:
         yield from ("--use", ", ".join(map(words_of, preferences.uses)))
-    if preferences.weights != (dict.fromkeys([USE], 1.0) if preferences.uses else usual.weights):
+    if preferences.weights not in defaults:
         yield from ("--prefer", ",".join(f"{name}={weight:g}" for name, weight in preferences.weights.items()))
     if preferences.needs:
         yield from ("--need", ",".join(preferences.needs))

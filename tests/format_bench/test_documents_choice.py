@@ -220,15 +220,18 @@ def test_stores_that_answer_from_their_own_memory_are_ranked_and_the_condition_i
                 each,
                 conditions=changed(each.conditions, target=target),
                 variant=stores[each.variant],
-                operation=usual if each.operation == PROJECT_10 else each.operation,
+                operation=operation,
                 cached=each.operation == PROJECT_10 and "sqlite" in stores[each.variant],
             )
             for each in made.samples
             if each.variant in stores
+            for operation in ((usual, "get[documents=100]") if each.operation == PROJECT_10 else (each.operation,))
         ]
         return replace(made, info=changed(made.info, datasets=about), samples=tuple(samples))
 
+    assert "--prefer" not in recommend(stored=of("documents"), accept="experimental").again
     answer = recommend(stored=of("documents"), weights={"ask": 1}, accept="experimental")
+    assert "--prefer 'ask[query=usual]=1'" in answer.again
     assert {each.candidate.variant for each in answer.found.ranked} == {*stores.values()}
     memory = next(remark for remark in answer.remarks if "in the store's own memory" in remark)
     assert "(sqlite-json)" in memory
