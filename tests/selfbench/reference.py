@@ -51,7 +51,15 @@ WORDS = {
         *("--datasets", "^tweets-2016$", "--datasets", "^bluesky-events$"),
     ),
     "documents-layouts": (
-        *("documents", "--rows", "10000", "--operations", "save|ask", "--datasets", "^(cell|sensors|tweets|wos)$"),
+        *(
+            "documents",
+            "--rows",
+            "10000",
+            "--operations",
+            r"save|ask\[query=q",
+            "--datasets",
+            "^(cell|sensors|tweets|wos)$",
+        ),
         *("--formats", "^document-store", "--formats-not", "merges=", "--rounds", "5"),
     ),
     "documents-sizes": (

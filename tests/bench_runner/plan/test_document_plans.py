@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench_runner.errors import PlanError
+from bench_runner.operations.documents import derived
 from bench_runner.plan.chain import Plan
 from bench_runner.plan.planning import make_plan
 from bench_runner.request import Request
@@ -29,7 +30,11 @@ def test_a_question_is_asked_of_the_documents_that_it_is_about() -> None:
         dataset: {name for name in operations(made, dataset, "messagepack") if name.startswith("ask")}
         for dataset in made.datasets
     }
-    assert {dataset: len(names) for dataset, names in asked.items()} == {"cell": 3, "sensors": 4, "bluesky-events": 5}
+    own = {dataset: names - {f"ask[query={name}]" for name in derived.NAMES} for dataset, names in asked.items()}
+    assert {dataset: len(names) for dataset, names in own.items()} == {"cell": 3, "sensors": 4, "bluesky-events": 5}
+    assert all(len(names - own[dataset]) == len(derived.NAMES) for dataset, names in asked.items())
+    usual = plan(formats=("messagepack",), datasets=("cell",))
+    assert not any("usual" in name for name in operations(usual, "cell", "messagepack")), "only on request"
     assert not any(
         "ask" in name for each in made.excluded for name in each.chain.operations if not each.chain.is_raw_io
     )
