@@ -84,6 +84,7 @@ class Program(click.Group):
 @click.group(
     cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=EPILOG
 )
+@click.version_option(package_name="format-bench", message="%(prog)s %(version)s")
 def cli() -> None:
     """Format Bench: find the storage format, and the call, for your data and your use of it.
 

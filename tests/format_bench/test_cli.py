@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,13 @@ def test_help(capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
     assert code == 0
     assert "Usage: format-bench" in out
     assert max(map(len, out.splitlines())) <= 100
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"format-bench {metadata.version('format-bench')}\n"
 
 
 def test_the_help_of_run_names_the_suites_that_differ(capsys: pytest.CaptureFixture[str]) -> None:
