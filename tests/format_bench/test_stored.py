@@ -190,7 +190,7 @@ def test_the_command_that_is_offered_gives_the_same_answer(
         stored=folder, weights={"read": 1, "size": 0.5}, bandwidth_bytes_per_s=2e8, max_memory_bytes=9 * 10**9
     )
     assert answer.again == (
-        "recommend --from 'my run' --prefer read=1,size=0.5 --max-memory 9000000000 --bandwidth 200000000"
+        "format-bench recommend --from 'my run' --prefer read=1,size=0.5 --max-memory 9000000000 --bandwidth 200000000"
     )
     words = ["recommend", "--from", "my run", "--prefer", "read=1,size=0.5"]
     with pytest.raises(SystemExit):
@@ -278,8 +278,10 @@ def test_operations_are_weighed_and_the_command_that_is_offered_says_so(
     answer = recommend(stored=folder, weights={"take": 3, "size": 1})
     assert "--prefer 'take[rows=100,handle=kept]=3,size=1'" in answer.again
     for asked in (answer, recommend(stored=folder, uses={"take": 1000, "read": 2 / 7})):
+        program, *words = shlex.split(asked.again)
+        assert program == cli.PROGRAM
         with pytest.raises(SystemExit):
-            cli.main([*shlex.split(asked.again), "--json"])
+            cli.main([*words, "--json"])
         shape = json.loads(capsys.readouterr().out)
         assert shape["recommended"] == asked.found.ranked[0].candidate.variant
         assert shape["ranked"][0]["score"] == 1

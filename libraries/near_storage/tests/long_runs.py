@@ -15,12 +15,13 @@ from pathlib import Path
 
 import click
 
+from libraries.filters.tests import test_expressions, test_filter_evaluation
 from libraries.near_storage.parquet.footer import read_footer
 from libraries.near_storage.tests import test_aggregates
 from libraries.near_storage.tests.client import test_agreement
 from libraries.near_storage.tests.parquet import test_engines, test_fuzzing
 from libraries.near_storage.tests.parquet.tables import WRITERS
-from libraries.near_storage.tests.predicates import test_expressions, test_filter_evaluation, test_wire
+from libraries.near_storage.tests.predicates import test_wire
 from libraries.near_storage.tests.serving import mutated
 from libraries.near_storage.tests.serving.cluster import cluster
 from libraries.near_storage.tests.storing import cuts, kills

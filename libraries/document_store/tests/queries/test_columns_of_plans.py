@@ -122,7 +122,7 @@ def test_what_has_no_columns_or_another_way_is_refused(store):
 
 
 def test_parts_outside_the_range_and_other_columns_are_not_read(tmp_path):
-    with DocumentStore.open(tmp_path / "store", sync="none", merges="late") as store:
+    with DocumentStore.open(tmp_path / "store", sync="none", merges="late", cache_bytes=0) as store:
         for start in range(0, 8000, 2000):
             keys = range(start, start + 2000)
             store.upsert([{"id": key, "n": key, "t": random.Random(key).randbytes(50).hex()} for key in keys])
