@@ -21,14 +21,25 @@ from libraries.filters.pruning import prune
 
 _AT_ONCE_ROWS = 1 << 20
 """Rows that are tested at a time, which bounds the memory that the columns of the filter take."""
+_DENSE = 8
+"""A range is read whole if at least one of this many rows matches, because rows by their numbers take longer."""
 _NUMBERS = "row numbers"
 
 
 class Reads(Protocol):
     """Reads rows of columns, as `File.read` does."""
 
-    def __call__(self, columns: Sequence[str], rows: Rows) -> pa.Table:
+    def __call__(self, columns: Sequence[str] | None, rows: Rows) -> pa.Table:
         """Return the rows."""
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A filter of a file's rows: the expression, what of it is translated, and the columns that it tests."""
+
+    where: pc.Expression
+    translated: Translated
+    names: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -39,45 +50,97 @@ class _Range:
     stop: int
     certain: bool
 
+    @property
+    def rows(self) -> range:
+        """The numbers of the rows."""
+        return range(self.start, self.stop)
+
 
 @dataclass(frozen=True)
 class _Tested:
-    """The rows of a range that meet the filter: their numbers, and their values in the filter's columns (None if these
-    were not read)."""
+    """The rows of a range that meet the filter: their places in the range, and their values in the tested columns."""
 
-    numbers: np.ndarray
-    values: pa.Table | None
+    places: np.ndarray
+    values: pa.Table
 
 
-def filtered(
-    where: pc.Expression, columns: Sequence[str], schema: pa.Schema, rows: int, zones: ZoneMaps | None, read: Reads
-) -> pa.Table:
-    """Return the columns of all rows that meet a filter, in the order of the file.
-
-    Raises F3Error if the filter is no filter of these columns.
-    """
+def filter_of(where: pc.Expression, schema: pa.Schema) -> Filter:
+    """Return the filter that an expression is for these columns. Raises F3Error if it is no expression."""
     if not isinstance(where, pc.Expression):
         raise F3Error(f"where must be a pyarrow expression such as pc.field('x') > 5 (got {where!r:.60})")
     used = names_in(where)
-    tested_names = sorted(schema.names if used is None else used)
-    read(tested_names, range(0))  # Refuses columns that the file does not have.
-    translated = translate(where, schema)
-    found = [_tested(where, translated, tested_names, part, read) for part in _ranges(translated, rows, zones)]
-    numbers = np.concatenate([each.numbers for each in found]) if found else np.empty(0, np.int64)
-    known = [each.values for each in found if each.values is not None]
-    # Columns of the filter are in memory already, unless a range was certain.
-    at_hand = pa.concat_tables(known) if known and len(known) == len(found) else None
-    missing = [name for name in dict.fromkeys(columns) if at_hand is None or name not in tested_names]
-    fetched = read(missing, numbers if len(numbers) else range(0)) if missing else None
+    # An expression that does not reveal its columns may name them by their places in the file.
+    return Filter(where, translate(where, schema), schema.names if used is None else sorted(used))
+
+
+def filtered(
+    chosen: Filter, columns: Sequence[str] | None, schema: pa.Schema, rows: int, zones: ZoneMaps | None, read: Reads
+) -> pa.Table:
+    """Return the columns (None: all) of all rows that meet a filter, in the order of the file.
+
+    Raises F3Error if the filter does not fit the columns.
+    """
+    if columns is None and len(set(schema.names)) == len(schema):
+        columns = schema.names
+    pieces: list[pa.Table] = []
+    few: list[_Found] = []
+    for part in _ranges(chosen.translated, rows, zones):
+        found = None if part.certain else _tested(chosen, part, read)
+        if found is not None and len(found.places) * _DENSE < len(part.rows):
+            few.append(_Found(found.places + part.start, found.values))
+            continue
+        pieces += _fetched(few, columns, read)
+        few = []
+        pieces.append(_dense(part, found, columns, read))
+    pieces += _fetched(few, columns, read)
+    if columns is not None and not columns:
+        return rows_alone(pa.schema([], schema.metadata), sum(piece.num_rows for piece in pieces))
+    return pa.concat_tables(pieces) if pieces else read(columns, range(0))
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Few rows that were found: their numbers, and their values in the tested columns."""
+
+    numbers: np.ndarray
+    values: pa.Table
+
+
+def _dense(part: _Range, found: _Tested | None, columns: Sequence[str] | None, read: Reads) -> pa.Table:
+    """Return what was found in a range of which all columns are read whole; all of it if `found` is None."""
+    if found is None or len(found.places) == len(part.rows):
+        return read(columns, part.rows)
+    if columns is None:
+        return read(None, part.rows).take(found.places)
+    missing = [name for name in dict.fromkeys(columns) if name not in found.values.column_names]
+    whole = read(missing, part.rows)
+    # A mask costs less than numbers.
+    is_kept = np.zeros(len(part.rows), np.bool_)
+    is_kept[found.places] = True
+    kept = whole.filter(pa.array(is_kept)) if missing else whole
+    return _joined(columns, kept, found.values)
+
+
+def _fetched(few: Sequence[_Found], columns: Sequence[str] | None, read: Reads) -> list[pa.Table]:
+    """Return the rows that were found in several ranges, read by their numbers."""
+    numbers = np.concatenate([each.numbers for each in few]) if few else np.empty(0, np.int64)
+    if not len(numbers):
+        return []
+    if columns is None:
+        return [read(None, numbers)]
+    values = pa.concat_tables([each.values for each in few])
+    missing = [name for name in dict.fromkeys(columns) if name not in values.column_names]
+    return [_joined(columns, read(missing, numbers) if missing else values, values)]
+
+
+def _joined(columns: Sequence[str], fetched: pa.Table, values: pa.Table) -> pa.Table:
+    """Return the columns in their order, from the tested ones or else from the fetched ones."""
     if not columns:
-        return rows_alone(pa.schema([], schema.metadata), len(numbers))
-    arrays = []
-    for name in columns:
-        source = fetched if name in missing else at_hand
-        assert source is not None  # A column is missing, or at hand.
-        arrays.append(source.column(name))
-    kept = pa.schema([schema.field(name) for name in columns], schema.metadata)
-    return pa.Table.from_arrays(arrays, schema=kept)
+        return rows_alone(pa.schema([]), values.num_rows)
+    sources = [values if name in values.column_names else fetched for name in columns]
+    fields = [source.schema.field(name) for source, name in zip(sources, columns, strict=True)]
+    arrays = [source.column(name) for source, name in zip(sources, columns, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields, values.schema.metadata))
 
 
 def _ranges(translated: Translated, rows: int, zones: ZoneMaps | None) -> Iterator[_Range]:
@@ -97,18 +160,17 @@ def _ranges(translated: Translated, rows: int, zones: ZoneMaps | None) -> Iterat
             yield _Range(first, min(first + _AT_ONCE_ROWS, stop), bool(certain[run[0]]))
 
 
-def _tested(where: pc.Expression, translated: Translated, names: Sequence[str], part: _Range, read: Reads) -> _Tested:
-    numbers = np.arange(part.start, part.stop)
-    if part.certain:
-        return _Tested(numbers, None)
-    values = read(names, range(part.start, part.stop))
+def _tested(chosen: Filter, part: _Range, read: Reads) -> _Tested:
+    values = read(chosen.names, part.rows)
+    translated = chosen.translated
     if translated.complete and translated.predicate is not None:
         kept = pc.fill_null(mask(translated.predicate, values), False)
-        return _Tested(numbers[kept.to_numpy(zero_copy_only=False)], values.filter(kept))
+        return _Tested(np.flatnonzero(kept.to_numpy(zero_copy_only=False)), values.filter(kept))
     # A part of the filter is left to Arrow, which may return rows in any order.
     name = _unused(values.column_names)
     try:
-        kept_rows = values.append_column(name, pa.array(numbers)).filter(where).sort_by(name)
+        numbered = values.append_column(name, pa.array(np.arange(len(part.rows))))
+        kept_rows = numbered.filter(chosen.where).sort_by(name)
     except (pa.ArrowException, ValueError, TypeError, NotImplementedError) as error:
         raise F3Error(f"where does not fit the columns: {' '.join(str(error).split())}") from None
     return _Tested(kept_rows.column(name).to_numpy(), kept_rows.drop_columns([name]))

@@ -29,13 +29,15 @@ from libraries.f3.container.units import StoredColumn, key_of
 from libraries.f3.decoders import native
 from libraries.f3.encodings.coders import Coding, default_coding
 from libraries.f3.errors import F3Error, Placed
-from libraries.f3.filtering import filtered
+from libraries.f3.filtering import filter_of, filtered
 from libraries.f3.info import ColumnInfo, FileInfo, ModuleInfo
 
 Verify = Literal["units", "file", "none"]
 Prefer = Literal["native", "wasm"]
 _CODEC_NAMES = {number: name or "none" for name, number in CODECS.items()}
 _NAMES_SHOWN = 8
+_MOST_PLANS = 3
+"""A read with a filter has one plan for the columns that it tests, and one for the others."""
 
 
 def open_file(
@@ -95,7 +97,7 @@ class File:
         self._contents, self._threads = contents, threads
         self._group_starts = group_starts(contents.footer.row_counts)
         self._nodes: dict[int, Node] = {}
-        self._last: tuple[tuple[tuple[int, ...], tuple[int, ...]], ReadPlan] | None = None
+        self._plans: dict[tuple[tuple[int, ...], tuple[int, ...]], ReadPlan] = {}
 
     def __enter__(self) -> File:
         return self
@@ -141,9 +143,10 @@ class File:
             if rows is not None:
                 raise F3Error("read takes rows or where, not both; filter the rows that you read by Table.filter")
             with self._placed():
-                schema, _ = self._chosen(columns)
-                zones = self._contents.zones
-                return filtered(where, schema.names, self.schema, self.num_rows, zones, self._read)
+                chosen = filter_of(where, self.schema)
+                self._chosen(chosen.names)
+                wanted = None if columns is None else self._chosen(columns)[0].names
+                return filtered(chosen, wanted, self.schema, self.num_rows, self._contents.zones, self._read)
         with self._placed():
             return self._read(columns, rows)
 
@@ -157,11 +160,13 @@ class File:
         return pa.Table.from_arrays(made, schema=schema)
 
     def _planned(self, nodes: Sequence[Node], groups: tuple[int, ...]) -> ReadPlan:
-        """Return the plan of the last read if it was of the same columns and row groups, else a new one."""
+        """Return the plan of one of the last reads if it was of the same columns and row groups, else a new one."""
         key = (tuple(node.column for node in nodes), groups)
-        if self._last is None or self._last[0] != key:
-            self._last = (key, ReadPlan(self._contents, nodes, groups))
-        return self._last[1]
+        plan = self._plans.pop(key, None) or ReadPlan(self._contents, nodes, groups)
+        if len(self._plans) >= _MOST_PLANS:
+            del self._plans[next(iter(self._plans))]
+        self._plans[key] = plan
+        return plan
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Yield all rows of the given columns, one EncUnit at a time, or one row group at a time if no column is
@@ -212,6 +217,11 @@ class File:
                 faults += _faults(node, stored)
                 checksums &= all(chunk.checksum is not None for each in stored for chunk in each.chunks)
             faults += self._contents.dictionary_faults
+            try:
+                zones = self._contents.zones
+            except F3Error as error:
+                zones = None
+                faults.append(str(error))
         return FileInfo(
             size_bytes=self._contents.source.size_bytes,
             rows=self.num_rows,
@@ -220,7 +230,7 @@ class File:
             modules=self.modules,
             shared_dictionaries=self._contents.footer.dictionaries,
             checksums=checksums and any(column.io_units for column in columns),
-            zones=0 if (zones := self._contents.zones) is None else len(zones.rows),
+            zones=0 if zones is None else len(zones.rows),
             faults=tuple(faults),
         )
 

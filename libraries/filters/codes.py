@@ -180,7 +180,7 @@ def literal_value(kind: CodeKind, literal: Literal) -> Fraction | float | bytes 
         case "fixed" if pa.types.is_fixed_size_binary(type_) and type_.byte_width == kind.bytes:
             return cast(bytes, literal.value)
         case "decimal" if pa.types.is_decimal(type_) and type_.scale == kind.scale:
-            return Fraction(cast(Decimal, literal.value)) * 10**kind.scale
+            return Fraction(cast(Decimal, literal.value)) * Fraction(10) ** kind.scale
         case "date" if pa.types.is_date(type_):
             return Fraction(_count(literal), 86_400_000 if pa.types.is_date64(type_) else 1)
         case "time" if pa.types.is_time(type_):

@@ -38,6 +38,8 @@ _FEW = 8
 """Rows are picked if their units have at least this many times as many. Otherwise decoding whole units is faster."""
 _ROW_BYTES = 4096
 """A unit is read whole if it has fewer bytes than this for each wanted row, because reads for each row take longer."""
+_HELD_BYTES = 1 << 22
+"""Payloads that are in memory while rows are picked from several columns together."""
 _PARTS_PER_THREAD, _LEAST_PART_BYTES = 2, 1 << 18
 _TEXT_RATIO = 4
 """Decoded bytes of strings, and of nested columns, for each stored byte: a guess, to divide work among threads."""
@@ -346,18 +348,30 @@ class ReadPlan:
 
         Return None for a column if that would not pay, or if its units, their decoder or the file do not allow it.
         """
-        chosen = [self._chosen_rows(node, picked) for node in self._nodes]
-        # One call for all columns with the same decoder, because calls cost more than the decoding of a row.
-        by_decoder: dict[int, list[_Chosen]] = {}
-        for each in chosen:
-            if each is not None:
-                by_decoder.setdefault(id(each.decoder), []).append(each)
-        arrays: dict[int, pa.Array | None] = {}
-        for together in by_decoder.values():
-            found = together[0].decoder.pick_columns([each.rows for each in together], self._descriptor)
-            for each, array in zip(together, found, strict=True):
-                arrays[id(each)] = self._completed(each, array)
-        return [None if each is None else arrays[id(each)] for each in chosen]
+        arrays: list[pa.Array | None] = [None] * len(self._nodes)
+        # One call for many columns with the same decoder, because calls cost more than the decoding of a row.
+        together: list[tuple[int, _Chosen]] = []
+        held_bytes = 0
+
+        def pick() -> None:
+            if together:
+                decoder = together[0][1].decoder
+                found = decoder.pick_columns([each.rows for _, each in together], self._descriptor)
+                for (place, each), array in zip(together, found, strict=True):
+                    arrays[place] = self._completed(each, array)
+            together.clear()
+
+        for place, node in enumerate(self._nodes):
+            chosen = self._chosen_rows(node, picked)
+            if chosen is None:
+                continue
+            if together and (chosen.decoder is not together[0][1].decoder or held_bytes > _HELD_BYTES):
+                pick()
+                held_bytes = 0
+            together.append((place, chosen))
+            held_bytes += sum(payload.size for payload in chosen.held)
+        pick()
+        return arrays
 
     @property
     def _descriptor(self) -> int:

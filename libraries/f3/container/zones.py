@@ -14,6 +14,7 @@ so readers that do not know it ignore it. Numbers are little-endian:
     maxima    u64[C][Z]
     nulls     u32[C][Z]   number of nulls
     exact     u8[C][Z]    whether both codes identify their values
+    checksum  u64         XXH64 of everything before it
 
 The minimum is greater than the maximum in a zone without ordinary values, which are neither null nor NaN. The
 specification reserves such sections for indexes and filters (section 4) and defines none.
@@ -32,6 +33,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import xxhash
 
 from libraries.f3.decoders import native
 from libraries.f3.errors import F3Error
@@ -39,7 +41,7 @@ from libraries.filters.codes import HIGHEST, LOWEST, UNORDERED, CodeKind, Value,
 from libraries.filters.pruning import EXACT, HAS_NULLS
 
 SECTION = "ZoneMaps"
-_HEAD = struct.Struct("<4sIII")
+_HEAD, _CHECKSUM = struct.Struct("<4sIII"), struct.Struct("<Q")
 _MARK, _VERSION = b"F3ZM", 1
 _NONE, _ANY = (HIGHEST, LOWEST), (LOWEST, HIGHEST)
 """Bounds of no value, and of any value."""
@@ -105,7 +107,8 @@ class ZoneWriter:
         head = _HEAD.pack(_MARK, _VERSION, len(self._rows), len(self._kinds))
         places = np.array([place for place, _ in self._kinds], "<u4")
         parts = (np.array(self._rows, "<u4"), places, *(by_column[name] for name in _BOUNDS.names or ()))
-        return head + b"".join(part.tobytes() for part in parts)
+        section = head + b"".join(part.tobytes() for part in parts)
+        return section + _CHECKSUM.pack(xxhash.xxh64_intdigest(section))
 
 
 _BOUNDS = np.dtype([("minimum", "<u8"), ("maximum", "<u8"), ("nulls", "<u4"), ("exact", "u1")])
@@ -120,8 +123,11 @@ def read_zones(data: memoryview, schema: pa.Schema, rows: int) -> ZoneMaps | Non
         raise F3Error("zone maps: the section does not begin as such a section does")
     if version != _VERSION:
         return None
-    if len(data) != _HEAD.size + 4 * (zones + columns) + 21 * zones * columns:
+    if len(data) != _HEAD.size + 4 * (zones + columns) + 21 * zones * columns + _CHECKSUM.size:
         raise F3Error(f"zone maps: {len(data)} bytes do not fit {zones} zones of {columns} columns")
+    # A filter would silently lose rows by a wrong bound, so that this is verified whatever `verify` says.
+    if _CHECKSUM.unpack_from(data, len(data) - _CHECKSUM.size)[0] != xxhash.xxh64_intdigest(data[: -_CHECKSUM.size]):
+        raise F3Error("zone maps: they do not match their checksum")
     place = _HEAD.size
 
     def taken(form: str, *shape: int) -> Any:

@@ -51,15 +51,25 @@ def runtime_of(process: int) -> Runtime:
     return Runtime(engine, driver, part_driver, metadata.version("wasmtime"))
 
 
+_making = threading.Lock()
+
+
 def runtime_here() -> Runtime:
-    """Return the runtime of this process."""
-    return runtime_of(os.getpid())
+    """Return the runtime of this process. Threads share one, because modules run only by the engine that compiled
+    them."""
+    with _making:
+        return runtime_of(os.getpid())
 
 
 class Running:
     """Counts the running modules of all threads."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.count = 0
+
+    def renew(self) -> None:
+        """Start again, without running modules."""
         self._lock = threading.Lock()
         self.count = 0
 
@@ -70,6 +80,18 @@ class Running:
 
 
 running = Running()
+
+
+def _renew() -> None:
+    """Give a forked process locks that no thread of its parent holds."""
+    global _making
+    _making = threading.Lock()
+    running.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew)
+
 _pause = threading.Event()
 
 

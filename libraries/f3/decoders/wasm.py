@@ -121,6 +121,17 @@ def _release_all() -> None:
     runtime_of.cache_clear()
 
 
+def _renew_all() -> None:
+    """Give all sandboxes of a forked process their own lock, because a thread of the parent may have held the old one.
+    Their instances belong to the parent."""
+    for sandbox in list(_living):
+        sandbox.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_all)
+
+
 class Sandbox:
     """One module of a file. It is compiled on first use. A fault discards the instance, and the next call makes
     another.
@@ -133,6 +144,11 @@ class Sandbox:
         self._instance: _Instance | None = None
         self._process = 0
         _living.add(self)
+
+    def renew(self) -> None:
+        """Forget the lock, the compiled module and the instance."""
+        self._lock = threading.Lock()
+        self.release()
 
     def release(self) -> None:
         """Free the compiled module. The next call compiles it again."""

@@ -1,6 +1,7 @@
 """Untrusted decoder modules: valid modules decode, all others cause an F3Error within two seconds."""
 
 import os
+import signal
 import struct
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 
 wasmtime = pytest.importorskip("wasmtime")
 
-from libraries.f3.decoders import compilation, module_cache, wasm  # noqa: E402
+from libraries.f3.decoders import compilation, module_cache, runtime, wasm  # noqa: E402
 from libraries.f3.decoders.modules import compiled_module  # noqa: E402
 from libraries.f3.decoders.native import PICKED  # noqa: E402
 from libraries.f3.decoders.wasm import Limits  # noqa: E402
@@ -415,6 +416,18 @@ def test_a_decoder_works_on_in_a_forked_process():
     child = os.fork()
     if child == 0:
         os._exit(0 if decoder.decode(PAYLOAD, INT64, 1000).equals(expected) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_forked_process_does_not_wait_for_a_thread_of_its_parent():
+    decoder = unit_codec.Decoder(unit_codec.modules()["core"], prefer="wasm")
+    payload = unit_codec.encode(pa.array(NUMBERS)).payload
+    decoder.decode(payload, pa.int64(), 1000)
+    with decoder._sandbox._lock, runtime.running._lock, runtime._making:
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            os._exit(0 if decoder.decode(payload, pa.int64(), 1000).equals(pa.array(NUMBERS)) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+import xxhash
 
 from libraries import f3
 from libraries.f3 import filtering
@@ -45,6 +46,7 @@ UNIVERSES = {
         pa.decimal128(38, 2),
         [Decimal("-" + "9" * 28 + ".25"), Decimal("-0.01"), Decimal("0"), Decimal("12.50")],
     ),
+    "hundreds": (pa.decimal128(5, -2), [Decimal(-500), Decimal(0), Decimal(100), Decimal(700)]),
     "wide decimal": (pa.decimal256(50, 3), [Decimal("-1" + "0" * 45), Decimal("0.001"), Decimal("1" + "0" * 46)]),
 }
 
@@ -183,7 +185,9 @@ def forged(change) -> io.BytesIO:
     """Return a file of three zones whose section of zone maps is changed."""
     data = bytearray(stored(pa.table({"x": range(30), "y": range(30)}), rows_per_unit=10).getvalue())
     place = data.index(b"F3ZM")
+    end = place + 16 + 4 * (3 + 2) + 21 * 3 * 2
     change(data, place)
+    struct.pack_into("<Q", data, end, xxhash.xxh64_intdigest(bytes(data[place:end])))
     return io.BytesIO(bytes(data))
 
 
@@ -207,6 +211,46 @@ def test_broken_zone_maps_are_refused(offset, number, message):
     assert file.read().num_rows == 30
     with pytest.raises(f3.F3Error, match=message):
         file.read(where=pc.field("x") > 5)
+
+
+def test_a_flipped_bit_of_a_bound_is_noticed():
+    data = bytearray(stored(pa.table({"x": range(30)}), rows_per_unit=10).getvalue())
+    data[data.index(b"F3ZM") + 16 + 4 * (3 + 1) + 8 * 3 + 1] ^= 1
+    file = opened(bytes(data))
+    with pytest.raises(f3.F3Error, match="do not match their checksum"):
+        file.read(where=pc.field("x") == 5)
+    assert any("checksum" in fault for fault in file.describe().faults)
+    assert file.read().num_rows == 30
+
+
+def test_columns_by_their_places_and_equal_names():
+    table = pa.table({"b": range(20), "a": range(20, 0, -1)})
+    file = opened(stored(table, rows_per_unit=5))
+    assert file.read(where=pc.field(0) > 15).equals(table.filter(pc.field(0) > 15))
+    twice = pa.table([range(9), range(9, 18), range(9)], names=["x", "x", "y"])
+    file = opened(stored(twice, rows_per_unit=2))
+    for where in (pc.field("y") > 6, pc.field("y") >= 0, pc.field("y") == 3, pc.field("y") > 99):
+        assert spelled_columns(file.read(where=where)) == spelled_columns(twice.filter(where))
+    assert file.read(["y", "y"], where=pc.field("y") > 6).column_names == ["y", "y"]
+
+
+def spelled_columns(table: pa.Table) -> list:
+    return [table.column_names, *(column.to_pylist() for column in table.columns)]
+
+
+@pytest.mark.parametrize("share", [0, 0.001, 0.1, 0.13, 0.5, 0.99, 1])
+def test_ranges_with_many_matches_are_read_whole(share, monkeypatch):
+    random_numbers = np.random.default_rng(8).random(4000)
+    table = pa.table({"u": random_numbers, "v": range(4000), "k": range(4000)})
+    for at_once in (300, 10_000):
+        monkeypatch.setattr(filtering, "_AT_ONCE_ROWS", at_once)
+        file = opened(stored(table, rows_per_unit=700))
+        for where in (pc.field("u") < share, pc.field("k") < int(4000 * share), pc.add(pc.field("u"), 0.0) < share):
+            expected = table.filter(where)
+            assert file.read(where=where).equals(expected)
+            assert file.read(["v", "u"], where=where).equals(expected.select(["v", "u"]))
+            assert file.read(["u"], where=where).equals(expected.select(["u"]))
+            assert file.read([], where=where).num_rows == expected.num_rows
 
 
 def test_zone_maps_of_a_later_version_are_ignored():
