@@ -28,6 +28,15 @@ OPERATORS: dict[type[exp.Expr], Operator] = {
 }
 
 
+_PARTS: dict[type[exp.Expr], set[str]] = {
+    exp.Between: {"this", "low", "high"},
+    exp.In: {"this", "expressions"},
+    exp.Like: {"this", "expression", "negate"},
+    exp.Is: {"this", "expression", "negate"},
+}
+"""The parts of conditions that are translated; of all others, they are `this` and `expression`."""
+
+
 class NoPlan(Exception):
     """The query cannot be expressed by a plan; the text says which part."""
 
@@ -67,6 +76,13 @@ def constant_of(node: exp.Expr) -> Scalar:
 
 def condition_of(node: exp.Expr, fields: list[FieldPath]) -> Condition:
     """Return the condition of the query language with the same meaning. Raises NoPlan."""
+    if number_of(node) is None and parts_of(node) - _PARTS.get(type(node), {"this", "expression"}):
+        raise NoPlan(f"WHERE has {told(node)}")
+    found = _condition_of(node, fields)
+    return Not(found) if node.args.get("negate") else found
+
+
+def _condition_of(node: exp.Expr, fields: list[FieldPath]) -> Condition:
     if isinstance(node, exp.Paren):
         return condition_of(node.this, fields)
     if isinstance(node, exp.And | exp.Or):
@@ -79,11 +95,11 @@ def condition_of(node: exp.Expr, fields: list[FieldPath]) -> Condition:
     if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
         field = _field(node.this, fields)
         return Or((IsMissing(field), IsNull(field)))
-    if isinstance(node, exp.Between) and not node.args.get("symmetric"):
+    if isinstance(node, exp.Between):
         field = _field(node.this, fields)
         low, high = _constant(node.args["low"]), _constant(node.args["high"])
         return And((Compare(field, ">=", low), Compare(field, "<=", high)))
-    if isinstance(node, exp.In) and not any(node.args.get(name) for name in ("query", "unnest", "field")):
+    if isinstance(node, exp.In):
         return In(_field(node.this, fields), tuple(_constant(each).value for each in node.expressions))
     if isinstance(node, exp.Like):
         return _like(node, fields)
@@ -120,6 +136,11 @@ def _constant(node: exp.Expr) -> Constant:
     if not is_constant(node):
         raise NoPlan(f"WHERE has {told(node)} instead of a constant")
     return Constant(constant_of(node))
+
+
+def parts_of(node: exp.Expr) -> set[str]:
+    """Return the names of the parts that a node has. The parser may give it some that change its meaning."""
+    return {name for name, value in node.args.items() if value}
 
 
 def told(node: exp.Expr) -> str:

@@ -116,9 +116,10 @@ class Typing:
         """Rewrite a tree in place. Raises SQLError for a mixed field in a place that needs one type."""
         for node in list(tree.walk(bfs=False)):
             if isinstance(node, exp.Between) and self._field(node.this) is not None:
-                low = exp.GTE(this=node.this.copy(), expression=node.args["low"].copy())
-                high = exp.LTE(this=node.this.copy(), expression=node.args["high"].copy())
-                node.replace(exp.paren(exp.And(this=low, expression=high)))
+                within = _between(node.this, node.args["low"], node.args["high"])
+                if node.args.get("symmetric"):
+                    within = exp.or_(within, _between(node.this, node.args["high"], node.args["low"]), copy=False)
+                node.replace(exp.paren(within))
             elif isinstance(node, exp.In) and self._field(node.this) is not None and node.args.get("expressions"):
                 parts: list[exp.Expr] = [
                     exp.EQ(this=node.this.copy(), expression=each.copy()) for each in node.expressions
@@ -234,6 +235,11 @@ class Typing:
             f"write TRY_CAST({path} AS BIGINT), or another type",
             "type",
         )
+
+
+def _between(value: exp.Expr, low: exp.Expr, high: exp.Expr) -> exp.Expr:
+    above = exp.GTE(this=value.copy(), expression=low.copy())
+    return exp.And(this=above, expression=exp.LTE(this=value.copy(), expression=high.copy()))
 
 
 def _compared(operator: str, left: exp.Expr, right: exp.Expr) -> exp.Expr:

@@ -145,20 +145,23 @@ def _listed(chance: random.Random) -> Both:
     numbers, texts = [_number(chance) for _ in range(2)], [chance.choice(WORDS)]
     parts = [_with_number(name, "=", number) for number in numbers] + [_with_text(name, "=", text) for text in texts]
     listed = ", ".join([*numbers, *map(_quoted, texts)])
-    return Both(f"{name} IN ({listed})", f"({' OR '.join(parts)})")
+    word, right = chance.choice((("IN", ""), ("NOT IN", "NOT ")))
+    return Both(f"{name} {word} ({listed})", f"{right}({' OR '.join(parts)})")
 
 
 def _between(chance: random.Random) -> Both:
     name, low, high = chance.choice(list(PATHS)), _number(chance), _number(chance)
+    word, right = chance.choice((("BETWEEN", ""), ("NOT BETWEEN", "NOT ")))
     return Both(
-        f"{name} BETWEEN {low} AND {high}",
-        f"({_with_number(name, '>=', low)} AND {_with_number(name, '<=', high)})",
+        f"{name} {word} {low} AND {high}",
+        f"{right}({_with_number(name, '>=', low)} AND {_with_number(name, '<=', high)})",
     )
 
 
 def _like(chance: random.Random) -> Both:
     name, pattern = chance.choice(list(PATHS)), chance.choice(("a%", "%", "abc", "%b", "_b%"))
-    return Both(f"{name} LIKE '{pattern}'", f"{_short(name)}_t LIKE '{pattern}'")
+    word = chance.choice(("LIKE", "NOT LIKE"))
+    return Both(f"{name} {word} '{pattern}'", f"{_short(name)}_t {word} '{pattern}'")
 
 
 def _flag(chance: random.Random) -> Both:

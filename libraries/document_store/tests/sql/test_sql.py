@@ -93,6 +93,12 @@ ANSWERS = {
     "SELECT id FROM DOCS WHERE id IN (1, 2.0, 'x', NULL)": [(1,), (2,)],
     "SELECT id FROM docs WHERE kind LIKE 'a'": [(1,), (2,)],
     "SELECT id FROM docs WHERE n LIKE '3'": [],
+    "SELECT id FROM docs WHERE kind NOT LIKE 'a'": [(3,), (5,), (6,)],
+    "SELECT id FROM docs WHERE kind NOT LIKE 'a%' AND length(kind) > 0": [(3,), (5,), (6,)],
+    "SELECT id FROM docs WHERE NOT kind NOT LIKE 'a%'": [(1,), (2,)],
+    "SELECT id FROM docs WHERE kind NOT IN ('a', 'b')": [(6,)],
+    "SELECT id FROM docs WHERE n NOT BETWEEN 0 AND 4": [(2,), (4,), (5,)],
+    "SELECT id FROM docs WHERE n BETWEEN SYMMETRIC 4 AND 0": [(1,)],
     "SELECT o.p || '!' AS s FROM docs WHERE id = 1": [("x!",)],
 }  # fmt: skip
 
@@ -118,6 +124,8 @@ NOT_PLANNED = {
     "SELECT lower(kind) FROM docs": "SELECT has the function lower",
     "SELECT n + 1 FROM docs": "SELECT has an expression",
     "SELECT kind FROM docs WHERE n + 1 = 2": "WHERE has an expression",
+    "SELECT id FROM docs WHERE n BETWEEN SYMMETRIC 4 AND 0": "WHERE has an expression",
+    "SELECT kind FROM docs WHERE n IN tags": "WHERE has an expression",
     "SELECT kind FROM docs WHERE kind LIKE '%a'": "LIKE with a pattern other than 'text%'",
     "SELECT size, count(*) FROM docs GROUP BY size": "size has values of several types",
     "SELECT d, count(*) FROM docs GROUP BY d": "a group of the type of d",
