@@ -157,11 +157,11 @@ class Resolver:
         items: list[exp.Expr] = []
         is_known = True
         for item in select.expressions:
-            is_star = isinstance(item, exp.Star)
-            table = item.table.lower() if isinstance(item, exp.Column) and isinstance(item.this, exp.Star) else None
-            if not is_star and table is None:
+            if not _is_star(item):
                 items.append(item)
                 continue
+            is_star = isinstance(item, exp.Star)
+            table = None if is_star else item.table.lower()
             of_docs = [each for each in scope.sources if each.is_docs and table in (None, each.alias)]
             star = item if is_star else item.this
             if len(of_docs) != 1 or (is_star and len(scope.sources) > 1) or any(star.args.values()):
@@ -179,7 +179,9 @@ class Resolver:
                 )
                 for name in self._all_fields()
             ]
-        named = [item if isinstance(item, exp.Alias) else _named(item, scope, is_top) for item in items]
+        named = [
+            item if isinstance(item, exp.Alias) or _is_star(item) else _named(item, scope, is_top) for item in items
+        ]
         select.set("expressions", named)
         return [item.alias for item in named] if is_known else None
 
@@ -265,6 +267,10 @@ def _named(item: exp.Expr, scope: _Scope, is_top: bool) -> exp.Expr:
     text = item.sql(dialect=DIALECT, normalize_functions="lower")
     name = text if not parts else str(Path(parts)) if is_top else parts[-1]
     return exp.alias_(item, exp.to_identifier(name, quoted=True))
+
+
+def _is_star(item: exp.Expr) -> bool:
+    return isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star))
 
 
 def _is_path(item: exp.Expr) -> bool:

@@ -99,6 +99,10 @@ ANSWERS = {
     "SELECT id FROM docs WHERE kind NOT IN ('a', 'b')": [(6,)],
     "SELECT id FROM docs WHERE n NOT BETWEEN 0 AND 4": [(2,), (4,), (5,)],
     "SELECT id FROM docs WHERE n BETWEEN SYMMETRIC 4 AND 0": [(1,)],
+    "SELECT * FROM (SELECT o.p, id FROM docs) WHERE id = 1": [("x", 1)],
+    "WITH c AS (SELECT kind, count(*) AS n FROM docs GROUP BY kind) SELECT c.*, n + 1 AS m FROM c WHERE n = 1 AND "
+    "kind = 'é'": [("é", 1, 2)],
+    "SELECT kind FROM (SELECT * FROM (SELECT kind FROM docs WHERE id = 1))": [("a",)],
     "SELECT o.p || '!' AS s FROM docs WHERE id = 1": [("x!",)],
 }  # fmt: skip
 
@@ -196,6 +200,7 @@ def test_the_columns_have_names_and_types(store):
         assert empty.num_rows == 0
         assert empty.schema.types[:4] == [pa.int64(), pa.string(), pa.float64(), pa.bool_()]
     assert store.sql("SELECT sum(n) AS s, lower(kind) FROM docs GROUP BY kind").schema.field("s").type == pa.int64()
+    assert store.sql("SELECT *, 1 AS one FROM (SELECT o.p, id FROM docs)").column_names == ["p", "id", "one"]
 
 
 def test_json_text_of_mixed_types_is_a_warning(store):
