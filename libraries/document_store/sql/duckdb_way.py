@@ -24,7 +24,7 @@ from libraries.document_store.queries.columns_of_plans import projected
 from libraries.document_store.queries.vectors.arrow_columns import Chunks
 from libraries.document_store.sql.conditions import NoPlan, condition_of
 from libraries.document_store.sql.errors import SQLError
-from libraries.document_store.sql.names import FIELD, TABLE, FieldPath, Statement, column_name
+from libraries.document_store.sql.names import FIELD, TABLE, FieldPath, Statement, check_names, column_name
 from libraries.document_store.sql.parsing import DIALECT
 from libraries.document_store.sql.planned_way import groups
 from libraries.document_store.sql.planning import GroupsPlanned, Kinds, groups_planned
@@ -105,8 +105,10 @@ def answer(
     if not columns:
         columns = {"#": pa.nulls(sum(vector.count for vector in found["#"]))}
     table = _asked(statement.tree.sql(dialect=DIALECT, comments=False), pa.table(columns), statement.fields)
-    table = pa.Table.from_arrays([_whole(name, table.column(name)) for name in table.column_names], table.column_names)
-    return table
+    # DuckDB names the columns of unnest(object) and of * over derived tables.
+    names = table.column_names
+    check_names(names)
+    return pa.Table.from_arrays([_whole(name, table.column(name)) for name in names], names)
 
 
 def _columns(snapshot: Snapshot, plan: Plan) -> dict[str, Chunks]:

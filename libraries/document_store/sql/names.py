@@ -31,6 +31,15 @@ def column_name(number: int) -> str:
     return f"#{number}"
 
 
+def check_names(names: Sequence[str]) -> None:
+    """Raise SQLError if two columns of an answer have one name."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise SQLError(f"two columns of the answer are called {name!r}; rename one with AS", "name")
+        seen.add(name)
+
+
 @dataclass
 class Statement:
     """A query whose fields are known. `tree` names them as columns of `docs`, marked with `FIELD`."""
@@ -70,9 +79,7 @@ class Resolver:
     def statement(self, tree: exp.Query) -> Statement:
         """Resolve all names of a query, in place. Raises SQLError."""
         names = self._query(tree, [], {}, is_top=True)
-        for name in names or ():
-            if names is not None and names.count(name) > 1:
-                raise SQLError(f"two columns of the answer are called {name!r}; rename one with AS", "name")
+        check_names(names or ())
         return Statement(tree, list(self._numbers), names)
 
     def _query(self, query: exp.Expr, outer: list[_Scope], ctes: _CTEs, is_top: bool = False) -> list[str] | None:

@@ -240,6 +240,8 @@ REFUSED = {
     "SELECT 1 FROM duckdb_settings()": ("table", "is not supported; the table is docs"),
     "SELECT kind FROM docs WHERE id IN (SELECT id FROM secrets)": ("table", "there is no table secrets"),
     "SELECT kind, kind FROM docs": ("name", "two columns of the answer are called 'kind'; rename one with AS"),
+    "SELECT unnest(o), unnest({'p': 1}) FROM docs": ("name", "two columns of the answer are called 'p'"),
+    "SELECT * FROM (SELECT id FROM docs), (SELECT 1 AS id)": ("name", "two columns of the answer are called 'id'"),
     "SELECT kind FROM docs a, docs b": ("name", "kind may be a field of several tables; write a.kind or b.kind"),
     "SELECT * EXCLUDE (kind) FROM docs": ("name", "name the fields"),
     "SELECT * FROM docs a JOIN docs b USING (id)": ("statement", "JOIN ... USING is not supported"),
