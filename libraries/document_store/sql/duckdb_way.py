@@ -22,7 +22,7 @@ from libraries.document_queries.plan import Plan
 from libraries.document_queries.steps import Field, Filter, GroupBy, Named, Project
 from libraries.document_store.queries.columns_of_plans import projected
 from libraries.document_store.queries.vectors.arrow_columns import Chunks
-from libraries.document_store.sql.conditions import NoPlan, condition_of
+from libraries.document_store.sql.conditions import NoPlan, condition_of, parts_of
 from libraries.document_store.sql.errors import SQLError
 from libraries.document_store.sql.names import FIELD, TABLE, FieldPath, Statement, check_names, column_name
 from libraries.document_store.sql.parsing import DIALECT
@@ -46,6 +46,12 @@ LOCKED: dict[str, Any] = {
 }
 
 
+_FROM_DOCS = {"kind", "hint", "expressions", "from_", "where", "group", "having", "qualify", "windows"} | {
+    *("order", "limit", "offset", "distinct")
+}
+"""Parts of a SELECT that get the rows after WHERE, and FROM of a single table. A sample comes before WHERE."""
+
+
 def reading_plan(statement: Statement, key: str, kinds_of: Callable[[FieldPath], Kinds]) -> GroupsPlanned:
     """Return the plan that reads the groups of a query, or else its fields. Conditions of WHERE that the store can test
     move to the plan, and leave the query's tree. `key` is the field to read if the query reads none."""
@@ -61,13 +67,11 @@ def reading_plan(statement: Statement, key: str, kinds_of: Callable[[FieldPath],
 def _moved(statement: Statement) -> tuple[Filter, ...]:
     tree = statement.tree
     where = tree.args.get("where")
-    # All uses of `docs` share one table, so conditions can move only if it is used once.
-    if (
-        where is None
-        or len(list(tree.find_all(exp.Table))) != 1
-        or tree.args.get("joins")
-        or not tree.args.get("from_")
-    ):
+    # All uses of `docs` share one table, so conditions can move only if it is used once, and FROM is nothing else.
+    if where is None or not parts_of(tree) <= _FROM_DOCS or len(list(tree.find_all(exp.Table))) != 1:
+        return ()
+    table = tree.args["from_"].this if "from_" in parts_of(tree) else None
+    if not isinstance(table, exp.Table) or not parts_of(table) <= {"this", "alias"}:
         return ()
     moved, kept = [], []
     for part in where.this.flatten() if isinstance(where.this, exp.And) else [where.this]:

@@ -103,6 +103,9 @@ ANSWERS = {
     "WITH c AS (SELECT kind, count(*) AS n FROM docs GROUP BY kind) SELECT c.*, n + 1 AS m FROM c WHERE n = 1 AND "
     "kind = 'é'": [("é", 1, 2)],
     "SELECT kind FROM (SELECT * FROM (SELECT kind FROM docs WHERE id = 1))": [("a",)],
+    "SELECT x FROM (SELECT count(*) AS x FROM docs) WHERE 1 = 0": [],
+    "WITH c AS (SELECT count(*) AS x FROM docs) SELECT x FROM c WHERE 1 = 0": [],
+    "WITH docs AS (SELECT 1 AS a) SELECT a FROM docs WHERE 1 = 0": [],
     "SELECT o.p || '!' AS s FROM docs WHERE id = 1": [("x!",)],
 }  # fmt: skip
 
@@ -169,6 +172,11 @@ def test_only_the_fields_that_duckdb_needs_are_read(store):
     assert [type(step).__name__ for step in explained.plan.steps] == ["Filter", "Filter", "Project"]
     assert str(explained).startswith("way     DuckDB, because WHERE has the function length\nreads   o.p, n, kind\n")
     assert rows(store, text) == [("a",)]
+
+
+def test_a_sample_is_taken_before_the_store_tests_conditions(store):
+    for text in ("SELECT n FROM docs WHERE n = 1 USING SAMPLE 2", "SELECT n FROM docs TABLESAMPLE 50% WHERE n = 1"):
+        assert [type(step).__name__ for step in store.sql(text, explain=True).plan.steps] == ["Project"]
 
 
 GROUPED = {
