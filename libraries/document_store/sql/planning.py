@@ -31,7 +31,7 @@ from libraries.document_queries.steps import (
     Step,
 )
 from libraries.document_store.queries.vectors.vector import BOOLEAN, DOUBLE, INTEGER, TEXT
-from libraries.document_store.sql.conditions import NoPlan, condition_of, number_of, told
+from libraries.document_store.sql.conditions import NoPlan, condition_of, number_of, parts_of, told
 from libraries.document_store.sql.names import FieldPath, Statement, column_name
 
 Kinds = frozenset[int]
@@ -187,8 +187,7 @@ class _Translation:
         if self.select.args.get("from_") is None:
             raise NoPlan("it has no FROM")
         table = self.select.args["from_"].this
-        extra = {name for name, value in table.args.items() if value} - {"this", "alias"}
-        if not isinstance(table, exp.Table) or extra:
+        if not isinstance(table, exp.Table) or parts_of(table) - {"this", "alias"}:
             raise NoPlan("FROM is more than docs")
         distinct = self.select.args.get("distinct")
         if distinct is not None and distinct.args.get("on") is not None:
@@ -202,7 +201,7 @@ class _Translation:
             if any(self._is_aggregate(item) for item in items):
                 raise NoPlan("it has DISTINCT with aggregates")
             return items
-        if {name for name, value in group.args.items() if value} - {"expressions"}:
+        if parts_of(group) - {"expressions"}:
             raise NoPlan("GROUP BY is more than a list of fields")
         if self.select.args.get("distinct") is not None:
             raise NoPlan("it has DISTINCT with GROUP BY")
@@ -254,8 +253,10 @@ class _Translation:
         function = _FUNCTIONS.get(type(node))
         if function is None or isinstance(node.parent, exp.Filter | exp.Window | exp.WithinGroup):
             raise NoPlan(f"SELECT has {told(node)}")
+        if parts_of(node) - {"this", "big_int"}:
+            raise NoPlan(f"{function} has several arguments")
         operand = node.this
-        if function == "count" and isinstance(operand, exp.Star) and not node.expressions:
+        if function == "count" and isinstance(operand, exp.Star):
             return Aggregate(name, "count")
         allowed: set[int] | None = {"sum": _NUMBERS, "avg": _NUMBERS, "min": _ORDERED, "max": _ORDERED}.get(function)
         if isinstance(operand, exp.Distinct):
@@ -263,7 +264,7 @@ class _Translation:
                 raise NoPlan("an aggregate has DISTINCT")
             function, operand, allowed = "count_distinct", operand.expressions[0], _KEYS
         number = number_of(operand) if operand is not None else None
-        if number is None or node.expressions:
+        if number is None:
             raise NoPlan(f"{node.key} of an expression")
         path = self.fields[number]
         kinds = self._kinds_of(path)
@@ -280,11 +281,11 @@ class _Translation:
         order = self.select.args.get("order")
         if order is None:
             return Sorting()
-        if {name for name, value in order.args.items() if value} - {"expressions"}:
+        if parts_of(order) - {"expressions"}:
             raise NoPlan("ORDER BY is more than a list of columns")
         columns = []
         for each in order.expressions:
-            if not isinstance(each, exp.Ordered):
+            if not isinstance(each, exp.Ordered) or parts_of(each) - {"this", "desc", "nulls_first"}:
                 raise NoPlan("ORDER BY is more than a list of columns")
             meant = self._meant(each.this, items)
             if is_distinct and self._text(meant) not in map(self._text, items):
@@ -301,8 +302,7 @@ class _Translation:
         if found is None:
             return None
         node: Any = found.args.get("expression")
-        extra = {part for part, value in found.args.items() if value} - {"expression"}
-        if extra or not isinstance(node, exp.Literal) or node.is_string or not _WHOLE.fullmatch(str(node.this)):
+        if parts_of(found) - {"expression"} or not isinstance(node, exp.Literal) or node.is_string or not _WHOLE.fullmatch(str(node.this)):
             raise NoPlan(f"{name.upper()} is not a whole number")
         return int(str(node.this))
 

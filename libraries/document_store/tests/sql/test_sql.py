@@ -106,6 +106,7 @@ ANSWERS = {
     "SELECT x FROM (SELECT count(*) AS x FROM docs) WHERE 1 = 0": [],
     "WITH c AS (SELECT count(*) AS x FROM docs) SELECT x FROM c WHERE 1 = 0": [],
     "WITH docs AS (SELECT 1 AS a) SELECT a FROM docs WHERE 1 = 0": [],
+    "SELECT max(n, 2) AS m, min(n, 2) + [0] AS l FROM docs WHERE id <> 2": [([5, 3], [-1, 3, 0])],
     "SELECT o.p || '!' AS s FROM docs WHERE id = 1": [("x!",)],
 }  # fmt: skip
 
@@ -138,6 +139,8 @@ NOT_PLANNED = {
     "SELECT d, count(*) FROM docs GROUP BY d": "a group of the type of d",
     "SELECT count(DISTINCT d) FROM docs": "count_distinct of the types of d",
     "SELECT sum(size) FROM docs": "sum of the types of size",
+    "SELECT max(n, 2) FROM docs": "max has several arguments",
+    "SELECT count(n, kind) FROM docs": "count has several arguments",
     "SELECT sum(DISTINCT n) FROM docs": "an aggregate has DISTINCT",
     "SELECT kind FROM docs GROUP BY kind HAVING count(*) > 1": "it has HAVING",
     "SELECT count(*) FILTER (WHERE n = 1) FROM docs": "SELECT has an expression",
