@@ -143,6 +143,8 @@ class Resolver:
                 return
             if name.lower() != TABLE or source.args.get("db") is not None:
                 raise SQLError(f"there is no table {source.sql(dialect=DIALECT)[:80]}; the table is docs", "table")
+            if source.args.get("alias") and source.args["alias"].args.get("columns"):
+                raise SQLError("docs cannot have an alias with columns; write docs AS d, and name the fields", "name")
             source.set("this", exp.to_identifier(TABLE, quoted=True))
             source.set("alias", exp.TableAlias(this=exp.to_identifier(alias.lower(), quoted=True)))
             scope.sources.append(_Source(alias.lower(), is_docs=True))
@@ -203,7 +205,13 @@ class Resolver:
         if isinstance(node, exp.Query):
             self._query(node, scopes, ctes)
             return
-        if isinstance(node, exp.Column):
+        if isinstance(node, exp.Comprehension):
+            raise SQLError("[... FOR x IN list] is not supported; write list_transform(list, x -> ...)", "statement")
+        if isinstance(node, exp.Columns | exp.PositionalColumn) or (
+            isinstance(node, exp.Anonymous) and node.name.lower() == "columns"
+        ):
+            raise SQLError("COLUMNS and places (#1) are not supported; name the fields", "name")
+        if isinstance(node, exp.Column) and not isinstance(node.this, exp.PositionalColumn):
             self._column(node, scopes, is_order)
             return
         for child in list(node.iter_expressions()):
