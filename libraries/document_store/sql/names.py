@@ -1,8 +1,8 @@
 """Find the fields of documents that a query reads, and replace them by columns of the table `docs`.
 
 A name means, in this order: a column of a derived table; a field of the store; a column of the result that has this
-name; and otherwise a field that no document has, which is NULL. In ORDER BY, columns of the result come first. Names of
-fields are case-sensitive, names of tables are not.
+name; and otherwise a field that no document has, which is NULL. If a name is all of a term of ORDER BY, columns of the
+result come first. Names of fields are case-sensitive, names of tables are not.
 """
 
 from __future__ import annotations
@@ -205,6 +205,9 @@ class Resolver:
         if isinstance(node, exp.Query):
             self._query(node, scopes, ctes)
             return
+        if isinstance(node, exp.Ordered) and is_order:
+            term = node.this.unnest()
+            is_order = isinstance(term.this.unnest() if isinstance(term, exp.Collate) else term, exp.Column)
         if isinstance(node, exp.Comprehension):
             raise SQLError("[... FOR x IN list] is not supported; write list_transform(list, x -> ...)", "statement")
         if isinstance(node, exp.Columns | exp.PositionalColumn) or (

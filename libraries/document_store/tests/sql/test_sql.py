@@ -107,6 +107,12 @@ ANSWERS = {
     "WITH c AS (SELECT count(*) AS x FROM docs) SELECT x FROM c WHERE 1 = 0": [],
     "WITH docs AS (SELECT 1 AS a) SELECT a FROM docs WHERE 1 = 0": [],
     "SELECT max(n, 2) AS m, min(n, 2) + [0] AS l FROM docs WHERE id <> 2": [([5, 3], [-1, 3, 0])],
+    "SELECT -id AS id FROM docs WHERE id < 3 ORDER BY id": [(-2,), (-1,)],
+    "SELECT -id AS id FROM docs WHERE id < 3 ORDER BY (id)": [(-2,), (-1,)],
+    "SELECT -id AS id FROM docs WHERE id < 3 ORDER BY id + 0": [(-1,), (-2,)],
+    "SELECT -id AS negative FROM docs WHERE id < 3 ORDER BY negative + 0": [(-2,), (-1,)],
+    "SELECT 'B' AS kind FROM docs WHERE id = 1 UNION SELECT 'a' ORDER BY kind COLLATE NOCASE": [("a",), ("B",)],
+    "SELECT upper(kind) AS kind FROM docs WHERE id IN (1, 3) ORDER BY kind COLLATE NOCASE DESC": [("B",), ("A",)],
     "SELECT o.p || '!' AS s FROM docs WHERE id = 1": [("x!",)],
 }  # fmt: skip
 
