@@ -34,7 +34,11 @@ if TYPE_CHECKING:
     from libraries.document_store.queries.parts import Snapshot
 
 MEMORY = "2GB"
-"""Maximum memory of DuckDB, in addition to the columns."""
+"""Maximum memory of DuckDB, in addition to the columns and the answer."""
+MOST_ANSWER_BYTES = 2_000_000_000
+"""Maximum bytes of an answer, which is not in DuckDB's memory."""
+_ROWS_AT_ONCE = 2048
+"""Number of rows that DuckDB computes at once."""
 LOCKED: dict[str, Any] = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
@@ -133,7 +137,7 @@ def _asked(query: str, docs: pa.Table, fields: Sequence[FieldPath]) -> pa.Table:
         ) from None
     with _database(os.getpid()).cursor() as connection, ThreadPoolExecutor(1) as worker:
         connection.register(TABLE, docs)
-        answer = worker.submit(lambda: connection.sql(query).to_arrow_table())
+        answer = worker.submit(lambda: _gathered(connection.sql(query).to_arrow_reader(_ROWS_AT_ONCE)))
         try:
             # DuckDB does not react to Ctrl-C, so it works in another thread, and this one waits.
             return answer.result()
@@ -142,6 +146,18 @@ def _asked(query: str, docs: pa.Table, fields: Sequence[FieldPath]) -> pa.Table:
         except BaseException:
             connection.interrupt()
             raise
+
+
+def _gathered(batches: pa.RecordBatchReader) -> pa.Table:
+    found, size_bytes = [], 0
+    for batch in batches:
+        found.append(batch)
+        size_bytes += batch.nbytes
+        if size_bytes > MOST_ANSWER_BYTES:
+            raise SQLError(
+                f"the answer has more than {MOST_ANSWER_BYTES / 1e9:g} GB; add LIMIT, or ask for fewer columns", "limit"
+            )
+    return pa.Table.from_batches(found, batches.schema)
 
 
 @cache

@@ -358,6 +358,16 @@ def test_duckdb_has_limited_memory(monkeypatch):
     duckdb_way._database.cache_clear()
 
 
+def test_an_answer_has_limited_memory(store, monkeypatch):
+    text = "SELECT repeat('x', 1000) AS r FROM docs, unnest(range(10000)) AS u(n)"
+    assert store.sql(f"{text} LIMIT 3000").nbytes > 3_000_000
+    monkeypatch.setattr(duckdb_way, "MOST_ANSWER_BYTES", 5_000_000)
+    with pytest.raises(SQLError, match="more than 0.005 GB; add LIMIT, or ask for fewer columns") as refused:
+        store.sql(text)
+    assert refused.value.reason == "limit"
+    assert store.sql(f"{text} LIMIT 3000").num_rows == 3000
+
+
 def test_ctrl_c_ends_a_query(store):
     endless = "SELECT count(*) FROM docs a, " + ", ".join(f"unnest(range(10000)) AS r{n}(v)" for n in range(5))
     timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
