@@ -21,6 +21,7 @@ class StoreFields:
 
     def __init__(self, snapshot: Snapshot) -> None:
         schema = snapshot.schema
+        self._key = snapshot.key_field
         self._places: list[Places] = []
         self._beyond: set[str] = set()
         """First names of fields beyond the schema's limit."""
@@ -47,9 +48,9 @@ class StoreFields:
         return path[0] in self._beyond or any(places.branches(Path(path)) for places in self._places)
 
     def names(self) -> list[str]:
-        """Return the names of all fields at the top, in the order in which they came."""
+        """Return the names of all fields at the top, in the order in which they came; the key's if there are none."""
         found = [str(name) for places in self._places for name in places.schema.slots[ROOT] if name is not None]
-        return list(dict.fromkeys([*found, *sorted(self._beyond)]))
+        return list(dict.fromkeys([*found, *sorted(self._beyond)])) or [self._key]
 
     def certain_kinds(self, path: FieldPath) -> Kinds:
         """Return all kinds that a field's values may have. Raises NoPlan if they are not known."""

@@ -307,6 +307,9 @@ def test_an_empty_store_and_fields_beyond_the_schemas_limit(tmp_path):
     with DocumentStore.open(tmp_path / "store", sync="none") as opened:
         assert rows(opened, "SELECT count(*), max(x) FROM docs") == [(0, None)]
         assert rows(opened, "SELECT x, lower(y) FROM docs") == []
+        for text in ("SELECT * FROM docs", "SELECT * FROM (SELECT docs.* FROM docs)"):
+            empty = opened.sql(text)
+            assert (empty.num_rows, empty.column_names) == (0, ["id"])
         opened.upsert([{"id": 1, **{f"f{number}": number for number in range(5000)}}, {"id": 2, "f1": 7}])
         opened.flush()
         table = opened.sql("SELECT * FROM docs WHERE id = 1")
