@@ -149,6 +149,7 @@ class Resolver:
             source.set("alias", exp.TableAlias(this=exp.to_identifier(alias.lower(), quoted=True)))
             scope.sources.append(_Source(alias.lower(), is_docs=True))
         elif isinstance(source, exp.Subquery) and isinstance(source.this, exp.Query):
+            _check_sees_docs(source.this, scope, scopes)
             names = self._query(source, [each for each in scopes if each is not scope], ctes)
             listed = source.args["alias"].args.get("columns") if source.args.get("alias") else None
             scope.sources.append(_Source(alias.lower(), [each.name for each in listed] if listed else names))
@@ -285,6 +286,21 @@ def _named(item: exp.Expr, scope: _Scope, is_top: bool) -> exp.Expr:
     text = item.sql(dialect=DIALECT, normalize_functions="lower")
     name = text if not parts else str(Path(parts)) if is_top else parts[-1]
     return exp.alias_(item, exp.to_identifier(name, quoted=True))
+
+
+def _check_sees_docs(query: exp.Query, scope: _Scope, scopes: list[_Scope]) -> None:
+    """Raise SQLError if a query in FROM, itself without FROM, names a field, which it would expect of docs."""
+    others = [source for each in scopes if each is not scope for source in each.sources]
+    if not isinstance(query, exp.Select) or query.args.get("from_") is not None or others or not scope.sources:
+        return
+    aliases = {item.alias.lower() for item in query.expressions}
+    unknown = next((each for each in query.find_all(exp.Column) if each.parts[0].name.lower() not in aliases), None)
+    if unknown is not None and unknown.find_ancestor(exp.Select) is query:
+        name = unknown.sql(dialect=DIALECT)[:80]
+        raise SQLError(
+            f"a query in FROM does not see docs, so {name} is not known; write FROM docs, unnest({name}) AS z(x)",
+            "name",
+        )
 
 
 def _is_star(item: exp.Expr) -> bool:

@@ -302,7 +302,12 @@ class _Translation:
         if found is None:
             return None
         node: Any = found.args.get("expression")
-        if parts_of(found) - {"expression"} or not isinstance(node, exp.Literal) or node.is_string or not _WHOLE.fullmatch(str(node.this)):
+        if (
+            parts_of(found) - {"expression"}
+            or not isinstance(node, exp.Literal)
+            or node.is_string
+            or not _WHOLE.fullmatch(str(node.this))
+        ):
             raise NoPlan(f"{name.upper()} is not a whole number")
         return int(str(node.this))
 

@@ -113,6 +113,9 @@ ANSWERS = {
     "SELECT -id AS negative FROM docs WHERE id < 3 ORDER BY negative + 0": [(-2,), (-1,)],
     "SELECT 'B' AS kind FROM docs WHERE id = 1 UNION SELECT 'a' ORDER BY kind COLLATE NOCASE": [("a",), ("B",)],
     "SELECT upper(kind) AS kind FROM docs WHERE id IN (1, 3) ORDER BY kind COLLATE NOCASE DESC": [("B",), ("A",)],
+    "SELECT y FROM docs, (SELECT 1 AS X, x + 1 AS y) WHERE id = 1": [(2,)],
+    "SELECT (SELECT max(x) FROM (SELECT unnest(d.tags) AS x)) AS m FROM docs d WHERE id = 1": [("t",)],
+    "SELECT c FROM docs, (SELECT (SELECT count(kind) FROM docs) AS c) WHERE id = 1": [(5,)],
     "SELECT o.p || '!' AS s FROM docs WHERE id = 1": [("x!",)],
 }  # fmt: skip
 
@@ -267,6 +270,8 @@ REFUSED = {
     "SELECT id FROM docs ORDER BY #1": ("name", "name the fields"),
     "SELECT docs.#1 FROM docs": ("name", "name the fields"),
     "SELECT d.a FROM docs AS d(a)": ("name", "write docs AS d, and name the fields"),
+    "SELECT x FROM docs, (SELECT unnest(tags) AS x)": ("name", "a query in FROM does not see docs, so tags is not "
+        "known; write FROM docs, unnest(tags) AS z(x)"),
     "SELECT * EXCLUDE (kind) FROM docs": ("name", "name the fields"),
     "SELECT * FROM docs a JOIN docs b USING (id)": ("statement", "JOIN ... USING is not supported"),
     "SELECT max(size) FROM docs": ("type", "size has values of several types (boolean, integer, double, text), and "
