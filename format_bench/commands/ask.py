@@ -45,6 +45,7 @@ def ask(data: Path, sql: str, key: str | None, explain: bool, as_json: bool) -> 
       ask events.jsonl 'SELECT * FROM docs LIMIT 3' --json
     """
     with errors_told():
+        from data_generator.imported.refusal import printable
         from format_bench.api.ask import ask as asked
         from format_bench.progress import watching
 
@@ -56,7 +57,7 @@ def ask(data: Path, sql: str, key: str | None, explain: bool, as_json: bool) -> 
                     data, sql, key=key, explain=explain, on_lines=lambda seen: watcher.step(f"{seen:,} lines", None)
                 )
             for each in noted:
-                click.echo(f"note: {each.message}", err=True)
+                click.echo(f"note: {printable(each.message)}", err=True)
             if explain:
                 click.echo(str(answer))
             elif as_json:

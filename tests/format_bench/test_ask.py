@@ -121,6 +121,17 @@ def test_explain_says_which_way(file: Path) -> None:
     assert (explained.way, explained.fields) == ("duckdb", ("kind",))
 
 
+def test_names_in_the_file_do_not_control_the_terminal(tmp_path: Path) -> None:
+    path = tmp_path / "hostile.jsonl"
+    path.write_text('{"a\\u001b[31m":1}\n{"a\\u001b[31m":"x"}\n')
+    result = asked(path, "SELECT * FROM docs")
+    assert "\x1b" not in result.output
+    assert result.stderr == "note: a\\x1b[31m has values of several types, and becomes JSON text\n"
+    explained = asked(path, "SELECT * FROM docs", "--explain")
+    assert r"reads   _line, a\x1b\[31m" in explained.stdout
+    assert "\x1b" not in explained.output
+
+
 def test_a_store_is_asked_too(tmp_path: Path) -> None:
     with DocumentStore.open(tmp_path / "store", key="uid") as store:
         store.upsert([{"uid": "a", "n": 1}])

@@ -39,9 +39,12 @@ class Explanation:
         return tuple(str(Path(found.path)) for found in fields_of(self.plan))
 
     def __str__(self) -> str:
-        """Return a few lines for people."""
+        """Return three lines for people, in which characters that control a terminal are escaped."""
         way = "the store's plan" if self.way == "plan" else f"DuckDB, because {self.reason}"
-        return f"way     {way}\nreads   {', '.join(self.fields) or 'keys'}\nsteps   {to_json(self.plan)}"
+        words = (way, ", ".join(self.fields) or "keys", to_json(self.plan))
+        return "\n".join(
+            f"{name:<7} {_escaped(text)}" for name, text in zip(("way", "reads", "steps"), words, strict=True)
+        )
 
 
 def answer(snapshot: Snapshot, text: str) -> pa.Table:
@@ -103,6 +106,10 @@ class _Prepared:
             return []
         unknown = [str(Path(path)) for path in self.statement.fields if not self.fields.has(path)]
         return [f"no document has the field {path}, so it is NULL; texts are in single quotes" for path in unknown]
+
+
+def _escaped(text: str) -> str:
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
 
 
 def _unprocessed(error: Exception) -> SQLError:

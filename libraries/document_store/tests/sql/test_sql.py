@@ -308,6 +308,14 @@ def test_sums_beyond_64_bits_are_refused_both_ways(tmp_path):
                 opened.sql(text)
 
 
+def test_an_explanation_has_no_control_characters(tmp_path):
+    with DocumentStore.open(tmp_path / "store", sync="none") as opened:
+        opened.upsert([{"id": 1, "é\x1b31m\n\u202e": [1]}])
+        explained = str(opened.sql('SELECT "é\x1b31m\n\u202e" FROM docs', explain=True))
+        assert [line for line in explained.split("\n") if not line.isprintable()] == []
+        assert explained.splitlines()[1] == r"reads   é\x1b31m\n\u202e"
+
+
 def test_an_empty_store_and_fields_beyond_the_schemas_limit(tmp_path):
     with DocumentStore.open(tmp_path / "store", sync="none") as opened:
         assert rows(opened, "SELECT count(*), max(x) FROM docs") == [(0, None)]
@@ -370,7 +378,7 @@ def test_an_answer_has_limited_memory(store, monkeypatch):
     text = "SELECT repeat('x', 1000) AS r FROM docs, unnest(range(10000)) AS u(n)"
     assert store.sql(f"{text} LIMIT 3000").nbytes > 3_000_000
     monkeypatch.setattr(duckdb_way, "MOST_ANSWER_BYTES", 5_000_000)
-    with pytest.raises(SQLError, match="more than 0.005 GB; add LIMIT, or ask for fewer columns") as refused:
+    with pytest.raises(SQLError, match=r"more than 0\.005 GB; add LIMIT, or ask for fewer columns") as refused:
         store.sql(text)
     assert refused.value.reason == "limit"
     assert store.sql(f"{text} LIMIT 3000").num_rows == 3000
