@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 import warnings
 from pathlib import Path
@@ -30,7 +31,12 @@ _ROWS_AT_ONCE = 10_000
     "of the line]",
 )
 @click.option("--explain", is_flag=True, help="Show how the query would be answered, and do not answer it.")
-@click.option("--json", "as_json", is_flag=True, help="Print each row as a line of JSON, without limits.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print each row as a line of JSON, without limits. NaN and infinity, which JSON lacks, become null.",
+)
 def ask(data: Path, sql: str, key: str | None, explain: bool, as_json: bool) -> None:
     """Answer SQL about a JSON Lines file, or about the folder of a document store.
 
@@ -72,8 +78,21 @@ def ask(data: Path, sql: str, key: str | None, explain: bool, as_json: bool) -> 
 def _print_json(answer: pa.Table) -> None:
     for batch in answer.to_batches(max_chunksize=_ROWS_AT_ONCE):
         for row in batch.to_pylist():
-            click.echo(json.dumps(row, ensure_ascii=False, default=_as_text))
+            try:
+                text = json.dumps(row, ensure_ascii=False, allow_nan=False, default=_as_text)
+            except ValueError:
+                text = json.dumps(_finite(row), ensure_ascii=False, allow_nan=False, default=_as_text)
+            click.echo(text)
     sys.stdout.flush()
+
+
+def _finite(value: object) -> object:
+    """Return a value with null for infinity and NaN, which JSON lacks."""
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _as_text(value: object) -> str:

@@ -98,6 +98,12 @@ def test_json_keeps_every_row_and_value(file: Path) -> None:
     assert result.stderr == "note: size has values of several types, and becomes JSON text\n"
 
 
+def test_json_has_null_for_numbers_that_are_not_finite(file: Path) -> None:
+    sql = "SELECT 'inf'::DOUBLE AS a, ['nan'::DOUBLE, 1] AS b, {'c': '-inf'::DOUBLE} AS d, 2.5::DOUBLE AS e FROM docs"
+    lines = asked(file, f"{sql} LIMIT 1", "--json").stdout.splitlines()
+    assert lines == ['{"a": null, "b": [null, 1.0], "d": {"c": null}, "e": 2.5}']
+
+
 def test_a_long_and_wide_answer_is_cut_with_a_note(tmp_path: Path) -> None:
     path = tmp_path / "wide.jsonl"
     line = json.dumps({f"c{number}": "x" * 50 for number in range(20)})
