@@ -44,6 +44,8 @@ def ask(
 
     Raises RequestError for invalid arguments and SQL, and DataError for a file or folder that cannot be read.
     """
+    if key is not None:
+        _check_key(key)
     with _errors(data):
         from libraries.document_store.sql.parsing import parse
 
@@ -51,6 +53,17 @@ def ask(
         parse(sql)
         with _opened(Path(data), key, on_lines) as store:
             return store.sql(sql, explain=True) if explain else store.sql(sql)
+
+
+def _check_key(key: str) -> None:
+    step = "Name a field of the documents, such as id."
+    if not isinstance(key, str) or not key:
+        given = "an empty text" if key == "" else type(key).__name__
+        raise RequestError(f"`key` must be the name of a field (got {given}).", step, parameter="key")
+    try:
+        key.encode()
+    except UnicodeEncodeError:
+        raise RequestError(f"`key={printable(ascii(key))}` is not valid UTF-8.", step, parameter="key") from None
 
 
 @contextmanager
@@ -96,7 +109,9 @@ def _opened(data: Path, key: str | None, on_lines: OnLines | None) -> Iterator[D
     found = document_input.find(data)
     temporary = tempfile.gettempdir()
     with work_folders("ask", Path(temporary), (temporary,)) as folders:
-        store = DocumentStore.open(folders[temporary] / "docs", key=key or LINE, sync="none", merges="late")
+        store = DocumentStore.open(
+            folders[temporary] / "docs", key=LINE if key is None else key, sync="none", merges="late"
+        )
         try:
             _load(store, found, key, on_lines or _ignore)
             yield store

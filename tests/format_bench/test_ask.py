@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -182,6 +183,7 @@ def test_a_broken_file_is_refused_with_its_line(content: bytes, said: str, file:
         (["FILE", "DROP TABLE docs"], "Error: SQL: only SELECT is supported (got 'DROP').\n  Example: SELECT kind"),
         (["FILE", "SELECT kind FROM x"], "there is no table x; the table is docs"),
         (["FILE", COUNT, "--key", "nosuch"], "line 1: nosuch: the key must be an integer of 64 bits or a text"),
+        (["FILE", COUNT, "--key", ""], "Error: --key must be the name of a field (got an empty text)"),
         (["FILE"], "Missing argument 'SQL'"),
         (["FOLDER", COUNT], "is a folder without a document store"),
     ],
@@ -190,6 +192,20 @@ def test_a_wrong_request_is_refused(words: list[str], said: str, file: Path, tmp
     result = asked(*({"FILE": file, "FOLDER": tmp_path}.get(word, word) for word in words))
     assert (result.exit_code, result.stdout) == (2, "")
     assert said in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("", "key must be the name of a field (got an empty text). Name a field"),
+        (5, "key must be the name of a field (got int)"),
+        ("a\udcff", r"key='a\udcff' is not valid UTF-8"),
+    ],
+)
+def test_a_wrong_key_is_refused_before_the_file_is_read(key: Any, said: str, tmp_path: Path) -> None:
+    with pytest.raises(RequestError) as refused:
+        ask(tmp_path / "nosuch.jsonl", COUNT, key=key)
+    assert said in str(refused.value)
 
 
 def test_wrong_sql_is_found_before_the_file_is_read(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
