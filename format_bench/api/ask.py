@@ -77,21 +77,26 @@ def _errors(data: Path | str) -> Iterator[None]:
             yield
         except QueryError as error:
             raise RequestError(
-                f"`sql`: {printable(error)}.",
+                f"`sql`: {_sentence(error)}",
                 "Example: SELECT kind, count(*) AS n FROM docs GROUP BY kind ORDER BY n DESC",
                 parameter="sql",
             ) from None
         except FullError as error:
             raise DataError(
-                f"{printable(error)}.",
+                _sentence(error),
                 f"Free some space, or name a folder on another disk: TMPDIR=FOLDER (now {tempfile.gettempdir()}).",
             ) from None
         except DocumentStoreError as error:
-            raise DataError(f"{printable(data)}: {printable(error)}.", "") from None
+            raise DataError(f"{printable(data)}: {_sentence(error)}", "") from None
     except ModuleNotFoundError as error:
         if error.name not in ("cramjam", "duckdb", "sqlglot", "xxhash", "zstandard"):
             raise
         raise RequestError(f"This needs {error.name}, which is not installed.", INSTALL) from None
+
+
+def _sentence(words: object) -> str:
+    text = printable(words)
+    return text if text.endswith(".") else f"{text}."
 
 
 @contextmanager
@@ -116,7 +121,7 @@ def _opened(data: Path, key: str | None, on_lines: OnLines | None) -> Iterator[D
             _load(store, found, key, on_lines or _ignore)
             yield store
         except Refused as refused:
-            raise DataError(f"{refused.where or printable(data)}: {refused.reason}.", refused.step) from None
+            raise DataError(f"{refused.where or printable(data)}: {_sentence(refused.reason)}", refused.step) from None
         finally:
             store.close(wait=False)
 

@@ -208,6 +208,11 @@ def test_a_wrong_key_is_refused_before_the_file_is_read(key: Any, said: str, tmp
     assert said in str(refused.value)
 
 
+def test_a_message_of_duckdb_ends_in_one_point(file: Path) -> None:
+    result = asked(file, "SELECT sum(kind) FROM docs")
+    assert "You might need to add explicit type casts.\n  Example: " in result.stderr
+
+
 def test_wrong_sql_is_found_before_the_file_is_read(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("format_bench.api.ask._load", lambda *_: pytest.fail("read"))
     assert "only SELECT" in asked(file, "UPDATE docs SET a = 1").stderr
