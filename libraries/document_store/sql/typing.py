@@ -125,6 +125,14 @@ class Typing:
                     exp.EQ(this=node.this.copy(), expression=each.copy()) for each in node.expressions
                 ]
                 node.replace(exp.paren(exp.or_(*parts, copy=False)))
+            elif isinstance(node, exp.Case) and node.this is not None and self._field(node.this) is not None:
+                for branch in node.args["ifs"]:
+                    branch.set("this", exp.EQ(this=node.this.copy(), expression=branch.this.copy()))
+                node.set("this", None)
+            elif isinstance(node, exp.NullSafeEQ | exp.NullSafeNEQ) and (
+                self._field(node.this) is not None or self._field(node.expression) is not None
+            ):
+                node.replace(_same(node))
         for node in list(tree.walk(bfs=False)):
             if type(node) in OPERATORS:
                 self._comparison(node)
@@ -240,6 +248,15 @@ class Typing:
 def _between(value: exp.Expr, low: exp.Expr, high: exp.Expr) -> exp.Expr:
     above = exp.GTE(this=value.copy(), expression=low.copy())
     return exp.And(this=above, expression=exp.LTE(this=value.copy(), expression=high.copy()))
+
+
+def _same(node: exp.Expr) -> exp.Expr:
+    """Return IS [NOT] DISTINCT FROM as comparisons with = and with null."""
+    sides = (node.this, node.expression)
+    equal = exp.EQ(this=sides[0].copy(), expression=sides[1].copy())
+    nulls = [exp.Is(this=exp.paren(side.copy()), expression=exp.null()) for side in sides]
+    same = exp.Coalesce(this=equal, expressions=[exp.and_(*nulls, copy=False)])
+    return same if isinstance(node, exp.NullSafeEQ) else exp.paren(exp.Not(this=same))
 
 
 def _compared(operator: str, left: exp.Expr, right: exp.Expr) -> exp.Expr:

@@ -116,6 +116,11 @@ ANSWERS = {
     "SELECT y FROM docs, (SELECT 1 AS X, x + 1 AS y) WHERE id = 1": [(2,)],
     "SELECT (SELECT max(x) FROM (SELECT unnest(d.tags) AS x)) AS m FROM docs d WHERE id = 1": [("t",)],
     "SELECT c FROM docs, (SELECT (SELECT count(kind) FROM docs) AS c) WHERE id = 1": [(5,)],
+    "SELECT CASE n WHEN '3' THEN 1 WHEN 3 THEN 2 ELSE 0 END AS c FROM docs WHERE id < 4": [(2,), (0,), (0,)],
+    "SELECT id FROM docs WHERE kind IS NOT DISTINCT FROM 1": [],
+    "SELECT id FROM docs WHERE n IS NOT DISTINCT FROM NULL": [(3,), (6,)],
+    "SELECT id FROM docs WHERE size IS DISTINCT FROM 17 AND id < 4": [(2,), (3,)],
+    "SELECT a.id FROM docs a, docs b WHERE a.kind IS NOT DISTINCT FROM b.kind AND b.id = 4": [(4,)],
     "SELECT o.p || '!' AS s FROM docs WHERE id = 1": [("x!",)],
 }  # fmt: skip
 
