@@ -196,9 +196,11 @@ def measure_for_choice(
     _check_enough(dataset, decisive)
     folder = new_folder()
     few = _screened(limits, dataset)
-    watcher.note(_announcement(plan, dataset, kind, few, budget_s))
     screening = None
-    if propose is not None:
+    if propose is None:
+        watcher.note(_announcement(plan, dataset, kind, few, budget_s))
+    else:
+        watcher.note(f"{_duration(budget_s)}: settings of one format on {dataset.rows:,} {kind.counted}")
         folder.mkdir(parents=True, exist_ok=True)
         request = changed(request, formats=tuple(propose(dataset, folder)))
         few = dataset.rows
@@ -325,10 +327,14 @@ def _predicted_s(sample: Sample, rows: int) -> float:
 def _announcement(plan: Plan, dataset: Dataset, kind: DataKind, few: int, budget_s: float) -> str:
     """Return what is about to be measured, and how long it will take."""
     variants = len({chain.variant for chain in plan.chains if not is_raw_io(chain.variant)})
-    told = f"takes about {budget_s / 60:.2g} min (--budget): {variants} variant{'s' * (variants != 1)}"
+    told = f"{_duration(budget_s)}: {variants} variant{'s' * (variants != 1)}"
     if dataset.rows <= few:
         return f"{told} on {dataset.rows:,} {kind.counted}, the best repeatedly"
     return f"{told} on {few:,} {kind.counted}, then the best repeatedly on up to {dataset.rows:,}"
+
+
+def _duration(budget_s: float) -> str:
+    return f"takes about {budget_s / 60:.2g} min (--budget)"
 
 
 def _screened(limits: ChoiceLimits, dataset: Dataset) -> int:

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from bench_runner.results.records import read_run
 from bench_runner.results.statistics import Ratio
 from bench_runner.run import choosing
+from bench_runner.run.watcher import Watcher
 from bench_runner.variants import variant_of
 from format_bench import cli, recommend
 from format_bench.errors import RequestError
@@ -194,7 +195,11 @@ def test_settings_are_measured_and_advised(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("FORMAT_BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(choosing, "LEAST_BUDGET_S", 2.0)
     monkeypatch.setattr(choosing, "PREPARATION_S", 2.0)
-    answer = recommend(datasets="core", rows=5_000, within="parquet", budget_s=6, out=tmp_path / "out", seed=1)
+    watcher, notes = Watcher(), []
+    monkeypatch.setattr(watcher, "note", notes.append)
+    asked = {"within": "parquet", "budget_s": 6, "out": tmp_path / "out", "seed": 1}
+    answer = recommend(datasets="core", rows=5_000, watcher=watcher, **asked)  # type: ignore[arg-type]
+    assert notes[0] == "takes about 0.1 min (--budget): settings of one format on 5,000 rows"
     proposals = kept(tmp_path / "out")
     assert proposals is not None
     ran = {sample.variant for sample in read_run(tmp_path / "out").samples if not sample.variant.startswith("raw-io")}
