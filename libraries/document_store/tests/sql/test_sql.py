@@ -415,3 +415,15 @@ with DocumentStore.open({str(tmp_path / "store")!r}) as store:
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert "which is not installed: pip install 'format-bench[documents]'" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("layout", ["amax", "vector", "open"])
+@pytest.mark.parametrize("values", [["a"], [1], [1.5], [True], [f"text {number}" for number in range(300)]])
+def test_missing_and_null_are_one_group(values, layout, tmp_path):
+    documents = [{"id": number, "k": value} for number, value in enumerate([*values, None])]
+    with DocumentStore.open(tmp_path / "store", layout=layout, sync="none") as store:
+        store.upsert([*documents, {"id": len(documents)}])
+        store.flush()
+        found = store.sql("SELECT k, count(*) AS n FROM docs GROUP BY k").to_pylist()
+    assert sorted(row["n"] for row in found) == [*[1] * len(values), 2]
+    assert {"k": None, "n": 2} in found
