@@ -65,7 +65,7 @@ class _Tested:
 
 
 def filter_of(where: pc.Expression, schema: pa.Schema) -> Filter:
-    """Return the filter that an expression is for these columns. Raises F3Error if it is no expression."""
+    """Return the filter that an expression is for these columns. Raises F3Error for any other object."""
     if not isinstance(where, pc.Expression):
         raise F3Error(f"where must be a pyarrow expression such as pc.field('x') > 5 (got {where!r:.60})")
     used = names_in(where)

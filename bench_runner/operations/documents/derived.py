@@ -87,7 +87,7 @@ def _most_varied(
     fields: Mapping[FieldPath, _Values], types: Sequence[type], documents: int, *, most: int | None
 ) -> FieldPath | None:
     """Return the path of the field with the most different values, at least two and at most `most`, whose values all
-    have one of these types. Fields in at least half of the documents come first; return None if there is no field."""
+    have one of these types. Fields in at least half of the documents come first. Return None if none qualifies."""
     found = []
     for path, held in fields.items():
         different = len(set(map(repr, held)))

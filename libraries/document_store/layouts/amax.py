@@ -75,7 +75,7 @@ def merged_chunk(
     """Return the chunk of the records at these positions of a column in several leaves, without making columns.
 
     A chunk of None means that no record of that leaf has the column. Return None if the columns must be decoded,
-    because there is no C kernel or a chunk is faulty."""
+    because the C kernels are not built or a chunk is faulty."""
     if not kernels.NATIVE:
         return None
     merged = native.merge_column(leaf, chunks, records, ordinals, MOST_TOKENS, MOST_TEXT_BYTES)

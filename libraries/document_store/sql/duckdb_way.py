@@ -162,9 +162,9 @@ def _gathered(batches: pa.RecordBatchReader) -> pa.Table:
 
 @cache
 def _database(process: int) -> Any:
-    """Return this process's database, which is empty: each query has a connection with a table of its own. To start
-    one takes longer than most queries. DuckDB does not survive a fork, not even to be closed, so a forked process keeps
-    the old one and starts its own."""
+    """Return this process's database. It is empty, because each query registers its table with a separate connection.
+    Starting a database takes longer than most queries. DuckDB does not survive a fork, not even to be closed, so a
+    forked process keeps the old one and starts another."""
     import duckdb
 
     # DuckDB complains about connections that are still open when Python ends.

@@ -31,7 +31,7 @@ class Coded:
     __slots__ = ("codes", "different")
 
     def __init__(self, codes: np.ndarray, different: pa.Array) -> None:
-        """`codes` are integers; `different` has no duplicates. The code `len(different)` stands for no text."""
+        """`codes` are integers; `different` has no duplicates. The code `len(different)` means: no text."""
         self.codes, self.different = codes, different
 
     def __len__(self) -> int:
