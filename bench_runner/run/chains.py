@@ -30,7 +30,7 @@ from bench_runner.run.assembly import assembled
 from bench_runner.run.launcher import Launcher, Limits, Outcome
 from bench_runner.run.page_cache import bring_into_cache
 from bench_runner.run.services.monitor import ServiceMonitor
-from bench_runner.run.services.service_start import Running, ServiceFailed, running
+from bench_runner.run.services.service_start import END_GRACE_S, Running, ServiceFailed, running
 from bench_runner.run.tasks import make_places, measure_task, stored_at
 from bench_runner.worker.messages import Measured, MeasureTask
 from bench_runner.worker.settle import Settler
@@ -272,7 +272,7 @@ def _run(bench: Bench, chain: Chain, task: MeasureTask, found: Running | None) -
     try:
         asking = msgspec.structs.replace(task, served=found.served, fresh_services=fresh)
         outcome = bench.launcher.run(asking, bench.limits(), monitor=monitor)
-        found.check()
+        found.check(END_GRACE_S if outcome.failure is not None and outcome.failure.is_failure else 0.0)
         return outcome, monitor
     finally:
         monitor.close()

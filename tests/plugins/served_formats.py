@@ -126,6 +126,8 @@ def _answer(caller: socket.socket, location: Path, fault: str) -> None:
             table = (_read(location) if fault == "reads_to_warm_up" else pa.table({})).slice(0, 0)
         else:
             if fault == "ends":
+                caller.shutdown(socket.SHUT_RDWR)
+                time.sleep(0.2)  # The caller fails while this process still runs.
                 os._exit(7)
             taken = bytearray(TAKES_BYTES)
             taken[::4096] = b"\x01" * len(range(0, len(taken), 4096))

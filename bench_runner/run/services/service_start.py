@@ -28,6 +28,8 @@ from bench_runner.run.services.proxy import HOST, counters_file
 
 START_LIMIT_S = 30.0
 """A service that has not reported within this time has failed."""
+END_GRACE_S = 1.0
+"""The kernel closes the connections of a process before its end can be seen, so a worker's failure can precede it."""
 STOP_LIMIT_S = 5.0
 """A terminated service that is still running after this time is killed."""
 
@@ -50,10 +52,13 @@ class Running:
         """Process ids of the services, without the proxy."""
         return [process.pid for process in self.processes.values()]
 
-    def check(self) -> None:
-        """Raise ServiceFailed if a service has ended."""
+    def check(self, grace_s: float = 0.0) -> None:
+        """Raise ServiceFailed if a service has ended, or ends within `grace_s`."""
+        until_ns = now_ns() + grace_s * 1e9
         for name, process in self.processes.items():
-            if process.poll() is not None:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(max((until_ns - now_ns()) / 1e9, 0.0))
+            if process.returncode is not None:
                 raise ServiceFailed(_description(name, process, self.logs[name], "ended while it was needed"))
 
 
