@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from adapters.contract import Adapter, Calls, ImageStorage, Native, PartCall, TabularFormat
 from adapters.document_store import DocumentStoreAdapter
 from adapters.predicate import Kind
-from bench_runner.operations import operation_of
+from bench_runner.operations import Operation, operation_of
+from bench_runner.operations.documents.ask import Asking, Sql
 from bench_runner.operations.parameters import ALL
 from bench_runner.operations.tables.scan import Scan
 from bench_runner.operations.tables.take import Take
@@ -87,7 +88,7 @@ def part_lines_of(variant: str, target: str, spelled: str, key: str = "id") -> P
     """
     adapter = _adapter(variant)
     if isinstance(adapter, DocumentStoreAdapter):
-        return _part_of_documents(adapter, operation_of(spelled).name, key)
+        return _part_of_documents(adapter, operation_of(spelled), key)
     assert isinstance(adapter, TabularFormat)
     operation = operation_of(spelled)
     held = "df" if target == "pandas" else "table"
@@ -268,31 +269,35 @@ def _built(adapter: DocumentStoreAdapter) -> str:
 _PLAN = "plan: a question as JSON, see docs/operations.md#documents"
 
 
-def _part_of_documents(adapter: DocumentStoreAdapter, name: str, key: str) -> PartLines:
-    """Return the lines that read a part of the documents: documents by key (`name` is 'get'), some fields, or the
-    answer to a question ('ask').
+def _part_of_documents(adapter: DocumentStoreAdapter, operation: Operation, key: str) -> PartLines:
+    """Return the lines that read a part of the documents: documents by key, some fields, or the answer to a question.
 
     The lines use the handle `opened` of the lines that read all documents. If those lines open no handle, a new handle
     is opened, or documents are selected from the list `documents` if the store cannot find documents by key.
     """
+    name = operation.name
     imports: tuple[str, ...] = ()
     before: tuple[str, ...] = ()
+    plan = (f"plan = {operation.plan!r}",) if isinstance(operation, Sql) else ()
+    needs = "" if plan else _PLAN
     if adapter.calls is not None and name == "get" and not adapter.offers.get:
         there = f"there = {{each[{key!r}]: each for each in documents}}"
         return PartLines((), (there, "documents = [there.get(key) for key in keys]"), "keys: a list")
-    if name == "ask" and not adapter.offers.operators:
+    if isinstance(operation, Asking) and not adapter.offers.operators:
         held = "documents" if adapter.calls is not None else "[each for batch in opened.scan() for each in batch]"
         asked = f"rows = run_over_documents({held}, from_json(plan), {key!r})"
         return PartLines(
-            (f"from libraries.document_queries import from_json, run_over_documents  {OWN_CODE}",), (asked,), _PLAN
+            (f"from libraries.document_queries import from_json, run_over_documents  {OWN_CODE}",),
+            (*plan, asked),
+            needs,
         )
     if adapter.calls is not None:
         imports = _IMPORTS_OF_ADAPTER
         before = (f'opened = {_built(adapter)}.open(Path("data{adapter.suffix}"), key={key!r})',)
     if name == "get":
         return PartLines(imports, (*before, "documents = opened.get(keys)"), "keys: a list")
-    if name == "ask":
-        return PartLines(imports, (*before, "rows = opened.query(plan)"), _PLAN)
+    if isinstance(operation, Asking):
+        return PartLines(imports, (*before, *plan, "rows = opened.query(plan)"), needs)
     taken = "documents = [each for batch in opened.scan(paths) for each in batch]"
     return PartLines(imports, (*before, taken), 'paths: a list of field paths, e.g. [("a", "b")]')
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 
+from adapters.errors import RefusedData
 from adapters.spelling import spell
 from bench_runner.data_kinds import DOCUMENTS
 from bench_runner.errors import PlanError
 from bench_runner.operations import OPERATIONS, Operation, operation_of, parameters
+from bench_runner.operations.documents.ask import Sql
 from bench_runner.operations.parameters import Parameter
 from bench_runner.variants import operation_name_of
 from format_bench.errors import RequestError
@@ -26,6 +28,9 @@ _A_DAY = {"day": 1.0, "hour": 24.0, "week": 1 / 7}
 _NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
 _TIMES = {"once": 1.0, "twice": 2.0}
 _OFTEN = re.compile(rf"(?:^|\s+)(once|twice|({_NUMBER})\s+times?)(?:\s+(?:a|an|per|each|every)\s+(\w+))?$")
+_SQL = re.compile(r"""\bsql\s+('(?:[^']|'')*'|"(?:[^"]|"")*")""", re.IGNORECASE)
+"""An SQL query in single or double quotes. A quote within it is doubled."""
+_NUMBERED = re.compile(r"sql #(\d+)")
 _SPELLED = re.compile(r"[\w-]+\[[^\[\]]*\]")
 
 USES: Mapping[str, type[Operation]] = {name: operation for name, operation in OPERATIONS.items() if operation.use}
@@ -70,11 +75,12 @@ def _form(operation: type[Operation]) -> re.Pattern[str]:
 def _told(operation: type[Operation]) -> str:
     """Return the pattern of an operation as help texts show it: 'take N rows [of K columns] [reopened]'."""
     known = _parameters(operation)
-    said = re.sub(r"\{(\w+)(?::(\w+))?\}", lambda each: each[2] or "|".join(known[each[1]].words), operation.use)
+    shown = {name: "'SELECT ...'" if each.text else "|".join(each.words) for name, each in known.items()}
+    said = re.sub(r"\{(\w+)(?::(\w+))?\}", lambda each: each[2] or shown[each[1]], operation.use)
     return re.sub(r"^(\w+)\|\w+", r"\1", said)
 
 
-_FORMS = {name: _form(operation) for name, operation in USES.items()}
+_FORMS = {name: _form(operation) for name, operation in USES.items() if name != Sql.name}
 _WORDS = tuple(word for operation in USES.values() for word in operation.use.split()[0].split("|"))
 _OF_DOCUMENTS = [name for name in PARTS if OPERATIONS[name]().kinds == (DOCUMENTS,)]
 CAN_BE_SAID = (
@@ -98,8 +104,15 @@ def parse_uses(text: str) -> dict[str, float]:
     numbers are added. Raises RequestError for a text that is not understood.
     """
     found: dict[str, float] = {}
-    for clause in _clauses(text):
-        spelled, per_day = _clause(clause)
+    queries: list[str] = []
+
+    def numbered(query: re.Match[str]) -> str:
+        mark = query[1][0]
+        queries.append(query[1][1:-1].replace(2 * mark, mark))
+        return f"sql #{len(queries) - 1}"
+
+    for clause in _clauses(_SQL.sub(numbered, text)):
+        spelled, per_day = _clause(clause, queries)
         found[spelled] = found.get(spelled, 0.0) + per_day
     if not found:
         raise RequestError("`uses` names no operation.", _what_can_be_said(), parameter="uses", given=text)
@@ -107,7 +120,8 @@ def parse_uses(text: str) -> dict[str, float]:
 
 
 def uses_of(per_day: Mapping[str, float]) -> tuple[Use, ...]:
-    """Return a Use for each operation. `per_day` maps names such as 'take[rows=100]' to numbers per day.
+    """Return a Use for each operation. `per_day` maps names such as 'take[rows=100]' to numbers per day. An SQL query
+    is named by 'sql ' and its text.
 
     Raises RequestError for an unknown operation, or a number that is not above 0.
     """
@@ -120,7 +134,8 @@ def uses_of(per_day: Mapping[str, float]) -> tuple[Use, ...]:
             given=per_day,
         )
     for text, times in per_day.items():
-        spelled, title = _operation("uses", text)
+        query = re.fullmatch(r"sql\s+(.+)", text, re.IGNORECASE | re.DOTALL)
+        spelled, title = _operation("uses", text if query is None else _spelled_query(query[1]))
         if operation_name_of(spelled).name not in USES:
             raise RequestError(
                 f"`uses`: {text} cannot be weighed.",
@@ -142,12 +157,15 @@ def uses_of(per_day: Mapping[str, float]) -> tuple[Use, ...]:
 
 def words_of(use: Use) -> str:
     """Return the use as a text that `parse_uses` converts back to the same use."""
+    operation = operation_of(use.operation)
+    name = f"""sql '{operation.text.replace("'", "''")}'""" if isinstance(operation, Sql) else use.operation
     if use.per_day == 1:
-        return f"{use.operation} once a day"
+        return f"{name} once a day"
     by_week = round(use.per_day * 7)
     if by_week / 7 == use.per_day and not use.per_day.is_integer():
-        return f"{use.operation} {by_week} times a week"
-    return f"{use.operation} {use.per_day!r} times a day".replace(".0 times", " times")
+        return f"{name} {by_week} times a week"
+    often = f"{use.per_day!r} times a day".replace(".0 times", " times")
+    return f"{name} {often}"
 
 
 def weighed(weights: Mapping[str, float]) -> tuple[dict[str, float], dict[str, str]]:
@@ -189,7 +207,23 @@ def _operation(parameter: str, text: str) -> tuple[str, str]:
         raise RequestError(
             error.problem, error.next_step, parameter=parameter, given=error.given, allowed=error.allowed
         ) from None
+    if isinstance(operation, Sql):
+        try:
+            operation.plan  # noqa: B018  # refuses a query that cannot be measured
+        except RefusedData as refused:
+            raise RequestError(f"`{parameter}`: {refused}.", parameter=parameter, given=operation.text) from None
     return operation.spelled, operation.use_title
+
+
+def _spelled_query(text: str) -> str:
+    if not text.strip():
+        raise RequestError(
+            "`uses`: the SQL is empty.",
+            "Write e.g. sql 'SELECT count(*) FROM docs' 10 times a day.",
+            parameter="uses",
+            given=text,
+        )
+    return spell(Sql.name, {"query": parameters.quoted(text)})
 
 
 def _clauses(text: str) -> Iterator[str]:
@@ -202,7 +236,8 @@ def _clauses(text: str) -> Iterator[str]:
             yield " ".join(part.lower().split())
 
 
-def _clause(clause: str) -> tuple[str, float]:
+def _clause(clause: str, queries: Sequence[str]) -> tuple[str, float]:
+    """Return the full name of a clause's operation and its number per day. `sql #0` means the first of `queries`."""
     often = _OFTEN.search(clause)
     per_day = 1.0
     if often is not None:
@@ -225,6 +260,8 @@ def _clause(clause: str) -> tuple[str, float]:
                 given=clause,
             )
     said = clause[: often.start()].strip() if often is not None else clause
+    if (query := _NUMBERED.fullmatch(said)) is not None and int(query[1]) < len(queries):
+        return _operation("uses", _spelled_query(queries[int(query[1])]))[0], per_day
     if _SPELLED.fullmatch(said):
         return _operation("uses", said)[0], per_day
     for name, form in _FORMS.items():

@@ -16,7 +16,7 @@ from adapters.errors import SpellingError
 from adapters.spelling import parse
 from bench_runner.errors import PlanError
 from bench_runner.operations import parameters
-from bench_runner.operations.documents.ask import Ask
+from bench_runner.operations.documents.ask import Ask, Sql
 from bench_runner.operations.documents.fields import Fields
 from bench_runner.operations.documents.get import Get
 from bench_runner.operations.documents.ingest import Ingest
@@ -62,7 +62,7 @@ OPERATIONS: Mapping[str, type[Operation]] = {
         *(Save, Read, Project, Take, Scan, Query, Aggregate, Metadata),
         *(Append, Batches, StreamSave, StreamRead),
         *(SaveParallel, ReadParallel, ScanParallel),
-        *(Get, Fields, Ask, Range, Ingest),
+        *(Get, Fields, Ask, Sql, Range, Ingest),
     )
 }
 SAVE = Save().spelled

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import Field, dataclass, field
 from typing import Any
+from urllib.parse import quote, unquote
 
 ALL = "all"
 """The value of a `columns` parameter that selects every column of the data."""
@@ -28,11 +29,15 @@ class Parameter:
     """Whether a share greater than 0 and at most 1 is allowed."""
     none: bool = False
     """Whether a share of 0 is allowed too."""
+    text: bool = False
+    """Whether any text is allowed in which `quoted` has replaced some characters."""
 
     def parse(self, text: str) -> int | float | str:
         """Return the value for this text. Raises ValueError if the value is not allowed."""
         if text in self.words:
             return text
+        if self.text and (plain := unquote(text)).strip():
+            return quoted(plain)
         if self.least is not None and text.isdecimal() and int(text) >= self.least:
             return int(text)
         if self.share and (0 < float(text) <= 1 or (self.none and float(text) == 0)):
@@ -59,6 +64,20 @@ def word(default: str, *others: str, spelled: bool = False) -> Any:
     operation always includes the parameter."""
     words = (default, *others)
     return _field(default, Parameter(" or ".join(words), default, spelled, words))
+
+
+def free_text(default: str, example: str) -> Any:
+    """Declare a parameter that is any text, in the form that `quoted` returns. `example` is for error messages."""
+    return _field(quoted(default), Parameter("a text", example, True, text=True))
+
+
+def quoted(text: str) -> str:
+    """Return a text in which every character that would end a parameter, and every control character, is replaced as in
+    a URL (`,` is `%2C`). `unquote` is the inverse."""
+    return "".join(
+        each if each.isprintable() and each not in "%,[]" else quote(each, safe="", errors="replace")
+        for each in text.strip()
+    )
 
 
 def of(item: Field[Any]) -> Parameter:

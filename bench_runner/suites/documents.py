@@ -69,6 +69,7 @@ SUITE = Suite(
             for paths in COUNTED
             if (share, paths) != ("0.001", 1)
         ),
+        "sql[query=SELECT count(*) FROM docs]",
         "ingest[updates=0.0,indexes=none]",
     ),
     datasets=("cell", "sensors", "tweets", "wos", "tweets-2016", "bluesky-events"),

@@ -47,7 +47,7 @@ def ask(
     if key is not None:
         _check_key(key)
     with _errors(data):
-        from libraries.document_store.sql.parsing import parse
+        from libraries.document_queries.sql.parsing import parse
 
         # A mistake in the SQL is reported before a large file is read.
         parse(sql)

@@ -57,7 +57,9 @@ def answer_of(choice: Choice, found: Recommendation, selection: Sequence[str] = 
         convert=_conversion(choice, found, first),
         within=advice,
         remote=tuple(_remote(choice, found.preferences)),
-        parts=tuple((f"{title} ({part.needs})", "\n".join(part.lines)) for title, part in parts),
+        parts=tuple(
+            (f"{title} ({part.needs})" if part.needs else title, "\n".join(part.lines)) for title, part in parts
+        ),
     )
 
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from libraries.document_queries.errors import QueryError
+    from libraries.document_queries.sql.errors import SQLError
     from libraries.document_store.errors import CorruptError, DocumentError
-    from libraries.document_store.sql.errors import SQLError
     from libraries.document_store.store import DocumentStore
 
 __all__ = ["CorruptError", "DocumentError", "DocumentStore", "QueryError", "SQLError"]

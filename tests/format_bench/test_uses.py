@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from bench_runner.operations import operation_of, parameters
+from bench_runner.operations.documents.ask import Sql
 from format_bench.errors import RequestError
 from format_bench.uses import CAN_BE_SAID, EXAMPLE, parse_uses, uses_of, weighed, words_of
 
@@ -25,6 +27,14 @@ TAKE_100 = "take[rows=100,handle=kept]"
         ("scan 12.345 % once", {"scan[selectivity=0.12345,kind=range]": 1}),
         ("append 500 rows 24 times a day and save", {"append[rows=500]": 24, "save": 1}),
         ("take 100 rows 2 times, take 100 rows 3 times", {TAKE_100: 5}),
+        (
+            "sql 'SELECT Kind, count(*) FROM docs WHERE a = ''x,y'' GROUP BY Kind' 10 times an hour, get 5 documents",
+            {
+                "sql[query=SELECT Kind%2C count(*) FROM docs WHERE a = 'x%2Cy' GROUP BY Kind]": 240,
+                "get[documents=5]": 1,
+            },
+        ),
+        ("SQL \"SELECT a FROM docs WHERE b = 'x'\" twice", {"sql[query=SELECT a FROM docs WHERE b = 'x']": 2}),
         ("take[rows=10,pattern=zipf] 4 times a day, read", {"take[rows=10,pattern=zipf,handle=kept]": 4, "read": 1}),
     ],
 )
@@ -43,6 +53,13 @@ def test_uses_in_words_become_operations_per_day(said: str, means: dict[str, flo
         ("take 0 rows", "rows must be a number from 1 on (got 'take[rows=0]')"),
         ("scan 200 %", "selectivity must be a share over 0 and at most 1"),
         ("scan 1 % by colour", "is not understood"),
+        ("sql SELECT a FROM docs", "is not understood"),
+        ("sql 'SELECT a FROM docs", "is not understood"),
+        ("sql '' once", "the SQL is empty"),
+        ("sql #0", "is not understood"),
+        ("sql 'DELETE FROM docs' once", "only SELECT is supported (got 'DELETE')"),
+        ("sql 'SELECT lower(a) FROM docs'", "this SQL cannot be asked in every store: SELECT has the function lower"),
+        ("sql 'SELECT * FROM docs'", "it has *, and the fields are not known"),
         ("take[rows=10,colour=red]", "take has no parameter 'colour'"),
         (" , ", "no operation"),
     ],
@@ -73,6 +90,15 @@ def test_uses_can_be_written_as_words_and_parsed_again() -> None:
         "scan 0.1% by range 264 times a day",
         "save all once a day",
     ]
+
+
+def test_sql_is_parsed_again_as_it_was() -> None:
+    query = "SELECT a, count(*)\nFROM docs WHERE b = 'it''s [1], 5%2C' GROUP BY a"
+    (use,) = uses_of({f"sql {query}": 3})
+    assert operation_of(use.operation) == Sql(parameters.quoted(query))
+    assert parse_uses(words_of(use)) == {use.operation: 3}
+    assert uses_of({use.operation: 3}) == (use,)
+    assert use.told == "sql 'SELECT a, count(*) FROM docs WHERE b = 'it''s [1], 5%2C' ...' 3 times a day"
 
 
 @pytest.mark.parametrize("times", [0, -1, float("inf"), float("nan"), True, "often"])

@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import unquote
+
+import pyarrow as pa
 
 from adapters.document_store import Document, DocumentHandle, DocumentLoss, RefusedQuery
 from adapters.errors import RefusedData
@@ -27,13 +30,17 @@ from bench_runner.operations.documents.operation import (
     store_of,
 )
 from bench_runner.operations.operation import READ_ALL, OperationContext
-from bench_runner.operations.parameters import word
+from bench_runner.operations.parameters import free_text, word
 from bench_runner.operations.targets import Documents
 from bench_runner.suites.document_questions import NAMES, questions_of
 
 if TYPE_CHECKING:
     from libraries.document_queries.plan import Plan
 
+
+LONGEST_TITLE = 60
+"""Largest number of characters of a query in a title."""
+INSTALL = "pip install 'format-bench[documents]'"
 
 Plans = str | tuple[str, ...]
 """The input of a call: one query plan as JSON, or several."""
@@ -180,6 +187,63 @@ class Ask(Asking):
         if plans := tuple(question.plan for question in self._derived(stage.dataset, stage.rows)):
             return plans
         return questions_of(stage.name.partition("[")[0])[self.query].plan
+
+
+@dataclass(frozen=True)
+class Sql(Asking):
+    """Answer an SQL query of the user about the documents, on an open store."""
+
+    query: str = free_text("SELECT count(*) FROM docs", "SELECT count(*) FROM docs")
+
+    name: ClassVar[str] = "sql"
+    meaning: ClassVar[str] = "answer an SQL query about the table docs, whose columns are paths of fields"
+    use: ClassVar[str] = "sql {query}"
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Return sqlglot, which parses the query."""
+        return ("sqlglot",)
+
+    @property
+    def text(self) -> str:
+        """The query as the user wrote it."""
+        return unquote(self.query)
+
+    @property
+    def title(self) -> str:
+        """For example "sql 'SELECT count(*) FROM docs'". A long query is shortened."""
+        text = " ".join("".join(each if each.isprintable() else " " for each in self.text).split())
+        return f"sql '{text if len(text) <= LONGEST_TITLE else text[: LONGEST_TITLE - 3] + '...'}'"
+
+    @property
+    def plan(self) -> str:
+        """The query's plan as JSON. Raises RefusedData if the query has none, or sqlglot is not installed."""
+        return _plan_of_sql(self.text)
+
+    def refusal(self, schema: pa.Schema, rows: int) -> str | None:
+        """Return a refusal reason if the data are not documents, or no plan answers the query."""
+        try:
+            return super().refusal(schema, rows) or (None if self.plan else "")
+        except RefusedData as refused:
+            return str(refused)
+
+    def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[Plans]:
+        """Return a list with the query's plan for each repetition."""
+        return [self.plan] * repetitions
+
+
+@lru_cache(maxsize=64)
+def _plan_of_sql(text: str) -> str:
+    try:
+        from libraries.document_queries.json_form import to_json
+        from libraries.document_queries.sql.errors import SQLError
+        from libraries.document_queries.sql.question import plan_of
+    except ModuleNotFoundError as error:
+        raise RefusedData(f"SQL needs {error.name}, which is not installed: {INSTALL}") from None
+    try:
+        return to_json(plan_of(text))
+    except SQLError as error:
+        raise RefusedData(str(error)) from None
 
 
 _TITLES = {

@@ -13,14 +13,14 @@ from libraries.document_queries.errors import QueryError
 from libraries.document_queries.json_form import to_json
 from libraries.document_queries.paths import Path
 from libraries.document_queries.plan import Plan, fields_of
+from libraries.document_queries.sql.conditions import NoPlan
+from libraries.document_queries.sql.errors import SQLError, unprocessed
+from libraries.document_queries.sql.names import Resolver
+from libraries.document_queries.sql.parsing import parse
+from libraries.document_queries.sql.planning import Planned, planned
 from libraries.document_store.snapshot import Snapshot
 from libraries.document_store.sql import duckdb_way, planned_way
-from libraries.document_store.sql.conditions import NoPlan
-from libraries.document_store.sql.errors import SQLError
 from libraries.document_store.sql.fields import StoreFields
-from libraries.document_store.sql.names import Resolver
-from libraries.document_store.sql.parsing import parse
-from libraries.document_store.sql.planning import Planned, planned
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def answer(snapshot: Snapshot, text: str) -> pa.Table:
         else:
             table = duckdb_way.answer(snapshot, query.statement, query.reading, query.fields.kinds, mixed)
     except (SqlglotError, RecursionError) as error:
-        raise _unprocessed(error) from None
+        raise unprocessed(error) from None
     except SQLError:
         raise
     except QueryError as error:
@@ -93,7 +93,7 @@ class _Prepared:
                 self.plan = self.reading.plan
                 self.reason = str(why)
         except (SqlglotError, RecursionError) as error:
-            raise _unprocessed(error) from None
+            raise unprocessed(error) from None
         except SQLError:
             raise
         except QueryError as error:
@@ -110,8 +110,3 @@ class _Prepared:
 
 def _escaped(text: str) -> str:
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
-
-
-def _unprocessed(error: Exception) -> SQLError:
-    words = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).splitlines()[0][:200]
-    return SQLError(f"cannot process the SQL: {words}", "syntax")

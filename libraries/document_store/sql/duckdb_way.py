@@ -19,15 +19,15 @@ from sqlglot import exp
 
 from libraries.document_queries.paths import Path
 from libraries.document_queries.plan import Plan
+from libraries.document_queries.sql.conditions import NoPlan, condition_of, parts_of
+from libraries.document_queries.sql.errors import SQLError
+from libraries.document_queries.sql.names import FIELD, TABLE, FieldPath, Statement, check_names, column_name
+from libraries.document_queries.sql.parsing import DIALECT
+from libraries.document_queries.sql.planning import GroupsPlanned, Kinds, groups_planned
 from libraries.document_queries.steps import Field, Filter, GroupBy, Named, Project
 from libraries.document_store.queries.columns_of_plans import projected
 from libraries.document_store.queries.vectors.arrow_columns import Chunks
-from libraries.document_store.sql.conditions import NoPlan, condition_of, parts_of
-from libraries.document_store.sql.errors import SQLError
-from libraries.document_store.sql.names import FIELD, TABLE, FieldPath, Statement, check_names, column_name
-from libraries.document_store.sql.parsing import DIALECT
 from libraries.document_store.sql.planned_way import groups
-from libraries.document_store.sql.planning import GroupsPlanned, Kinds, groups_planned
 from libraries.document_store.sql.typing import TypedField, Typing, own_column, typed
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ Schemas keep what deleted documents had, so a field may have fewer types than st
 from __future__ import annotations
 
 from libraries.document_queries.paths import Path
+from libraries.document_queries.sql.conditions import NoPlan
+from libraries.document_queries.sql.names import FieldPath
+from libraries.document_queries.sql.planning import Kinds
 from libraries.document_store.queries.branches import Places
 from libraries.document_store.queries.interpreting import rest_fields
 from libraries.document_store.schema import ROOT
 from libraries.document_store.snapshot import Snapshot
-from libraries.document_store.sql.conditions import NoPlan
-from libraries.document_store.sql.names import FieldPath
-from libraries.document_store.sql.planning import Kinds
 from libraries.document_store.values import ValueKind
 
 

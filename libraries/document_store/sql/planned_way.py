@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from libraries.document_queries.plan import Plan
 from libraries.document_queries.semantics import MISSING as NO_VALUE
+from libraries.document_queries.sql.planning import Planned, Sorting
 from libraries.document_queries.steps import GroupBy, Project
 from libraries.document_store.queries.columns_of_plans import projected
 from libraries.document_store.queries.executor import Generated, parts_for
@@ -19,7 +20,6 @@ from libraries.document_store.queries.parts import Snapshot
 from libraries.document_store.queries.vectors.arrow_columns import vector_of
 from libraries.document_store.queries.vectors.codes import Codes
 from libraries.document_store.queries.vectors.vector import MISSING, NULL, Vector
-from libraries.document_store.sql.planning import Planned, Sorting
 from libraries.document_store.sql.typing import own_column
 
 

@@ -17,6 +17,10 @@ import pyarrow as pa
 from sqlglot import exp
 
 from libraries.document_queries.paths import Path
+from libraries.document_queries.sql.conditions import OPERATORS, constant_of, is_constant, number_of
+from libraries.document_queries.sql.errors import SQLError
+from libraries.document_queries.sql.names import FieldPath, column_name
+from libraries.document_queries.sql.parsing import DIALECT
 from libraries.document_queries.steps import Scalar
 from libraries.document_store.queries.comparing import for_doubles, for_integers
 from libraries.document_store.queries.vectors.arrow_columns import (
@@ -29,10 +33,6 @@ from libraries.document_store.queries.vectors.arrow_columns import (
     part_of,
 )
 from libraries.document_store.queries.vectors.vector import BINARY, BOOLEAN, DOUBLE, INTEGER, TEXT
-from libraries.document_store.sql.conditions import OPERATORS, constant_of, is_constant, number_of
-from libraries.document_store.sql.errors import SQLError
-from libraries.document_store.sql.names import FieldPath, column_name
-from libraries.document_store.sql.parsing import DIALECT
 from libraries.document_store.values import ValueKind
 
 _SCALARS = {BOOLEAN: "BOOLEAN", INTEGER: "BIGINT", DOUBLE: "DOUBLE", TEXT: "VARCHAR", BINARY: "BLOB"}

@@ -12,10 +12,13 @@ import warnings
 import pyarrow as pa
 import pytest
 
-from libraries.document_queries import GroupBy
+from libraries.document_queries import Count, GroupBy, run_over_documents
+from libraries.document_queries.semantics import KIND_NAMES
+from libraries.document_queries.sql.errors import SQLError
+from libraries.document_queries.sql.question import plan_of
 from libraries.document_store.sql import duckdb_way
-from libraries.document_store.sql.errors import SQLError
 from libraries.document_store.store import DocumentStore
+from libraries.document_store.values import ValueKind
 
 DOCUMENTS = [
     {"id": 1, "kind": "a", "n": 3, "o": {"p": "x", "q": {"r": 1}}, "tags": ["s", "t"], "size": 17, "flag": True},
@@ -173,6 +176,50 @@ NOT_PLANNED = {
 def test_a_plan_answers_this(store, text):
     explained = store.sql(text, explain=True)
     assert (explained.way, explained.reason) == ("plan", "")
+
+
+QUESTIONS = [
+    "SELECT count(*) FROM docs",
+    "SELECT count(*) FROM docs WHERE o.p = 'x' OR n >= 5",
+    "SELECT kind, count(*) AS n FROM docs WHERE kind IS NOT NULL GROUP BY kind ORDER BY n DESC, kind LIMIT 2",
+    "SELECT kind AS k, count(DISTINCT n), min(n), count(*) FROM docs WHERE kind = 'a' GROUP BY k",
+    "SELECT kind FROM docs WHERE kind > 'b' GROUP BY kind LIMIT 2",
+    "SELECT id, kind FROM docs WHERE n > 0 ORDER BY n DESC LIMIT 2",
+    "SELECT id FROM docs WHERE id > 1 LIMIT 3",
+    "SELECT DISTINCT flag FROM docs WHERE flag IS NOT NULL ORDER BY flag DESC",
+]
+
+
+@pytest.mark.parametrize("text", QUESTIONS)
+def test_a_plan_for_any_store_has_the_same_answer(store, text):
+    wanted = rows(store, text)
+    found = run_over_documents(DOCUMENTS, plan_of(text), "id")
+    assert [tuple(row.values())[: len(wanted[0])] for row in found] == wanted
+
+
+def test_a_count_for_any_store_reads_only_keys():
+    assert plan_of("SELECT count(*) FROM docs").steps == (Count("c0"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("SELECT lower(kind) FROM docs", "SELECT has the function lower; write SELECT with fields or aggregates"),
+        ("SELECT * FROM docs", "it has *, and the fields are not known"),
+        ("SELECT id FROM docs LIMIT 2 OFFSET 1", "it has OFFSET"),
+        ("SELECT kind, count(*) FROM docs GROUP BY kind HAVING count(*) > 1", "it has HAVING"),
+        ("DELETE FROM docs", "only SELECT is supported"),
+        ("SELECT id FROM other", "there is no table other"),
+    ],
+)
+def test_what_no_plan_answers_is_refused_with_a_reason(text, reason):
+    with pytest.raises(SQLError) as refused:
+        plan_of(text)
+    assert reason in str(refused.value)
+
+
+def test_kinds_have_the_numbers_of_the_query_language():
+    assert [kind.name.lower() for kind in list(ValueKind)[: len(KIND_NAMES)]] == list(KIND_NAMES.values())
 
 
 @pytest.mark.parametrize("text", NOT_PLANNED)

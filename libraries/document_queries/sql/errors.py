@@ -16,3 +16,9 @@ class SQLError(QueryError):
         """`words` say what is wrong and what is allowed."""
         super().__init__(words)
         self.reason = reason
+
+
+def unprocessed(error: Exception) -> SQLError:
+    """Return the error for SQL at which sqlglot, or the translation of its tree, failed."""
+    words = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).splitlines()[0][:200]
+    return SQLError(f"cannot process the SQL: {words}", "syntax")

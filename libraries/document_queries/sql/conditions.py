@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from libraries.document_queries.sql.names import FIELD, FieldPath
 from libraries.document_queries.steps import (
     And,
     Compare,
@@ -20,7 +21,6 @@ from libraries.document_queries.steps import (
     Scalar,
 )
 from libraries.document_queries.values import INTEGER_HIGHEST, INTEGER_LOWEST
-from libraries.document_store.sql.names import FIELD, FieldPath
 
 OPERATORS: dict[type[exp.Expr], Operator] = {
     **{exp.EQ: "=", exp.NEQ: "!=", exp.LT: "<"},

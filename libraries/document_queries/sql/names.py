@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from libraries.document_queries.paths import Path
+from libraries.document_queries.sql.errors import SQLError
+from libraries.document_queries.sql.parsing import DIALECT
 from libraries.document_queries.values import MAX_DEPTH
-from libraries.document_store.sql.errors import SQLError
-from libraries.document_store.sql.parsing import DIALECT
 
 TABLE = "docs"
 FIELD = "field"

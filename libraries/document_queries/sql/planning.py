@@ -19,6 +19,9 @@ from typing import Any
 from sqlglot import exp
 
 from libraries.document_queries.plan import Plan
+from libraries.document_queries.semantics import KIND_NAMES
+from libraries.document_queries.sql.conditions import NoPlan, condition_of, number_of, parts_of, told
+from libraries.document_queries.sql.names import FieldPath, Statement, column_name
 from libraries.document_queries.steps import (
     Aggregate,
     AggregateFunction,
@@ -30,13 +33,11 @@ from libraries.document_queries.steps import (
     Project,
     Step,
 )
-from libraries.document_store.queries.vectors.vector import BOOLEAN, DOUBLE, INTEGER, TEXT
-from libraries.document_store.sql.conditions import NoPlan, condition_of, number_of, parts_of, told
-from libraries.document_store.sql.names import FieldPath, Statement, column_name
 
 Kinds = frozenset[int]
-"""Kinds of values, as numbers of ValueKind without null."""
+"""Kinds of values without null. A kind's number is its place in KIND_NAMES."""
 
+BOOLEAN, INTEGER, DOUBLE, TEXT = map(tuple(KIND_NAMES).index, (bool, int, float, str))
 _KEYS = {BOOLEAN, INTEGER, TEXT}
 _ORDERED = {*_KEYS, DOUBLE}
 _NUMBERS = {INTEGER, DOUBLE}

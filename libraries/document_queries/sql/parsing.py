@@ -8,7 +8,7 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import ParseError, SqlglotError
 
-from libraries.document_store.sql.errors import SQLError
+from libraries.document_queries.sql.errors import SQLError
 
 MOST_BYTES = 1 << 16
 """Maximum bytes of SQL text."""

@@ -1,0 +1,61 @@
+"""Translate SQL to a plan without looking at documents, so that any store that answers plans can answer the query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot.errors import SqlglotError
+
+from libraries.document_queries.errors import QueryError
+from libraries.document_queries.plan import Plan
+from libraries.document_queries.sql.conditions import NoPlan
+from libraries.document_queries.sql.errors import SQLError, unprocessed
+from libraries.document_queries.sql.names import Resolver
+from libraries.document_queries.sql.parsing import parse
+from libraries.document_queries.sql.planning import planned
+from libraries.document_queries.steps import Count, GroupBy, Limit, Order, Step, TopK
+
+
+def plan_of(text: str) -> Plan:
+    """Return the plan of a query.
+
+    The plan decides by the rules of plans where they differ from SQL: missing and null are two groups, they come first
+    in ascending order, and values of several types are allowed everywhere. Columns of the answer are named by their
+    places. Raises SQLError for a query that is wrong, or that plans cannot express.
+    """
+    tree = parse(text)
+    try:
+        statement = Resolver(lambda path: False, _no_names).statement(tree)
+        # Without documents no field has a kind that a plan refuses.
+        found = planned(statement, lambda path: frozenset())
+        if found.offset:
+            raise NoPlan("it has OFFSET")
+        steps = tuple(map(_count_if_only_that, found.plan.steps))
+        by = tuple(Order(column, descends) for column, descends, _ in found.sorting.columns)
+        if by:
+            steps = (*steps, TopK(by, found.limit))
+        elif found.limit is not None and not isinstance(steps[-1], Limit):
+            steps = (*steps, Limit(found.limit))
+        return Plan(steps)
+    except NoPlan as why:
+        allowed = "fields or aggregates, WHERE, GROUP BY, ORDER BY, LIMIT"
+        raise SQLError(
+            f"this SQL cannot be asked in every store: {why}; write SELECT with {allowed}", "limit"
+        ) from None
+    except SQLError:
+        raise
+    except (SqlglotError, RecursionError, QueryError) as error:
+        raise unprocessed(error) from None
+
+
+def _no_names() -> Sequence[str]:
+    raise NoPlan("it has *, and the fields are not known")
+
+
+def _count_if_only_that(step: Step) -> Step:
+    """Return the step that reads keys alone if a query only counts, because stores answer it faster."""
+    if isinstance(step, GroupBy) and not step.keys and len(step.aggregates) == 1:
+        (figure,) = step.aggregates
+        if figure.function == "count" and figure.expression is None:
+            return Count(figure.name)
+    return step
