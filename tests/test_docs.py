@@ -165,9 +165,7 @@ def test_every_file_named_exists(page: str) -> None:
         "reports|tests|docs"
     )
     for path in named(PAGES[page], rf"`((?:{packages})/[\w./-]*)`"):
-        # This file is the example of the guide to a new suite.
-        if path != "bench_runner/suites/messaging.py":
-            assert (ROOT / path).exists(), path
+        assert (ROOT / path).exists(), path
 
 
 @cache

@@ -1,7 +1,7 @@
 """The orders in which a training loop reads rows, and measures of how well an order is shuffled.
 
 An order is an int64 array that contains each row number of a table once. A batch consists of consecutive entries of
-this array. See docs/method.md.
+this array. See docs/training.md.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Measure the CPU time, memory, device reads and network bytes of service processes during the measured time.
 
-Services are servers from which a worker reads a stored copy, and have separate figures (rule 20 of docs/method.md). The
-worker runs in a sandbox and cannot observe services itself. So the worker signals before the measured time begins and
-after it has ended, and each time waits until the launcher has observed the services.
+Services are servers from which a worker reads a stored copy, and have separate figures. The worker runs in a sandbox
+and cannot observe services itself. So the worker signals before the measured time begins and after it has ended, and
+each time waits until the launcher has observed the services.
 """
 
 from __future__ import annotations
