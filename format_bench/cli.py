@@ -38,22 +38,22 @@ were added later have no such flag."""
 EPILOG = """
 \b
 Examples:
-  python main.py recommend --data my.csv                which format for my table, and how sure
-  python main.py recommend --data my.csv --cache cold   ... if it is read about once a day
-  python main.py inspect my.csv                         how my file is read
-  python main.py ask my.jsonl 'SELECT count(*) FROM docs'   SQL about my JSON Lines
-  python main.py convert my.csv my.parquet --as parquet my file in another format, verified
-  python main.py run tabular --data my.csv              my own table in every format
-  python main.py run tabular --quick --formats 'parquet|csv'   two formats, within three minutes
-  python main.py --tabular --report                     every format on six tables; takes hours
-  python main.py --compression --codecs all             what each codec costs, and what it saves
-  python main.py --image --data FOLDER                  my own images in every storage
-  python main.py report results/<run> --html site       an interactive site of a stored run
-  python main.py compare results/A results/B            what changed by more than noise
-  python main.py side-by-side tabular --before old/.venv/bin/python --after new/.venv/bin/python
-                                                        two versions of a library, in turn
-  python main.py list formats                           which formats there are
-  python main.py doctor                                 is this machine fit for measuring?
+  format-bench recommend --data my.csv                which format for my table, and how sure
+  format-bench recommend --data my.csv --cache cold   ... if it is read about once a day
+  format-bench inspect my.csv                         how my file is read
+  format-bench ask my.jsonl 'SELECT count(*) FROM docs'   SQL about my JSON Lines
+  format-bench convert my.csv my.parquet --as parquet my file in another format, verified
+  format-bench run tabular --data my.csv              my own table in every format
+  format-bench run tabular --quick --formats 'parquet|csv'   two formats, within three minutes
+  format-bench --tabular --report                     every format on six tables; takes hours
+  format-bench --compression --codecs all             what each codec costs, and what it saves
+  format-bench --image --data FOLDER                  my own images in every storage
+  format-bench report results/<run> --html site       an interactive site of a stored run
+  format-bench compare results/A results/B            what changed by more than noise
+  format-bench side-by-side tabular --before old/.venv/bin/python --after new/.venv/bin/python
+                                                      two versions of a library, in turn
+  format-bench list formats                           which formats there are
+  format-bench doctor                                 is this machine fit for measuring?
 
 'format-bench COMMAND --help' lists all options. 'run' and 'recommend' explain their output there.
 """
@@ -86,9 +86,9 @@ class Program(click.Group):
 )
 @click.version_option(package_name="format-bench", message="%(prog)s %(version)s")
 def cli() -> None:
-    """Format Bench: find the storage format, and the call, for your data and your use of it.
+    """Format Bench: find the storage format, and the library call that saves and reads it, for your data and your use.
 
-    `python main.py --tabular` with options of `run` is the same as `python main.py run tabular`.
+    `format-bench --tabular` with options of `run` is the same as `format-bench run tabular`.
     """
 
 

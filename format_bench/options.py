@@ -41,8 +41,8 @@ WHICH = grouped(
         "--formats",
         metavar="REGEX",
         multiple=True,
-        help="Measure only these variants, separated by commas: 'parquet' (every Parquet variant of the suite), a full "
-        "variant name, or a regular expression such as 'codec=zstd' (repeatable). [default: all of the suite]",
+        help="Measure only variants whose name matches: 'parquet' (every Parquet variant of the suite), 'codec=zstd', "
+        "or a full name; several are separated by commas outside of brackets (repeatable). [default: all of the suite]",
     ),
     click.option(
         "--formats-not", metavar="REGEX", multiple=True, help="Skip variants whose name matches (repeatable)."
@@ -180,7 +180,8 @@ UNDER = grouped(
         type=click.Choice(["warm", "cold"]),
         default="warm",
         show_default=True,
-        help="Read files from memory, as just after they were written or read (warm), or from the disk (cold).",
+        help="warm: files are still in memory, because they were just written or read. cold: they come from the disk, "
+        "as at the first read of a day.",
     ),
     click.option(
         "--threads",
@@ -206,8 +207,8 @@ UNDER = grouped(
         "work_dirs",
         metavar="PATH",
         multiple=True,
-        help="Folder in which files are written and read. If you name several, each is measured (repeatable). "
-        "[default: the result folder]",
+        help="Folder in which files are written and read, so its disk is measured. If you name several, each is "
+        "measured (repeatable). [default: the result folder]",
     ),
 )
 BETWEEN = grouped(
@@ -266,12 +267,14 @@ HOW = grouped(
         type=click.Choice(["forkserver", "spawn"]),
         default="forkserver",
         show_default=True,
-        help="How each measurement gets a fresh process: forked from a prepared one, or started anew (slower).",
+        help="How each measurement gets a fresh process: forked from a prepared one, or started anew, which is slower "
+        "and helps only with libraries that fail after a fork.",
     ),
     click.option(
         "--no-fidelity",
         is_flag=True,
-        help="Skip the test of which kinds of column each format changes. Saved data are verified in any case.",
+        help="Skip the extra test that stores one small table of each kind of column, to find which kinds a format "
+        "changes. Saved data are verified in any case.",
     ),
     click.option(
         "--fresh",
@@ -306,7 +309,7 @@ FAIL_ABOVE = click.option(
     type=PERCENT,
     default="5%",
     show_default=True,
-    help="Ignore changes up to this percentage, even certain ones; fail if anything got worse by more.",
+    help="Report only changes above this percentage; the exit code is 3 if anything got worse by more.",
 )
 ANYWAY = click.option("--anyway", is_flag=True, help="Compare even runs of different machines or data.")
 FORM = grouped(

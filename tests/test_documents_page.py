@@ -47,7 +47,7 @@ def test_the_page_of_documents_begins_with_sql_that_runs(
     Path("events.jsonl.gz").write_bytes(gzip.compress(events))
     exec(compile(block("session", QUERIES), str(QUERIES), "exec"), {})
     assert ast.literal_eval(capsys.readouterr().out) == [{"kind": "commit", "n": 2}, {"kind": "x", "n": 1}]
-    commands = re.findall(r"^python main\.py (ask .*)$", QUERIES.read_text(), re.MULTILINE)
+    commands = re.findall(r"^format-bench (ask .*)$", QUERIES.read_text(), re.MULTILINE)
     printed = []
     for command in commands:
         with pytest.raises(SystemExit) as ended:

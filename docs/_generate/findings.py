@@ -31,7 +31,7 @@ HEADS = {
 }
 MOST_TIED = 3
 IN_THESIS = {"tabular", "image", "compression"}
-ANSWERED = "python main.py recommend --from reference --datasets core"
+ANSWERED = "format-bench recommend --from reference --datasets core"
 
 
 def wins(reference: Reference) -> str:

@@ -46,9 +46,9 @@ def ask(data: Path, sql: str, key: str | None, explain: bool, as_json: bool) -> 
 
     \b
     Examples:
-      ask events.jsonl 'SELECT kind, count(*) AS n FROM docs GROUP BY kind ORDER BY n DESC'
-      ask events.jsonl.gz "SELECT user.name FROM docs WHERE size > 10 LIMIT 5"
-      ask events.jsonl 'SELECT * FROM docs LIMIT 3' --json
+      format-bench ask events.jsonl 'SELECT kind, count(*) FROM docs GROUP BY kind'
+      format-bench ask events.jsonl.gz "SELECT user.name FROM docs WHERE size > 10 LIMIT 5"
+      format-bench ask events.jsonl 'SELECT * FROM docs LIMIT 3' --json
     """
     with errors_told():
         from data_generator.imported.refusal import printable

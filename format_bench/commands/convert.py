@@ -52,10 +52,10 @@ def convert(**options: Any) -> None:
 
     \b
     Examples:
-      convert my.csv my.parquet --as parquet
-      convert my.csv my.parquet --as 'parquet[engine=pyarrow,codec=zstd]' --column zip=text
-      convert my.parquet my.csv --as csv --allow-loss day
-      convert my.csv my.copy --as-recommended results/20261128T110918Z-host
+      format-bench convert my.csv my.parquet --as parquet
+      format-bench convert my.csv my.parquet --as 'parquet[codec=zstd]' --column zip=text
+      format-bench convert my.parquet my.csv --as csv --allow-loss day
+      format-bench convert my.csv my.copy --as-recommended results/20261128T110918Z-host
     """
     read = read_options(options)
     with errors_told():

@@ -41,27 +41,27 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     "--prefer",
     "weights",
     type=Wish("format_bench.uses:parse_weights", "weights"),
-    help="Weights, e.g. read=1,take=3. Names: read, save, size, read_memory, save_memory, project (some columns), take "
-    "(rows by number), scan (rows by filter), append; documents also: ask (three questions from your fields), get (by "
-    "key), fields. [default: read=3,size=2,save=1; with --use: use=1; for documents: "
-    "size=2,read=1,get=1,ask=1,save=1]",
+    help="What counts how much, e.g. read=1,take=3. Names: read, save, size, read_memory, save_memory, project (some "
+    "columns), take (rows by number), scan (rows by filter), append; for documents also ask (three questions from "
+    "your fields), get (by key), fields (some fields of all); with --use also use. [default: read=3,size=2,save=1; "
+    "with --use: use=1; for documents: size=2,read=1,get=1,ask=1,save=1]",
 )
 @click.option(
     "--use",
     "uses",
     metavar="WORDS",
     type=USES,
-    help="What you do per day, e.g. 'take 100 rows 1000 times a day, read all once'. Only the total time counts, "
-    "unless --prefer gives other weights.",
+    help="What you do per day, e.g. 'take 100 rows 1000 times a day, read all once'; a wrong phrase lists all. "
+    "Variants are ranked by the total time per day, unless --prefer gives weights.",
 )
 @click.option(
     "--need",
     "needs",
     type=Wish("reports.analysis.recommendation.preferences:parse_needs", "needs"),
     default="",
-    help="What a format must be able to do, separated by commas: append, projection (read some columns fast), "
-    "random-access (some rows), pushdown (filter) are measured; types, nested, no-pickle (reading runs no code), "
-    "other-languages and single-file are declared by each format.",
+    help="What a format must be able to do, separated by commas. Measured: append, projection (read some columns "
+    "fast), random-access (some rows), pushdown (filter). Declared by each format: types (keeps them), nested (stores "
+    "lists and structs), no-pickle (reading runs no code), other-languages, single-file.",
 )
 @click.option(
     "--max-memory",
@@ -73,25 +73,25 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     "--reads-per-save",
     metavar="N",
     type=click.FloatRange(min=0, min_open=True),
-    help="Compare the time of one save and N reads together, instead of save time and read time.",
+    help="Rank by the time of one save and N reads together, instead of save time and read time.",
 )
 @click.option(
     "--bandwidth",
     "bandwidth_bytes_per_s",
     type=Wish("reports.analysis.recommendation.preferences:parse_bandwidth", "bandwidth"),
-    help="Bandwidth of your storage, e.g. 200MB/s: adds the transfer of the file to the times.",
+    help="Bandwidth of your storage, e.g. 200MB/s: adds the size of the file divided by it to each time.",
 )
 @click.option(
     "--accept",
     type=click.Choice(["established", "young", "experimental"]),
     default="established",
     show_default=True,
-    help="Minimum maturity of a recommended format; experimental accepts every format.",
+    help="Lowest maturity of a format that may be recommended; experimental allows all.",
 )
 @click.option(
     "--within",
     type=click.Choice(["parquet", "feather", "orc", "lance"]),
-    help="Compare settings of this format (codec, row groups, encodings of each column, ...) instead of formats.",
+    help="Stay with this format, and look for its best settings: codec, row groups, encodings of each column, ...",
 )
 @click.option("--allow-reorder", is_flag=True, help="With --within parquet: also try to sort the rows by a column.")
 @click.option(
@@ -106,14 +106,16 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     "--rows",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Largest number of rows to measure. [default: 200,000, or 10,000 images; fewer if they are large]",
+    help="Largest number of rows to measure; figures of a longer table are projected. [default: 200,000, or 10,000 "
+    "images; fewer if they are large]",
 )
 @click.option(
     "-f",
     "--formats",
     metavar="REGEX",
     multiple=True,
-    help="Consider only these formats or variants, e.g. 'parquet' for every Parquet variant (repeatable).",
+    help="Consider only variants whose name matches: 'parquet' (all of Parquet), 'codec=zstd', or a full name "
+    "(repeatable).",
 )
 @click.option("--formats-not", metavar="REGEX", multiple=True, help="Skip variants whose name matches (repeatable).")
 @UNDER
@@ -136,24 +138,27 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
 def recommend(words: list[str], explain: bool, as_json: bool, **options: Any) -> int:
     """Recommend a format and call for your data and its use.
 
-    Every variant is measured on few rows. The variants that may be the best are then measured repeatedly on up to
-    --rows rows, until --budget is spent or one variant is clearly the best. The answer for a larger table is projected
-    from a sample. Everything that is saved is read back and compared with the data.
+    A variant is a format with a library and its settings. Every variant is measured on few rows. The variants that may
+    be the best are then measured repeatedly on up to --rows rows, until --budget is spent or all but one are clearly
+    worse. Of a longer table two samples are measured, and the figures are projected to all rows. Everything that is
+    saved is read back and compared with the data.
 
     \b
     Examples:
-      recommend --data my.csv                 which format for a table that is read often?
-      recommend --data my.csv --cache cold    ... for one that is read about once a day, from disk?
-      recommend --data my.csv -f parquet      ... among all Parquet variants?
-      recommend --data my.csv --within parquet   which settings of Parquet?
-      recommend --from reference -d core      an answer for a built-in data set, without measuring
-      recommend --data my.jsonl --key id --prefer ask=3,size=1   which store for JSON documents?
+      format-bench recommend --data my.csv                  for a table that is read often
+      format-bench recommend --data my.csv --cache cold     ... about once a day, from the disk
+      format-bench recommend --data my.csv -f parquet       among the usual Parquet variants
+      format-bench recommend --data my.csv --within parquet    codec, encodings, ... of Parquet
+      format-bench recommend --from reference -d core       for our table core, measured earlier
+      format-bench recommend --data my.jsonl --key id       which store for JSON documents?
 
     \b
     In the answer:
-      score        weighted geometric mean (--prefer) of the figures; the recommended variant has 1; 1.1 is 10 % worse
-      how sure     the probability that the recommended variant has the best score
-      P(best)      the probability that this variant has the best score, estimated from its rounds (bootstrap)
+      score        all figures by the weights of --prefer (weighted geometric mean): the
+                   recommended variant has 1, and 1.1 is 10 % worse
+      P(best)      the probability that a variant has the best score, from drawing its rounds again
+                   and again; the error of a projection to more rows is not included
+      how sure     P(best) of the recommended variant
       =            tied: the rounds do not show that this variant is worse than the recommended one
       not counted  rounds that enter no figure, mostly because the machine was busy
       (young), (experimental)

@@ -32,24 +32,24 @@ def run(words: list[str], suites: tuple[str, ...], list_only: bool, no_fidelity:
     """Measure one or more suites and show the result.
 
     'list suites' describes the suites. Every figure is from a verified round trip: what is saved is read back and
-    compared. A row without figures shows the reason. The result folder holds run.json, samples.jsonl, fidelity.jsonl
-    and CSV files.
+    compared. If something could not be measured, its row gives the reason. The result folder holds run.json,
+    samples.jsonl, fidelity.jsonl and CSV files.
 
     \b
     Examples:
-      run tabular --quick                            a first look, within three minutes
-      run tabular --data my.csv --formats parquet    the suite's Parquet variants on your own table
-      run tabular --formats 'parquet[engine=polars,codec=zstd,level=9]'    exactly this variant
-      run access --operations 'take[rows=20,handle=reopened]'              exactly this operation
-      run access --list                              what would be measured, and how long it takes
-      run tabular --cache cold --work-dir /mnt/disk  reads from this disk
-      run tabular --out results/mine --resume        continue a run that was stopped
+      format-bench run tabular --quick                            a first look, in three minutes
+      format-bench run tabular --data my.csv --formats parquet    your table in Parquet variants
+      format-bench run tabular --formats 'parquet[engine=polars,codec=zstd,level=9]'    this variant
+      format-bench run access --operations 'take[rows=20,handle=reopened]'    this operation
+      format-bench run access --list                              what is measured, and how long
+      format-bench run tabular --cache cold --work-dir /mnt/disk  reads from this disk
+      format-bench run tabular --out results/mine --resume        continue a run that was stopped
 
     \b
     In the tables:
       n            counted rounds: repetitions that enter the figures
       *            best of its column
-      =            tied with the best: the rounds do not show which of the two is better
+      =            tied with the best of its column: the rounds do not show that it is worse
       ±9%          half the width of the 95 % confidence interval, in percent of the median
       not counted  rounds that enter no figure: the machine was busy, the file was not cached as
                    asked, Python collected garbage, or a save was not verified

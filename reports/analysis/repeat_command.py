@@ -18,7 +18,7 @@ from bench_runner.variants import Variant
 from reports.analysis.engines import is_about_calls
 from reports.analysis.tables import Row, Table
 
-PROGRAM = "python main.py run"
+PROGRAM = "format-bench run"
 _CODECS = "codecs"
 
 

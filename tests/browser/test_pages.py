@@ -153,7 +153,7 @@ def test_a_bar_and_a_number_lead_to_their_samples(open_page: OpenPage) -> None:
     page.locator("table.figures a:visible").first.click()
     page.wait_for_url(re.compile(r"samples/run-1-eq-plain\.html#"))
     assert page.locator(":target pre, :target table").count()
-    assert "python main.py run tabular" in page.locator("main").inner_text()
+    assert "format-bench run tabular" in page.locator("main").inner_text()
 
 
 def test_a_place_in_the_page_is_gone_to_without_losing_the_choice(open_page: OpenPage) -> None:
