@@ -14,11 +14,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from adapters.contract import Adapter, Calls, Native
 from adapters.errors import AdapterError, RefusedData
 from adapters.losses import Cause
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 MOST_LEVELS = 64
 """Maximum nesting depth of arrays and objects, including the document itself."""
@@ -35,12 +38,22 @@ FieldPath = tuple[str, ...]
 
 A path leads through objects, but not into arrays. A name may be any text."""
 
+FieldKind = Literal["boolean", "integer", "double", "text"]
+
 Plan = str
 """A query as JSON text, which lists the steps of the query."""
 
 View = Callable[[Any], Any]
 """A function that removes from a document the information that a loss changes, so that the stored and the returned
 document can be compared."""
+
+
+@dataclass(frozen=True)
+class TypedField:
+    """A field whose values have one kind in all documents, unless they are missing or null. Integers have 64 bits."""
+
+    path: FieldPath
+    kind: FieldKind
 
 
 class RefusedQuery(AdapterError):
@@ -123,6 +136,19 @@ class DocumentHandle(ABC):
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
         """Return a list with the document of each key, or None for an unknown key, in the order of `keys`. Keys may
         repeat."""
+
+    def read_table(self, fields: Sequence[TypedField]) -> pa.Table:
+        """Return the values of some fields of all documents, in any order of documents.
+
+        The table has one column for each field, of type bool, int64, double, string or large_string. A missing value
+        and null are both null. The default decodes documents, and makes arrays of their values.
+        """
+        values: list[list[Any]] = [[] for _ in fields]
+        for batch in self.scan([field.path for field in fields]):
+            for document in batch:
+                for column, field in zip(values, fields, strict=True):
+                    column.append(value_at(document, field.path))
+        return table_of_values(fields, values)
 
     def prepare(self, plan: Plan) -> None:
         """Translate a query into the store's own language, such as SQL, and keep the translation for `query`.
@@ -263,6 +289,29 @@ def parts(document: Mapping[str, Any], paths: Sequence[FieldPath]) -> Document:
         else:
             _put(found, path, value)
     return found
+
+
+def value_at(document: Document, path: FieldPath) -> Any:
+    """Return the value at a path, or None if the document has no value there."""
+    value: Any = document
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def table_of_values(fields: Sequence[TypedField], columns: Sequence[Sequence[Any]]) -> pa.Table:
+    """Return the table of `read_table` for Python values. Booleans may be 0 and 1."""
+    import pyarrow as pa
+
+    types = {"boolean": pa.bool_(), "integer": pa.int64(), "double": pa.float64(), "text": pa.string()}
+    arrays = [
+        pa.array(
+            (None if value is None else bool(value) for value in values) if field.kind == "boolean" else values,
+            types[field.kind],
+        )
+        for field, values in zip(fields, columns, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, names=[".".join(field.path) for field in fields])
 
 
 def _put(found: Document, path: FieldPath, value: Any) -> None:

@@ -18,10 +18,13 @@ from adapters.document_store import (
     FieldPath,
     Key,
     Plan,
+    TypedField,
 )
 from adapters.errors import AdapterError, RefusedData
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from libraries.document_queries.plan import Plan as StepsPlan
     from libraries.document_store.store import DocumentStore
     from libraries.document_store.tree.manifest import Manifest
@@ -203,6 +206,11 @@ class OwnHandle(DocumentHandle):
         with self._reading(), closing(self._store.scan(paths)) as documents:  # type: ignore[type-var]
             while batch := list(islice(documents, SCAN_DOCUMENTS)):
                 yield batch
+
+    def read_table(self, fields: Sequence[TypedField]) -> pa.Table:
+        """Read all fields by `to_arrow`."""
+        with self._reading():
+            return self._store.to_arrow([str(self._adapter._paths.Path(field.path)) for field in fields])
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
         """Look up all integer keys by one call and all text keys by another call."""

@@ -19,6 +19,7 @@ from adapters.document_store import (
     DocumentStoreAdapter,
     FieldPath,
     Key,
+    TypedField,
     parts,
 )
 from adapters.errors import AdapterError, RefusedData
@@ -141,6 +142,19 @@ class PyarrowHandle(DocumentHandle):
             yield from self._file.iter_batches(SCAN_DOCUMENTS, columns=columns, use_threads=self._threads)
         except (self._arrow.ArrowInvalid, OSError) as error:
             raise AdapterError(f"{self._location}: is damaged ({error})") from None
+
+    def read_table(self, fields: Sequence[TypedField]) -> pa.Table:
+        """Read the columns at these paths, and take them out of their structs."""
+        columns = sorted({".".join(field.path) for field in fields})
+        try:
+            table = self._file.read(columns, use_threads=self._threads)
+        except (self._arrow.ArrowInvalid, OSError) as error:
+            raise AdapterError(f"{self._location}: is damaged ({error})") from None
+        found = []
+        for field in fields:
+            column = table.column(field.path[0])
+            found.append(self._arrow.compute.struct_field(column, field.path[1:]) if field.path[1:] else column)
+        return self._arrow.Table.from_arrays(found, names=[".".join(field.path) for field in fields])
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
         """Return the documents with these keys. The whole file is read, but only the documents found are converted to

@@ -18,7 +18,9 @@ from adapters.document_store import (
     Key,
     Plan,
     RefusedQuery,
+    TypedField,
     parts,
+    table_of_values,
 )
 from adapters.errors import AdapterError, RefusedData
 from document_stores.shared import document_decoding, document_encoding
@@ -32,6 +34,8 @@ from libraries.document_queries import plan as plans
 
 if TYPE_CHECKING:
     import sqlite3
+
+    import pyarrow as pa
 
 SCAN_DOCUMENTS = 1_024
 """Number of documents that a scan yields at a time."""
@@ -184,6 +188,15 @@ class SqliteHandle(StatementHandle):
         selected = ", ".join(_at(path).canonical() for path in paths)
         for rows in _grouped(self._rows(f"SELECT {selected} FROM documents")):
             yield document_decoding.assembled(rows, paths)
+
+    def read_table(self, fields: Sequence[TypedField]) -> pa.Table:
+        """Select all fields, and make columns of the rows. Texts with a NUL are read from whole documents."""
+        ((flags,),) = self._rows("PRAGMA user_version")
+        if flags or not all(can_name(name) for field in fields for name in field.path):
+            return super().read_table(fields)
+        selected = ", ".join(_at(field.path).unguarded("") for field in fields)
+        rows = list(self._rows(f"SELECT {selected} FROM documents"))
+        return table_of_values(fields, list(zip(*rows, strict=True)) or [[] for _ in fields])
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
         """Return the documents with these keys, which are found by the primary key."""

@@ -14,6 +14,7 @@ from adapters.document_store import DocumentStoreAdapter
 from adapters.predicate import Kind
 from bench_runner.operations import Operation, operation_of
 from bench_runner.operations.documents.ask import Asking, Sql
+from bench_runner.operations.documents.fields import TABLE, Fields
 from bench_runner.operations.parameters import ALL
 from bench_runner.operations.tables.scan import Scan
 from bench_runner.operations.tables.take import Take
@@ -298,6 +299,10 @@ def _part_of_documents(adapter: DocumentStoreAdapter, operation: Operation, key:
         return PartLines(imports, (*before, "documents = opened.get(keys)"), "keys: a list")
     if isinstance(operation, Asking):
         return PartLines(imports, (*before, *plan, "rows = opened.query(plan)"), needs)
+    if isinstance(operation, Fields) and operation.form == TABLE:
+        typed = ("from adapters.document_store import TypedField", *imports)
+        needs = 'fields: a list, e.g. [TypedField(("a", "b"), "text")]; or "boolean", "integer", "double"'
+        return PartLines(typed, (*before, "table = opened.read_table(fields)"), needs)
     taken = "documents = [each for batch in opened.scan(paths) for each in batch]"
     return PartLines(imports, (*before, taken), 'paths: a list of field paths, e.g. [("a", "b")]')
 

@@ -84,6 +84,18 @@ class Documents:
 
 
 @dataclass(frozen=True)
+class DocumentTable(Documents):
+    """Fields of documents as an Arrow table. `rows` is empty."""
+
+    table: pa.Table
+
+    @cached_property
+    def nbytes(self) -> int:
+        """Size of the table in bytes."""
+        return int(self.table.nbytes)
+
+
+@dataclass(frozen=True)
 class Text:
     """The result of raw I/O: JSON Lines that have not been parsed."""
 

@@ -62,6 +62,7 @@ SUITE = Suite(
         "get[documents=1]",
         "fields[paths=1]",
         "fields[paths=10]",
+        "fields[paths=2,form=table]",
         *(
             f"range[selectivity={share},paths={paths},by={by}]"
             for by in ("scan", "index")

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from adapters.document_store import Document, FieldPath, Key, Plan, RefusedQuery, parts
+from adapters.document_store import Document, FieldPath, Key, Plan, RefusedQuery, TypedField, parts
 from adapters.errors import AdapterError
 from document_stores.shared import document_encoding
 from document_stores.shared import duckdb_session as session
@@ -22,6 +22,10 @@ from document_stores.sql.translation import Known, Translation
 from document_stores.sql.values import Quoted, Value
 from libraries.document_queries import plan as plans
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_TYPES = {"boolean": "BOOLEAN", "integer": "BIGINT", "double": "DOUBLE", "text": "VARCHAR"}
 OPERATORS = frozenset({"filter", "unnest", "project", "group_by", "count", "compute", "top_k", "limit"})
 """Names of the steps of query plans that can be translated to SQL. Some steps are refused in certain cases, such as
 projections of unnested items."""
@@ -88,6 +92,16 @@ class DuckDocuments(StatementHandle):
             for batch in relation.to_arrow_reader(session.SCAN_DOCUMENTS):
                 if batch.num_rows:
                     yield session.assembled(batch, paths)
+
+    def read_table(self, fields: Sequence[TypedField]) -> pa.Table:
+        """Select all fields as columns of their types, and return DuckDB's Arrow table."""
+        if session.names_with_nul([field.path for field in fields]):
+            return super().read_table(fields)
+        selected = ", ".join(
+            f"{self._at(field.path).unguarded(_TYPES[field.kind])} AS c{place}" for place, field in enumerate(fields)
+        )
+        with self._relation(f"SELECT {selected} FROM {self._documents.relation}") as relation:
+            return relation.to_arrow_table()
 
     @contextmanager
     def _relation(self, text: str) -> Iterator[Any]:

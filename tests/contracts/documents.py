@@ -25,11 +25,14 @@ from adapters.document_store import (
     DocumentHandle,
     DocumentLoss,
     DocumentStoreAdapter,
+    FieldKind,
     FieldPath,
     Key,
+    TypedField,
     first_difference,
     identical,
     parts,
+    value_at,
 )
 from adapters.errors import AdapterError, RefusedData
 from adapters.registry import Registry
@@ -257,6 +260,34 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
                 with subtests.test(name):
                     wanted = [parts(document, paths) for document in KINDS["plain"]]
                     assert sorted(map(_text, found(handle, paths))) == sorted(map(_text, wanted))
+
+    @pytest.mark.parametrize("text", ["a'é\"\\", "nul \0 within"])
+    def test_a_table_of_fields_has_their_values_and_types(
+        self, text: str, adapter: DocumentStoreAdapter, location: Path
+    ) -> None:
+        documents: Documents = [
+            {"id": 0, "n": 2**62 + 1, "x": 0.1, "t": text, "ok": True, "in": {"n": 1, "b.c": "5"}},
+            {"id": 1, "n": None, "ok": False, "in": {"n": None}},
+            {"id": 2, "n": -5, "x": -2.5e300, "t": "", "ok": None, "in": {"b.c": "true"}},
+            {"id": 3, "t": "7"},
+        ]
+        kinds: dict[FieldPath, FieldKind] = {
+            **{("id",): "integer", ("n",): "integer", ("x",): "double", ("t",): "text", ("ok",): "boolean"},
+            **{("in", "n"): "integer", ("in", "b.c"): "text"},
+        }
+        types = {"integer": "int64", "double": "double", "boolean": "bool", "text": "string"}
+        try:
+            with self.stored(adapter, documents, location) as handle:
+                table = handle.read_table([TypedField(path, kind) for path, kind in kinds.items()])
+        except RefusedData:
+            assert "\0" in text
+            return
+        columns = [column.to_pylist() for column in table.columns]
+        found = [list(row) for row in sorted(zip(*columns, strict=True))]
+        assert identical(found, [[value_at(each, path) for path in kinds] for each in documents])
+        assert [str(type_).removeprefix("large_") for type_ in table.schema.types] == [
+            types[kind] for kind in kinds.values()
+        ]
 
     @attached_duckdb()
     def test_a_scan_of_paths_has_no_undeclared_losses(

@@ -17,6 +17,7 @@ TAKE_100 = "take[rows=100,handle=kept]"
     [
         ("take 100 rows 1000 times a day, read all once", {TAKE_100: 1000, "read": 1}),
         ("take 100 rows", {TAKE_100: 1}),
+        ("read 3 fields as a table, read 1 field", {"fields[paths=3,form=table]": 1, "fields[paths=1]": 1}),
         ("take 1 row twice", {"take[rows=1,handle=kept]": 2}),
         ("take 1,000 rows, save once", {"take[rows=1000,handle=kept]": 1, "save": 1}),
         ("take 10 rows of 2 columns reopened 1,000 times an hour", {"take[rows=10,handle=reopened,columns=2]": 24_000}),

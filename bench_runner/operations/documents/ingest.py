@@ -15,7 +15,15 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from adapters.document_store import Document, DocumentHandle, DocumentLoss, FieldPath, Key, first_difference
+from adapters.document_store import (
+    Document,
+    DocumentHandle,
+    DocumentLoss,
+    FieldPath,
+    Key,
+    first_difference,
+    value_at,
+)
 from bench_runner.clock import Laps
 from bench_runner.operations.documents import source
 from bench_runner.operations.documents.ask import steps_of
@@ -139,7 +147,7 @@ def _looked_up(
 ) -> Iterator[LookUp]:
     """Yield the result of looking up values of a field in the store. The values are spread over all values of the
     field, because an index may be wrong for any document."""
-    held = sorted({value for document in there if type(value := source.value_at(document, path)) is int})
+    held = sorted({value for document in there if type(value := value_at(document, path)) is int})
     for value in held[:: max(len(held) // LOOK_UPS, 1)]:
         plan = plan_of_range(path, value, value, [(key,)])
         if steps_of(plan) <= store_of(stage).offers.operators:
@@ -153,7 +161,7 @@ def _difference_by_index(there: Iterable[Document], result: Ingested) -> str | N
     counts = {each.path: Counter[Any]() for each in result.look_ups}
     for document in there:
         for path, counted in counts.items():
-            if type(value := source.value_at(document, path)) in (int, float):
+            if type(value := value_at(document, path)) in (int, float):
                 counted[value] += 1
     for each in result.look_ups:
         right = counts[each.path][each.value]

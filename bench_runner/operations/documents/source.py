@@ -5,14 +5,14 @@ Inputs are chosen before timing, from single fields. Right answers are computed 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from adapters.document_store import Document, FieldPath, Key
+from adapters.document_store import FieldKind, FieldPath, Key, TypedField, value_at
 from adapters.errors import RefusedData
 from bench_runner.operations.operation import OperationContext
 from bench_runner.operations.tables.take import dealt, generator
@@ -23,6 +23,7 @@ LOOKED_AT = 1_000
 FEWEST_OF_LOOKED_AT = 10
 """A field is not chosen if fewer of the inspected documents have it, because most of its counts would be 0."""
 
+_KINDS: dict[type, FieldKind] = {bool: "boolean", int: "integer", float: "double", str: "text"}
 _DECODER = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -47,14 +48,6 @@ def values(stage: OperationContext, rows: int, *paths: FieldPath) -> list[list[A
     return found
 
 
-def value_at(document: Document, path: FieldPath) -> Any:
-    """Return the value at a path, or None if the document has no value there."""
-    value: Any = document
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
-
-
 @lru_cache(maxsize=1)
 def lines_by_key(stage: OperationContext) -> Mapping[Key, bytes]:
     """Return a mapping from each key to the document's line of JSON. Call this only after timing, because the mapping
@@ -74,6 +67,35 @@ def chosen_paths(stage: OperationContext, count: int, spelled: str) -> list[Fiel
     known = sorted(_looked_at(stage))
     random = generator(stage.digest, spelled)
     return [known[place] for place in random.permutation(len(known))[:count].tolist()]
+
+
+@lru_cache(maxsize=4)
+def typed_fields(stage: OperationContext, count: int, spelled: str) -> tuple[TypedField, ...]:
+    """Return the key and `count` other fields whose values have one kind in all documents, chosen by the digest of the
+    data. If the documents have fewer such fields, return all of them."""
+    likely = {path for path, held in _looked_at(stage).items() if _kind_of(held) is not None}
+    chosen: list[TypedField] = []
+    left = [path for path in chosen_paths(stage, len(_looked_at(stage)), spelled) if path in likely]
+    while left and len(chosen) < count:
+        some, left = left[: count - len(chosen)], left[count - len(chosen) :]
+        for path, held in zip(some, values(stage, stage.rows, *some), strict=True):
+            kind = _kind_of(held)
+            if kind is not None:
+                chosen.append(TypedField(path, kind))
+    key = (key_field(stage),)
+    (keys,) = values(stage, 1, key)
+    return (TypedField(key, "integer" if type(keys[0]) is int else "text"), *chosen)
+
+
+def _kind_of(held: Sequence[Any]) -> FieldKind | None:
+    """Return the kind of all values that are not None, or None if they have several kinds or none of these."""
+    types = {type(value) for value in held if value is not None}
+    if len(types) != 1:
+        return None
+    (found,) = types
+    if found is int and not all(-(2**63) <= value < 2**63 for value in held if value is not None):
+        return None
+    return _KINDS.get(found)
 
 
 def ordered_fields(stage: OperationContext, count: int) -> list[FieldPath]:

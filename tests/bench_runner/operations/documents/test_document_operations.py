@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from adapters.contract import TabularFormat
-from adapters.document_store import DocumentLoss, DocumentStoreAdapter
+from adapters.document_store import DocumentLoss, DocumentStoreAdapter, TypedField, table_of_values
 from adapters.errors import RefusedData
 from adapters.losses import Cause
 from bench_runner.clock import Laps
@@ -29,7 +29,7 @@ from bench_runner.operations.documents.get import MISSING_OF, Get
 from bench_runner.operations.documents.ingest import Ingest, after
 from bench_runner.operations.documents.ranges import Range
 from bench_runner.operations.operation import REPETITIONS, OperationContext
-from bench_runner.operations.targets import Documents, Target
+from bench_runner.operations.targets import Documents, DocumentTable, Target
 from bench_runner.suites import SUITES
 from bench_runner.worker.sampling.block import open_copy
 from data_generator import documents
@@ -215,6 +215,39 @@ def test_fields_that_are_chosen_have_values_and_are_never_the_key(stage: Operati
     assert ("id",) not in chosen
     for column in source.values(stage, source.LOOKED_AT, *chosen):
         assert sum(value is not None for value in column) >= source.FEWEST_OF_LOOKED_AT
+
+
+def test_fields_of_a_table_have_one_kind_in_all_documents(tmp_path: Path) -> None:
+    """Also if only a document beyond those that are inspected has another kind."""
+    lines: list[dict[str, object]] = [
+        {"id": n, "n": n, "x": n / 2, "t": str(n), "ok": n > 5, "mixed": n if n % 2 else "a", "a": [n], "late": n}
+        for n in range(1_500)
+    ]
+    lines[1_400] |= {"late": 0.5, "n": None}
+    stage = own(lines, tmp_path)
+    key, *others = source.typed_fields(stage, 10, "fields")
+    assert key == TypedField(("id",), "integer")
+    assert {(".".join(field.path), field.kind) for field in others} == {
+        *{("n", "integer"), ("x", "double"), ("t", "text"), ("ok", "boolean")}
+    }
+    assert len(source.typed_fields(stage, 2, "fields")) == 3
+
+
+@pytest.mark.parametrize("fault", ["none", "swapped", "type", "missing row", "column"])
+def test_a_table_of_fields_is_compared_with_the_documents(fault: str, tmp_path: Path) -> None:
+    lines: list[dict[str, object]] = [{"id": n, "a": n, "b": None if n % 3 == 0 else n + 1} for n in range(60)]
+    stage = own(lines, tmp_path)
+    operation = Fields(paths=2, form="table")
+    (fields,) = operation.inputs(stage, stage.rows, 1)
+    columns = [[line[field.path[0]] for line in reversed(lines)] for field in fields]
+    if fault == "swapped":
+        columns[1], columns[2] = columns[2], columns[1]
+    table = table_of_values(fields, columns)
+    if fault == "type":
+        table = table.set_column(1, table.field(1).name, table.column(1).cast(pa.float64()))
+    table = {"missing row": table.slice(1), "column": table.select([0, 1])}.get(fault, table)
+    found = operation.difference(stage, fields, DocumentTable([], table), ())
+    assert (found is None) == (fault == "none"), found
 
 
 def test_documents_without_integers_have_no_ranges_and_no_indexes(tmp_path: Path) -> None:
