@@ -285,6 +285,9 @@ def buffers(held: Any) -> Iterator[tuple[int, int]]:
     if isinstance(held, Images):
         yield from ((array.__array_interface__["data"][0], array.nbytes) for array in held.arrays)
         return
+    if isinstance(held, DocumentTable):
+        yield from buffers(held.table)
+        return
     if isinstance(held, Documents):
         # Python created each of the documents' objects in private memory.
         return

@@ -178,6 +178,13 @@ def test_every_buffer_of_a_table_is_seen() -> None:
     assert nested.values.buffers()[1].address in seen
 
 
+def test_the_buffers_of_a_table_of_documents_are_seen() -> None:
+    """Otherwise a result in a mapped file would pass for one in private memory."""
+    table = pa.table({"n": [1, 2, 3]})
+    found = list(targets.buffers(targets.DocumentTable([], table)))
+    assert found == list(targets.buffers(table)) != []
+
+
 def _inside(words: pa.Array) -> list[pa.Array]:
     """The text values in each kind of nested array. The list has two."""
     offsets = pa.array([0, 2, 4], pa.int32())
