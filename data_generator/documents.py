@@ -7,12 +7,9 @@ schema's metadata contain the name of the key field.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-
-from data_generator.dataset import Dataset
 
 BATCH_BYTES = 32 * 1024 * 1024
 """Approximate bytes of lines per batch."""
@@ -76,12 +73,6 @@ def lines_of(rows: pa.Table | pa.RecordBatch) -> list[bytes]:
     """Return the documents' JSON texts, each with its line end."""
     found: list[bytes] = rows.column("line").to_pylist()
     return found
-
-
-def write_json_lines(made: Dataset, target: Path) -> int:
-    """Write a data set of documents to a file and return the file's size in bytes. One batch is in memory at a time."""
-    with target.open("wb") as file:
-        return sum(file.write(_text(part.column("line"))) for part in made.batches())
 
 
 def _joined(texts: list[str]) -> bytes:

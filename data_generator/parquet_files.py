@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -80,25 +79,6 @@ def prepare(
             f"{dataset.name} as Parquet files cannot be stored in {target}: {reason}.",
             "Free space there, or request fewer rows.",
         ) from error
-
-
-def link_copies(files: ParquetFiles, folder: Path, count: int) -> tuple[Path, ...]:
-    """Make `count` hard links to the files and return the links. `folder`, which must not exist, is made for them.
-
-    If there are more links than files, several links name the same file. Links take no space. They are for measuring
-    how fast the footers of many files are read. Raises DataError if the file system does not support hard links.
-    """
-    folder.mkdir(parents=True)
-    paths = tuple(folder / f"part-{number:05}.parquet" for number in range(count))
-    for number, path in enumerate(paths):
-        try:
-            os.link(files.paths[number % len(files.paths)], path)
-        except OSError as error:
-            raise DataError(
-                f"{folder} cannot hold hard links to {files.folder} ({error.strerror}).",
-                "Name a folder on the same file system.",
-            ) from error
-    return paths
 
 
 def _key(dataset: Dataset, layout: Layout) -> Sequence[object]:

@@ -89,11 +89,6 @@ def _take(column: Column, ordinals: np.ndarray) -> Column:
     return Column(column.leaf, column.levels[tokens], _values_at(column.values, before[kept]))
 
 
-def without_antimatter(key: Column) -> Column:
-    """Return the key's column without deleted records, so that it has the same records as the other columns."""
-    return take(key, np.flatnonzero(key.levels))
-
-
 def gather(columns: Sequence[Column], runs: np.ndarray) -> Column:
     """Gather records of several columns of the same leaf into one column.
 

@@ -11,7 +11,7 @@ import pytest
 from data_generator import parquet_files
 from data_generator.catalogue import resolve
 from data_generator.errors import DataError
-from data_generator.parquet_files import Layout, ParquetFiles, link_copies, prepare
+from data_generator.parquet_files import Layout, ParquetFiles, prepare
 
 LAYOUT = Layout(file_rows=300, row_group_rows=100)
 
@@ -61,13 +61,6 @@ def test_another_layout_is_another_folder(tmp_path: Path) -> None:
     found = [prepare(dataset, layout, tmp_path) for layout in layouts]
     assert len({files.folder for files in found}) == len(layouts)
     assert pq.read_metadata(found[-1].paths[0]).row_group(0).column(0).compression == "ZSTD"
-
-
-def test_links_take_turns_and_no_room(tmp_path: Path) -> None:
-    files = made(tmp_path / "made", rows=600)
-    paths = link_copies(files, tmp_path / "links", 5)
-    assert [path.stat().st_ino for path in paths] == [files.paths[place % 2].stat().st_ino for place in range(5)]
-    assert files.paths[0].stat().st_nlink == 4
 
 
 def test_row_groups_that_do_not_fill_a_file_are_refused() -> None:

@@ -25,10 +25,6 @@ class Finder:
         """Return for each row the values at the path."""
         return [self._in_row(row) for row in rows]
 
-    def in_document(self, document: Any) -> list[Any]:
-        """Return the values at the path of one document."""
-        return values_at(document, self.path)
-
     def _in_row(self, row: bytes) -> list[Any]:
         if self._decoder is None:
             return values_at(msgspec.msgpack.decode(row), self.path)

@@ -17,7 +17,6 @@ from libraries.document_store.record_selection import (
     stand_in,
     take,
     take_of,
-    without_antimatter,
 )
 from libraries.document_store.schema import Schema
 from libraries.document_store.shredding import Column, key_column, shred
@@ -159,4 +158,3 @@ def test_deleted_records_have_keys_alone():
     leaf = EMPTY.leaves[0]
     column = key_column(leaf, [3, 5, 8], np.array([False, True, False]))
     assert column.levels.tolist() == [1, 0, 1]
-    assert without_antimatter(column).values.tolist() == [3, 8]
