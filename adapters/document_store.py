@@ -237,11 +237,7 @@ class DocumentStoreAdapter(Adapter):
 
     @abstractmethod
     def ingest(
-        self,
-        batches: Iterable[Batch],
-        location: Path,
-        key: str = "id",
-        accepted: Callable[[], None] = _nothing,
+        self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
         """Store all documents at `location`, finish deferred work, and close all files.
 

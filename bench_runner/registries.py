@@ -14,11 +14,7 @@ from document_stores.registry import DOCUMENT_STORES
 from formats.registry import FORMATS
 from image_storages.registry import STORAGES
 
-REGISTRIES: dict[str, Registry[Any]] = {
-    TABLES.name: FORMATS,
-    IMAGES.name: STORAGES,
-    DOCUMENTS.name: DOCUMENT_STORES,
-}
+REGISTRIES: dict[str, Registry[Any]] = {TABLES.name: FORMATS, IMAGES.name: STORAGES, DOCUMENTS.name: DOCUMENT_STORES}
 """The registry of each kind of data. The keys are names of kinds of data."""
 
 

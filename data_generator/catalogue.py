@@ -213,14 +213,7 @@ CATALOGUE: Mapping[str, Entry] = {
         "savings of reading near the storage: for each filter it is known which blocks of rows match",
         "data_generator.generated.warehouse.snowset:build",
         1_000_000,
-        (
-            Parameter(
-                "block_rows",
-                (1, 2_097_152),
-                "10000",
-                "rows of a block: one range of times and of warehouses",
-            ),
-        ),
+        (Parameter("block_rows", (1, 2_097_152), "10000", "rows of a block: one range of times and of warehouses"),),
     ),
     "traits": Entry(
         "numbers and texts with chosen traits",

@@ -135,10 +135,7 @@ def _listed(target: Path) -> ParquetFiles | None:
     if not whole:
         return None
     return ParquetFiles(
-        target,
-        paths,
-        sum(about["rows"] for about in listed.values()),
-        sum(about["bytes"] for about in listed.values()),
+        target, paths, sum(about["rows"] for about in listed.values()), sum(about["bytes"] for about in listed.values())
     )
 
 

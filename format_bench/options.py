@@ -249,12 +249,7 @@ HOW = grouped(
         help="Time for the whole run, e.g. 10m. Every operation is measured at least once, even if this takes longer.",
     ),
     click.option(
-        "--timeout",
-        "timeout_s",
-        type=DURATION,
-        default="600s",
-        show_default=True,
-        help="Time limit for one operation.",
+        "--timeout", "timeout_s", type=DURATION, default="600s", show_default=True, help="Time limit for one operation."
     ),
     click.option(
         "--seed",

@@ -61,9 +61,7 @@ _BY_PYARROW = (
     ),
     shared.written_as_text(
         *("binary", "time", "duration", "list", "struct", "map"),
-        expect=written.of_types(
-            *("binary", "large_binary", "time32", "time64", "duration", "list", "struct", "map"),
-        ),
+        expect=written.of_types(*("binary", "large_binary", "time32", "time64", "duration", "list", "struct", "map")),
     ),
 )
 """Changes to data if pandas writes CSV, and reads it with pyarrow's parser."""

@@ -8,17 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adapters.contract import (
-    Besides,
-    Calls,
-    Can,
-    Maturity,
-    Native,
-    PartCall,
-    Setting,
-    Stage,
-    Stored,
-)
+from adapters.contract import Besides, Calls, Can, Maturity, Native, PartCall, Setting, Stage, Stored
 from adapters.errors import RefusedData
 from adapters.losses import Cause, Expect, Loss, Relation
 from adapters.relations import floats, integers, texts, times, written
@@ -204,13 +194,7 @@ class ExcelPandas(ProjectsByOneCall):
         In a cell, numbers are float64, and times are exact to a millisecond."""
         formulas = (_FORMULAS_AS_NULL,) if self.values["save"] == "openpyxl" else ()
         if self.values["read"] == "polars":
-            return (
-                text.NULLS_AS_TEXT,
-                shared.DICTIONARY_AS_VALUES,
-                shared.NAN_AS_NULL,
-                *formulas,
-                *_LOSSES_BY_POLARS,
-            )
+            return (text.NULLS_AS_TEXT, shared.DICTIONARY_AS_VALUES, shared.NAN_AS_NULL, *formulas, *_LOSSES_BY_POLARS)
         return (
             shared.NULLS_AS_FLOAT64,
             shared.DICTIONARY_AS_VALUES,

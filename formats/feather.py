@@ -107,12 +107,7 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         "batch_rows": Setting(range(1, 2**31), None, "maximum number of rows of a record batch; by default 65,536"),
     }
     offers = Offers(
-        project=True,
-        take=Reach.GROUPS,
-        scan=frozenset(Kind),
-        batches=True,
-        save_stream=True,
-        sharing=Sharing.EACH,
+        project=True, take=Reach.GROUPS, scan=frozenset(Kind), batches=True, save_stream=True, sharing=Sharing.EACH
     )
 
     @property

@@ -77,8 +77,7 @@ class LancePylance(TabularFormat):
     levels: ClassVar = {"zstd": range(1, 23)}
     equal: ClassVar = {"codec": "zstd", "level": "1"}
     maturity = Maturity(
-        Stage.YOUNG,
-        "one implementation, in Rust, which other languages bind; new versions of its files still appear",
+        Stage.YOUNG, "one implementation, in Rust, which other languages bind; new versions of its files still appear"
     )
     capabilities = frozenset({Can.PROJECTION, Can.APPEND, Can.TYPES, Can.NESTED, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     offers = Offers(

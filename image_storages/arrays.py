@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 ARRAYS = Setting(
-    ("owned", "views"),
-    "owned",
-    "owned: each array has separate memory; views: arrays are slices of larger blocks",
+    ("owned", "views"), "owned", "owned: each array has separate memory; views: arrays are slices of larger blocks"
 )
 
 GROUP_BYTES = 1 << 20

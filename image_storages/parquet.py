@@ -40,11 +40,7 @@ class ParquetImages(ImageStorage):
     distributions = ("pyarrow",)
     native = Native.IMAGES
     suffix = ".parquet"
-    settings: ClassVar = {
-        "codec": parquet_codecs.CODEC,
-        "level": parquet_codecs.LEVEL,
-        "arrays": arrays.ARRAYS,
-    }
+    settings: ClassVar = {"codec": parquet_codecs.CODEC, "level": parquet_codecs.LEVEL, "arrays": arrays.ARRAYS}
     levels: ClassVar = parquet_codecs.LEVELS
     plain: ClassVar = {"codec": "none"}
     library_default: ClassVar = {"codec": "snappy"}

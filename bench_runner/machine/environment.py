@@ -212,10 +212,7 @@ def memory_left_bytes(*, system: Path = SYSTEM) -> int | None:
     return min(left, default=None)
 
 
-_MEMORY_FILES = {
-    True: ("memory.max", "memory.current"),
-    False: ("memory.limit_in_bytes", "memory.usage_in_bytes"),
-}
+_MEMORY_FILES = {True: ("memory.max", "memory.current"), False: ("memory.limit_in_bytes", "memory.usage_in_bytes")}
 
 
 def _cache_bytes(folder: Path) -> int:

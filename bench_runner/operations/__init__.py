@@ -21,14 +21,7 @@ from bench_runner.operations.documents.fields import Fields
 from bench_runner.operations.documents.get import Get
 from bench_runner.operations.documents.ingest import Ingest
 from bench_runner.operations.documents.ranges import Range
-from bench_runner.operations.operation import (
-    READ_ALL,
-    Calls,
-    Operation,
-    OperationContext,
-    OtherAnswer,
-    Writes,
-)
+from bench_runner.operations.operation import READ_ALL, Calls, Operation, OperationContext, OtherAnswer, Writes
 from bench_runner.operations.parallel.tables import ReadParallel, SaveParallel, ScanParallel
 from bench_runner.operations.row_groups.aggregate import Aggregate
 from bench_runner.operations.row_groups.metadata import Metadata

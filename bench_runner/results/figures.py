@@ -39,10 +39,7 @@ FIGURES: Mapping[str, Figure] = {
         "wall time of the call, including conversion; the median of repeated calls; the mean of streams and batches",
     ),
     "cpu_ns": Figure(
-        "ns",
-        _LOW,
-        "CPU time",
-        "user and system time of all threads and started processes during wall_ns",
+        "ns", _LOW, "CPU time", "user and system time of all threads and started processes during wall_ns"
     ),
     "engine_ns": Figure("ns", _LOW, "engine", "part of wall_ns spent in the call of the library"),
     "accepted_ns": Figure(

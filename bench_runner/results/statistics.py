@@ -349,15 +349,7 @@ def _with_full_rows(samples: Sequence[Sample]) -> Iterable[tuple[Sample, Cell]]:
 
 
 def _chain(sample: Sample) -> tuple[object, ...]:
-    return (
-        sample.suite,
-        sample.dataset,
-        sample.rows,
-        sample.variant,
-        sample.conditions,
-        sample.machine,
-        sample.round,
-    )
+    return (sample.suite, sample.dataset, sample.rows, sample.variant, sample.conditions, sample.machine, sample.round)
 
 
 def _kind(sample: Sample) -> str:

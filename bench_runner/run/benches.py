@@ -27,10 +27,7 @@ def opened_launchers(plan: Plan, options: Options) -> Iterator[Mapping[str, Laun
     conditions = {chain.conditions.threads: chain.conditions.strings for chain in plan.chains}
     launchers = {
         threads: Launcher(
-            isolate=options.isolate,
-            threads=1 if threads == "1" else None,
-            preload=list(plan.variants),
-            strings=strings,
+            isolate=options.isolate, threads=1 if threads == "1" else None, preload=list(plan.variants), strings=strings
         )
         for threads, strings in conditions.items()
     }

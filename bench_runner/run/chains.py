@@ -195,13 +195,7 @@ def _chain_folder(work_folder: Path, position: int) -> Iterator[Path]:
 
 
 def _operation(
-    bench: Bench,
-    chain: Chain,
-    blank: Sample,
-    folder: Path,
-    dataset: StoredDataset,
-    need_bytes: int,
-    last: bool,
+    bench: Bench, chain: Chain, blank: Sample, folder: Path, dataset: StoredDataset, need_bytes: int, last: bool
 ) -> Sample:
     began_ns = now_ns()
     operation = operation_of(blank.operation)

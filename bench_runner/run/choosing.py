@@ -84,11 +84,7 @@ def limits_of(kind: DataKind) -> ChoiceLimits:
 
 
 def choosing_plan(
-    request: Request,
-    kind: DataKind,
-    *,
-    on_rows: Callable[[str, int], None] | None = None,
-    most_datasets: int = 1,
+    request: Request, kind: DataKind, *, on_rows: Callable[[str, int], None] | None = None, most_datasets: int = 1
 ) -> Plan:
     """Return the plan for measuring all candidates on one data set, which is the user's own or one selected by name.
 

@@ -25,10 +25,7 @@ LIMITS = Limits(timeout_s=60, memory_bytes=4 * 10**9)
 
 
 def known_answers(
-    launcher: Launcher,
-    folder: Path,
-    tell: Callable[[str, float | None], None],
-    asked: Sequence[tuple[str, int]],
+    launcher: Launcher, folder: Path, tell: Callable[[str, float | None], None], asked: Sequence[tuple[str, int]]
 ) -> Iterator[KnownAnswer]:
     """Make each allocation of `asked`, given as (method, bytes), in a fresh worker. Yield a KnownAnswer with the peaks
     that the probes reported. Raises RunError if a worker fails."""

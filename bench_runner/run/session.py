@@ -119,13 +119,7 @@ class Session:
             self.watcher.measured(self.earlier.run.samples)
 
     def execution(
-        self,
-        chain: Chain,
-        *,
-        rows: int,
-        round_number: int,
-        need_bytes: int,
-        wanted: Sequence[str] | None = None,
+        self, chain: Chain, *, rows: int, round_number: int, need_bytes: int, wanted: Sequence[str] | None = None
     ) -> list[Sample]:
         """Execute the chain, or only its operations in `wanted`, once. Store the new samples, and return the samples of
         this execution. Operations that were measured before the run was interrupted are not measured again."""

@@ -64,9 +64,7 @@ SUITE = Suite(
             "vortex[engine=vortex-data]",
             "vortex[engine=vortex-data,library_cache=off]",
         ),
-        left_out={
-            "excel, xml": "reading all of it, which each use would need, takes minutes",
-        },
+        left_out={"excel, xml": "reading all of it, which each use would need, takes minutes"},
     ),
     quick=Quick(
         rows=50_000,

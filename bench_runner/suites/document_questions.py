@@ -182,10 +182,7 @@ def _hours() -> tuple[Any, ...]:
 
 
 _JSONBENCH = (
-    Question(
-        *(EVENTS, "q1", "Kinds of events and how often they occur"),
-        lambda: (_by_event(), _first(None, "count")),
-    ),
+    Question(*(EVENTS, "q1", "Kinds of events and how often they occur"), lambda: (_by_event(), _first(None, "count"))),
     Question(
         *(EVENTS, "q2", "Kinds of events, with the number of different users"),
         lambda: (

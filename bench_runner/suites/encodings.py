@@ -7,12 +7,7 @@ from bench_runner.suites.suite import Quick, Suite
 SUITE = Suite(
     name="encodings",
     question="What does reading a value at random cost, or reading all, by its size and its place in the file?",
-    operations=(
-        "save",
-        "read",
-        "take[rows=10,handle=kept]",
-        "take[rows=10,handle=kept,streams=16]",
-    ),
+    operations=("save", "read", "take[rows=10,handle=kept]", "take[rows=10,handle=kept,streams=16]"),
     operations_on_request=(
         "take[rows=1,handle=kept]",
         "take[rows=10,handle=reopened]",
@@ -54,7 +49,7 @@ SUITE = Suite(
         left_out={
             "avro, csv, duckdb-table, excel, feather, hdf5-fixed, hdf5-pytables, hdf5-table, json, orc, pickle, "
             "sqlite-table, xml": "the question is about formats with a layout for random access, and Parquet; "
-            "the suite access has the others",
+            "the suite access has the others"
         },
     ),
     quick=Quick(

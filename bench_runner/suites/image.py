@@ -10,10 +10,7 @@ SUITE = Suite(
     operations=("save", "read"),
     datasets=("cifar-like",),
     on_request=("imagenet-like", "cifar10", "imagenet100", "images"),
-    variants=Storages(
-        tracks=("plain",),
-        names=("png", "base64", "image-hdf5", "image-parquet", "sqlite", "lmdb"),
-    ),
+    variants=Storages(tracks=("plain",), names=("png", "base64", "image-hdf5", "image-parquet", "sqlite", "lmdb")),
     kind=data_kinds.IMAGES,
     quick=Quick(rows=QUICK_IMAGES, reason="5,000 images"),
     reasons={

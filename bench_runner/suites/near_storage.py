@@ -73,7 +73,7 @@ SUITE = Suite(
         left_out={
             "avro, csv, duckdb-table, excel, f3, feather, hdf5-fixed, hdf5-pytables, hdf5-table, json, lance, orc, "
             "pickle, sqlite-table, vortex, xml": "no service here prunes them at the storage; see 'run access' for "
-            "filters",
+            "filters"
         },
     ),
     quick=Quick(

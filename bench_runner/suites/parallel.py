@@ -62,7 +62,7 @@ SUITE = Parallel(
             "vortex[engine=vortex-data]",
         ),
         left_out={
-            "duckdb-table, excel, hdf5-fixed, hdf5-pytables, pickle, sqlite-table, xml": "one copy has one writer",
+            "duckdb-table, excel, hdf5-fixed, hdf5-pytables, pickle, sqlite-table, xml": "one copy has one writer"
         },
     ),
     quick=Quick(

@@ -88,10 +88,7 @@ TRAITS: Mapping[str, Trait] = {
     "files": Trait(
         meaning="Parquet files that hold the table",
         points=("2", "10", "50", "250", "1000"),
-        variants=(
-            "parquet[engine=pyarrow,codec=none,files={}]",
-            "parquet[engine=pyarrow,codec=zstd,level=1,files={}]",
-        ),
+        variants=("parquet[engine=pyarrow,codec=none,files={}]", "parquet[engine=pyarrow,codec=zstd,level=1,files={}]"),
         rows_each=1,
     ),
 }

@@ -14,7 +14,7 @@ SUITE = Suite(
         tracks=("plain", "default"),
         left_out={
             "duckdb-table, hdf5-pytables, sqlite-table": "tables of a database, which users rarely read whole: see the "
-            "suite access; spelled in full they can be measured here too",
+            "suite access; spelled in full they can be measured here too"
         },
     ),
     quick=Quick(

@@ -12,11 +12,7 @@ from bench_runner import data_kinds
 from bench_runner.suites.rules import ACCESS, Spelled, Storages
 from bench_runner.suites.suite import QUICK_IMAGES, Quick, Suite
 
-BATCHES = (
-    "batches[rows=64,order=shuffled]",
-    "batches[rows=64,order=blocks]",
-    "batches[rows=64,order=stored]",
-)
+BATCHES = ("batches[rows=64,order=shuffled]", "batches[rows=64,order=blocks]", "batches[rows=64,order=stored]")
 ON_REQUEST = ("batches[rows=64,order=shuffled,workers=2]", "batches[rows=1024,order=shuffled]")
 
 

@@ -7,12 +7,7 @@ from bench_runner.suites.suite import Quick, Suite
 SUITE = Suite(
     name="wide",
     question="What do ten columns of a table with thousands of columns cost: opening it, and reading them?",
-    operations=(
-        "save",
-        "read",
-        "project[columns=10,handle=reopened]",
-        "project[columns=10,handle=kept]",
-    ),
+    operations=("save", "read", "project[columns=10,handle=reopened]", "project[columns=10,handle=kept]"),
     operations_on_request=("project[columns=10]",),
     datasets=(
         "wide[columns=10,rows=8]",
@@ -41,7 +36,7 @@ SUITE = Suite(
         ),
         left_out={
             "avro, csv, excel, hdf5-fixed, hdf5-pytables, hdf5-table, json, pickle, sqlite-table, xml": "hold rows or "
-            "one block, so reading a column reads everything, whose cost the other suites show",
+            "one block, so reading a column reads everything, whose cost the other suites show"
         },
     ),
     quick=Quick(

@@ -7,12 +7,7 @@ from bench_runner.suites.suite import Quick, Suite
 SUITE = Suite(
     name="writing",
     question="What does it cost to save and read a table that is larger than memory, by the size of its units?",
-    operations=(
-        "save",
-        "read",
-        "stream-save[rows=8192]",
-        "stream-read[rows=8192]",
-    ),
+    operations=("save", "read", "stream-save[rows=8192]", "stream-read[rows=8192]"),
     operations_on_request=(
         "stream-save[rows=1024]",
         "stream-save[rows=65536]",
@@ -20,10 +15,7 @@ SUITE = Suite(
         "stream-read[rows=65536]",
     ),
     datasets=("events", "vectors"),
-    on_request=(
-        *("texts", "blobs", "core", "eq"),
-        *("bi", "classic", "geo", "log", "ml", "tpch-lineitem", "table"),
-    ),
+    on_request=(*("texts", "blobs", "core", "eq"), *("bi", "classic", "geo", "log", "ml", "tpch-lineitem", "table")),
     target="arrow",
     variants=Spelled(
         tracks=(ACCESS,),
@@ -48,7 +40,7 @@ SUITE = Suite(
             "json[engine=polars]",
         ),
         left_out={
-            "excel, xml, hdf5-fixed, hdf5-table, pickle": "have no unit, or hold the whole table while writing it",
+            "excel, xml, hdf5-fixed, hdf5-table, pickle": "have no unit, or hold the whole table while writing it"
         },
     ),
     quick=Quick(

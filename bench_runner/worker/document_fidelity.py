@@ -15,14 +15,7 @@ from typing import Any
 from adapters.document_store import Batch, Document, DocumentLoss, DocumentStoreAdapter, first_difference, identical
 from adapters.losses import Cause
 from bench_runner.worker.fidelity import ERROR, EXACT, LOSSY, REFUSED, KindOutcome, first_line
-from data_generator.generated.document_kinds import (
-    BIG_INTEGERS,
-    DUPLICATE_NAMES,
-    KINDS,
-    ORDER,
-    TEXT_KINDS,
-    Documents,
-)
+from data_generator.generated.document_kinds import BIG_INTEGERS, DUPLICATE_NAMES, KINDS, ORDER, TEXT_KINDS, Documents
 
 DICTS_LOSE = {DUPLICATE_NAMES: "a dict has one value of each name, the last"}
 """Kind of documents -> what Python's dicts lose without any store."""

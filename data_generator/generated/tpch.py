@@ -74,10 +74,7 @@ def _batches(program: str, name: str, scale: str, rows: int) -> Iterator[pa.Reco
     command = [program, "csv", "--scale-factor", scale, "--tables", "lineitem", "--stdout"]
     shown = " ".join(command)
     made = 0
-    with (
-        tempfile.TemporaryFile() as errors,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors) as maker,
-    ):
+    with tempfile.TemporaryFile() as errors, subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors) as maker:
         try:
             for batch in _evened(csv.open_csv(maker.stdout, convert_options=_TYPES, read_options=_BLOCKS)):
                 part = batch.slice(0, rows - made)

@@ -97,11 +97,7 @@ def uncounted(candidates: Iterable[Candidate], preferences: Preferences) -> Iter
 
 
 def rank(
-    choice: Choice,
-    preferences: Preferences,
-    left_out: Iterable[tuple[Variant, str]] = (),
-    *,
-    on_all_rows: bool = True,
+    choice: Choice, preferences: Preferences, left_out: Iterable[tuple[Variant, str]] = (), *, on_all_rows: bool = True
 ) -> Recommendation:
     """Return the ranking of the candidates that satisfy the needs. `left_out` are other variants with their reasons."""
     about = choice.summary.run.info.datasets.get(choice.question.dataset)

@@ -50,15 +50,7 @@ from format_bench.uses import PARTS, USES, uses_of, weighed
 from format_bench.within.study import FORMATS_WITHIN, Study
 from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.needs import MEASURED
-from reports.analysis.recommendation.preferences import (
-    NEEDS,
-    OF_DOCUMENTS,
-    STAGES,
-    USE,
-    WEIGHED,
-    Preferences,
-    Use,
-)
+from reports.analysis.recommendation.preferences import NEEDS, OF_DOCUMENTS, STAGES, USE, WEIGHED, Preferences, Use
 
 WHOLE = (SAVE, READ)
 """Operations that are always measured. They give sizes and memory. Whether a format reads a part of the data fast is

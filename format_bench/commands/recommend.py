@@ -126,10 +126,7 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     help="Seed of the order of measurements. [default: random, recorded in the run]",
 )
 @click.option(
-    "--out",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Result folder. [default: results/<time>-<machine>]",
+    "--out", metavar="DIR", type=click.Path(path_type=Path), help="Result folder. [default: results/<time>-<machine>]"
 )
 @click.option("--machine", metavar="NAME", help="Name of this machine in all records. [default: the host name]")
 @click.option("--explain", is_flag=True, help="Show every variant, the reasons, and what was left out and why.")

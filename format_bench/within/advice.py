@@ -45,7 +45,5 @@ def written_lines(change: Change, target: str) -> Lines:
         else 'table = pq.read_table("data.parquet")'
     )
     return Lines(
-        (*imports, "import pyarrow.parquet as pq"),
-        f'pq.write_table(\n    {held},\n    "data.parquet"{given},\n)',
-        read,
+        (*imports, "import pyarrow.parquet as pq"), f'pq.write_table(\n    {held},\n    "data.parquet"{given},\n)', read
     )

@@ -174,11 +174,7 @@ class ParquetNearStorage(Parquet):
 
         footer = pq.read_metadata(Copy(location).paths[0])
         parquet_codecs.check_layout(
-            footer,
-            row_group_rows=self.values["row_group_rows"],
-            page_index=False,
-            dictionary=True,
-            statistics=True,
+            footer, row_group_rows=self.values["row_group_rows"], page_index=False, dictionary=True, statistics=True
         )
         return parquet_codecs.stored_of(footer)
 

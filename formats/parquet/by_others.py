@@ -94,12 +94,7 @@ class ParquetDuckdb(Parquet, DuckdbCopies):
     @property
     def losses(self) -> tuple[Loss, ...]:
         """Known changes to columns whose types DuckDB lacks."""
-        return (
-            shared.CATEGORIES_OF_NULLS,
-            DICTIONARY_AS_VALUES,
-            shared.VECTORS_AS_LISTS,
-            TIMESTAMPS_BY_DUCKDB,
-        )
+        return (shared.CATEGORIES_OF_NULLS, DICTIONARY_AS_VALUES, shared.VECTORS_AS_LISTS, TIMESTAMPS_BY_DUCKDB)
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """Return a reason if the table has durations, which DuckDB cannot store in Parquet with their sign."""

@@ -13,12 +13,7 @@ SETTINGS: Mapping[str, Setting] = {
     "codec": Setting(("none", "gzip", "bz2", "xz", "zstd"), "none", "compression of the whole file"),
     "level": Setting(range(1, 23), None, "level of the codec; by default the codec's own default level"),
 }
-LEVELS: Mapping[str, range] = {
-    "gzip": range(1, 10),
-    "bz2": range(1, 10),
-    "xz": range(1, 10),
-    "zstd": range(1, 23),
-}
+LEVELS: Mapping[str, range] = {"gzip": range(1, 10), "bz2": range(1, 10), "xz": range(1, 10), "zstd": range(1, 23)}
 DISTRIBUTIONS: Mapping[str, str] = {"zstd": "zstandard"}
 _LEVEL_ARGUMENTS = {"gzip": "compresslevel", "bz2": "compresslevel", "xz": "preset", "zstd": "level"}
 _MODULES = {"gzip": "gzip", "bz2": "bz2", "xz": "lzma", "zstd": "zstandard"}

@@ -63,12 +63,7 @@ CATEGORIES_OF_NULLS = Loss(
 """pyarrow converts such pandas columns to a dictionary whose values have the type null, which few formats support."""
 
 NAN_AS_NULL = Loss(
-    "NaN becomes null",
-    "only NaN",
-    Cause.CALL,
-    Relation(floats.nan_as_null),
-    frozenset({"float64-nan"}),
-    targets=_ARROW,
+    "NaN becomes null", "only NaN", Cause.CALL, Relation(floats.nan_as_null), frozenset({"float64-nan"}), targets=_ARROW
 )
 
 INTEGERS_THROUGH_NUMPY = Loss(

@@ -290,10 +290,7 @@ class DocumentStore:
             return index_of(snapshot, plan)
 
     def to_arrow(
-        self,
-        paths: Sequence[PathText],
-        where: Condition | None = None,
-        types: Mapping[str, pa.DataType] | None = None,
+        self, paths: Sequence[PathText], where: Condition | None = None, types: Mapping[str, pa.DataType] | None = None
     ) -> pa.Table:
         """Return a table with a column per path, in key order; with `where`, only of documents for which it is true.
 

@@ -122,11 +122,7 @@ class File:
         return int(self._group_starts[-1])
 
     def read(
-        self,
-        columns: Sequence[str] | None = None,
-        rows: Rows | None = None,
-        *,
-        where: pc.Expression | None = None,
+        self, columns: Sequence[str] | None = None, rows: Rows | None = None, *, where: pc.Expression | None = None
     ) -> pa.Table:
         """Return rows of the given columns as a table. Only EncUnits that hold these rows are decoded.
 

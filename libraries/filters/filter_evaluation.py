@@ -14,19 +14,7 @@ import pyarrow.types as pat
 
 from libraries.filters.comparable_types import comparable, is_null
 from libraries.filters.kinds import COUNTED, TypeFamily, kind_of, value_type
-from libraries.filters.tree import (
-    And,
-    Comparison,
-    Constant,
-    In,
-    IsNull,
-    Known,
-    Literal,
-    Not,
-    Or,
-    Predicate,
-    Prefix,
-)
+from libraries.filters.tree import And, Comparison, Constant, In, IsNull, Known, Literal, Not, Or, Predicate, Prefix
 
 _KERNELS = {
     "==": pc.equal,

@@ -38,10 +38,7 @@ _CHECKS = (
     (TypeFamily.FLOAT, (pat.is_floating,)),
     (TypeFamily.DECIMAL, (pat.is_decimal,)),
     (TypeFamily.TEXT, (pat.is_string, pat.is_large_string, pat.is_string_view)),
-    (
-        TypeFamily.BINARY,
-        (pat.is_binary, pat.is_large_binary, pat.is_binary_view, pat.is_fixed_size_binary),
-    ),
+    (TypeFamily.BINARY, (pat.is_binary, pat.is_large_binary, pat.is_binary_view, pat.is_fixed_size_binary)),
     (TypeFamily.DATE, (pat.is_date,)),
     (TypeFamily.TIME, (pat.is_time,)),
     (TypeFamily.TIMESTAMP, (pat.is_timestamp,)),

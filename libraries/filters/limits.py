@@ -3,19 +3,7 @@
 from __future__ import annotations
 
 from libraries.filters.errors import RequestError
-from libraries.filters.tree import (
-    And,
-    Comparison,
-    Constant,
-    In,
-    IsNull,
-    Known,
-    Literal,
-    Not,
-    Or,
-    Predicate,
-    Prefix,
-)
+from libraries.filters.tree import And, Comparison, Constant, In, IsNull, Known, Literal, Not, Or, Predicate, Prefix
 
 MOST_DEPTH = 64
 """Maximum number of levels of a tree. A leaf has one level."""

@@ -18,14 +18,7 @@ import pyarrow.types as pat
 
 from libraries.filters import datetime_text, values
 from libraries.filters.errors import PredicateError
-from libraries.filters.kinds import (
-    COUNTED,
-    TypeFamily,
-    integer_range,
-    kind_of,
-    units_per_second,
-    zone_of,
-)
+from libraries.filters.kinds import COUNTED, TypeFamily, integer_range, kind_of, units_per_second, zone_of
 from libraries.filters.tree import Literal
 
 

@@ -26,19 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from libraries.filters.codes import HIGHEST, LOWEST, CodeKind, LiteralCodes, literal_codes
-from libraries.filters.tree import (
-    And,
-    Comparison,
-    Constant,
-    In,
-    IsNull,
-    Known,
-    Literal,
-    Not,
-    Or,
-    Predicate,
-    Prefix,
-)
+from libraries.filters.tree import And, Comparison, Constant, In, IsNull, Known, Literal, Not, Or, Predicate, Prefix
 
 Bits: TypeAlias = npt.NDArray[np.bool_]
 Codes: TypeAlias = npt.NDArray[np.uint64]

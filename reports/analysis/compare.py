@@ -134,12 +134,7 @@ class RunComparison:
 
 
 def compare(
-    before: Run,
-    after: Run,
-    *,
-    least_change: float = LEAST_CHANGE,
-    anyway: bool = False,
-    most_rounds: int | None = None,
+    before: Run, after: Run, *, least_change: float = LEAST_CHANGE, anyway: bool = False, most_rounds: int | None = None
 ) -> RunComparison:
     """Compare all measurements of two runs and return the changes. `least_change` is a share: 0.1 reports changes of
     more than 10 %.
@@ -321,16 +316,7 @@ def _change(
         verdict = _sequential_verdict(values, shift, most_rounds, least_change)
     else:
         verdict = _verdict(shift, ratio, taken_out, max(noise, least_change))
-    return Change(
-        cell,
-        figure,
-        statistics.median(values[0]),
-        statistics.median(values[1]),
-        shift,
-        ratio,
-        verdict,
-        (),
-    )
+    return Change(cell, figure, statistics.median(values[0]), statistics.median(values[1]), shift, ratio, verdict, ())
 
 
 def _spread(values: Sequence[float]) -> float:

@@ -7,13 +7,7 @@ from dataclasses import dataclass
 
 from bench_runner.networks import network_text
 from bench_runner.results.records import Cell, Run, RunInfo
-from bench_runner.results.statistics import (
-    FEWEST_ROUNDS,
-    CellSummary,
-    Effect,
-    position_effect,
-    raw_io_drift,
-)
+from bench_runner.results.statistics import FEWEST_ROUNDS, CellSummary, Effect, position_effect, raw_io_drift
 
 
 @dataclass(frozen=True)

@@ -130,12 +130,7 @@ TABLE_SECTIONS = (
         "loaders", "training loops: rows per second, and how well rows are shuffled", has_loaders, figures=loaders_of
     ),
     TableSection("uses", "which format for which use", has_uses),
-    TableSection(
-        "handles",
-        "open copies: time to open, first call, later calls",
-        has_handles,
-        figures=handles_of,
-    ),
+    TableSection("handles", "open copies: time to open, first call, later calls", has_handles, figures=handles_of),
     TableSection(
         "roofline",
         "share of the device's speed, and bytes read for each byte of the result",

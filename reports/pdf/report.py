@@ -8,14 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bench_runner.results.records import Run
-from reports.analysis.sections import (
-    Contents,
-    Elsewhere,
-    RunSection,
-    TableSection,
-    sections_of,
-    sections_of_run,
-)
+from reports.analysis.sections import Contents, Elsewhere, RunSection, TableSection, sections_of, sections_of_run
 from reports.analysis.tables import Table
 from reports.pdf.charts import further_pages, table_pages
 from reports.pdf.fidelity import fidelity_pages
@@ -60,12 +53,7 @@ def write_pdf(run: Run, path: Path) -> Path:
         from matplotlib import rc_context
     except ModuleNotFoundError as error:
         raise ReportError(f"The PDF report needs {error.name}. Run: pip install -e '.[pdf]'") from None
-    style: dict[Any, Any] = {
-        "font.family": "DejaVu Sans",
-        "font.size": 7,
-        "text.color": TEXT,
-        "axes.edgecolor": FAINT,
-    }
+    style: dict[Any, Any] = {"font.family": "DejaVu Sans", "font.size": 7, "text.color": TEXT, "axes.edgecolor": FAINT}
     title = f"Format Bench {run.info.id}"
     with _whole(path) as place, rc_context(style), backend.PdfPages(place, metadata={"Title": title}) as written:
         for figure in pages(Contents(run)):

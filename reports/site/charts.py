@@ -37,10 +37,7 @@ def bars() -> dict[str, Any]:
     has_figure = [{"filter": "datum.value !== null"}]
     has_interval = [{"filter": "datum.low !== null && datum.high > datum.low"}]
     value = {"field": "value", "type": "quantitative", "scale": {"nice": False}, "title": None, "stack": None}
-    interval: dict[str, Any] = {
-        "x": {"field": "low", "type": "quantitative"},
-        "x2": {"field": "high"},
-    }
+    interval: dict[str, Any] = {"x": {"field": "low", "type": "quantitative"}, "x2": {"field": "high"}}
     ends = [
         {
             "transform": has_interval,

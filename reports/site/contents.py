@@ -103,11 +103,7 @@ def suite(suite: str, shown: Sequence[Place]) -> dict[str, Any]:
     chosen = _choices(found, [(each.id, each.facets) for each in lines])["sections"]
     for section, group in zip(chosen, lines, strict=True):
         data["sections"].append({**section, "formats": group.formats, "charts": {"lines": group.charts}})
-    data["specs"] = {
-        "bars": site_charts.bars(),
-        "scatter": site_charts.scatter(),
-        "lines": site_lines.specification(),
-    }
+    data["specs"] = {"bars": site_charts.bars(), "scatter": site_charts.scatter(), "lines": site_lines.specification()}
     data["colours"] = site_charts.COLOURS
     data["line_colours"] = [f"line-{style}" for style in site_lines.STYLES]
     return {

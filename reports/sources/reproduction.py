@@ -109,10 +109,7 @@ def reproduce(run: Run) -> Reproduction:
         if any(map(reproduction_images.is_generated, chosen.values())):
             notes += ("cifar-like images are generated, with the number, shape and compressibility of CIFAR-10",)
         result = replace(
-            result,
-            judgements=(*result.judgements, *judged),
-            more=(*result.more, *grids),
-            notes=(*result.notes, *notes),
+            result, judgements=(*result.judgements, *judged), more=(*result.more, *grids), notes=(*result.notes, *notes)
         )
     return result
 

@@ -21,11 +21,7 @@ LEAST_LABEL_WIDTH = 12
 def page_for(console: Console) -> Console:
     """Return a console of 100 columns that writes to the same file as `console`."""
     return Console(
-        file=console.file,
-        width=WIDTH,
-        force_terminal=console.is_terminal,
-        no_color=console.no_color,
-        highlight=False,
+        file=console.file, width=WIDTH, force_terminal=console.is_terminal, no_color=console.no_color, highlight=False
     )
 
 

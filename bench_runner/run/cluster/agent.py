@@ -31,12 +31,7 @@ HOST_VARIABLE = "FORMAT_BENCH_HOST"
 FINISHED, SOME_FAILED, REFUSED, STOPPED = 0, 3, 4, 130
 """Exit codes of a part: all measured, some cells failed, ended with a message, ended by SIGTERM. An exception that is
 not handled gives 1."""
-_STATES: dict[int | None, State] = {
-    None: "running",
-    FINISHED: "finished",
-    SOME_FAILED: "finished",
-    REFUSED: "refused",
-}
+_STATES: dict[int | None, State] = {None: "running", FINISHED: "finished", SOME_FAILED: "finished", REFUSED: "refused"}
 _parts: dict[str, subprocess.Popen[bytes]] = {}
 
 

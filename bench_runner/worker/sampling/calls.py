@@ -134,12 +134,7 @@ def _opened(prepared: Prepared, operation: Calls, task: MeasureTask) -> tuple[Op
 
 
 def _called_before(
-    prepared: Prepared,
-    operation: Calls,
-    task: MeasureTask,
-    opened: Opened,
-    call: block.Call,
-    io_before: IoBytes,
+    prepared: Prepared, operation: Calls, task: MeasureTask, opened: Opened, call: block.Call, io_before: IoBytes
 ) -> _Before:
     """Make the calls before timing and return them with the inputs for the timed calls. The time of the first call is a
     separate figure, and determines how many calls the block has."""

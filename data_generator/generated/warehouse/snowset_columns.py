@@ -43,10 +43,7 @@ _FILES, _ROWS = (0, 12), (0, 27)
 def _moved(name: str, share: float) -> dict[str, Counter]:
     """Return the columns for moved bytes and the number of requests."""
     before, _, behind = name.partition("?")
-    return {
-        f"{before}Bytes{behind}": Counter(share, *_BYTES),
-        f"{before}Requests{behind}": Counter(share, *_REQUESTS),
-    }
+    return {f"{before}Bytes{behind}": Counter(share, *_BYTES), f"{before}Requests{behind}": Counter(share, *_REQUESTS)}
 
 
 def _profiled(share: float, *names: str) -> dict[str, Counter]:

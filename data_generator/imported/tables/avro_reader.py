@@ -97,11 +97,7 @@ def _blocks(source: TableFile) -> Iterator[Any]:
 
 
 def _batches(
-    source: TableFile,
-    blocks: Sequence[sampling.Block],
-    decoder: Any,
-    columns: Mapping[str, _Type],
-    schema: pa.Schema,
+    source: TableFile, blocks: Sequence[sampling.Block], decoder: Any, columns: Mapping[str, _Type], schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     decoded = pa.schema([(name, kind.decoded) for name, kind in columns.items()])
     start = 0

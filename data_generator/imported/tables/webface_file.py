@@ -57,11 +57,7 @@ def open_file(path: Path, rows: int | None = None) -> Dataset:
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
             start += size
 
-    source = {
-        "path": str(path.resolve()),
-        "size_bytes": str(about.st_size),
-        "mtime_ns": str(about.st_mtime_ns),
-    }
+    source = {"path": str(path.resolve()), "size_bytes": str(about.st_size), "mtime_ns": str(about.st_mtime_ns)}
     return Dataset("webface", count, schema, VERSION, batches, source)
 
 

@@ -21,17 +21,7 @@ from libraries.document_queries.json_form import to_json
 from libraries.document_queries.plan import Plan, absolute
 from libraries.document_queries.results import Row
 from libraries.document_queries.semantics import MISSING, step_into
-from libraries.document_queries.steps import (
-    Compute,
-    Condition,
-    Field,
-    Filter,
-    Limit,
-    Named,
-    Project,
-    TopK,
-    Unnest,
-)
+from libraries.document_queries.steps import Compute, Condition, Field, Filter, Limit, Named, Project, TopK, Unnest
 from libraries.document_store.messagepack import decode
 from libraries.document_store.projection import rows_under
 from libraries.document_store.queries.branches import NESTED, Places

@@ -174,11 +174,7 @@ class Sandbox:
             return instance.picks_rows
 
     def pick(
-        self,
-        payloads: Sequence[memoryview],
-        arrow_type: pa.DataType,
-        rows: Sequence[int],
-        wanted: Sequence[np.ndarray],
+        self, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int], wanted: Sequence[np.ndarray]
     ) -> pa.Array:
         """Decode some rows of EncUnits into one array. `wanted` has their numbers (uint32) for each EncUnit. Raises
         F3Error."""
@@ -456,11 +452,7 @@ class _Instance:
         return self._pick is not None
 
     def pick(
-        self,
-        payloads: Sequence[memoryview],
-        arrow_type: pa.DataType,
-        rows: Sequence[int],
-        wanted: Sequence[np.ndarray],
+        self, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int], wanted: Sequence[np.ndarray]
     ) -> pa.Array:
         """Decode some rows of EncUnits into one array. Raises F3Error."""
         shape, total = shape_of(arrow_type), sum(map(len, wanted))

@@ -88,11 +88,7 @@ class Client:
     # --- tables ------------------------------------------------------------------------------------------
 
     def put(
-        self,
-        table: str,
-        source: TableSource,
-        rows_per_partition: int | None = None,
-        progress: Progress | None = None,
+        self, table: str, source: TableSource, rows_per_partition: int | None = None, progress: Progress | None = None
     ) -> int:
         """Store a new version of a table. Return its number once queries see the version.
 

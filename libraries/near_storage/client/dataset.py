@@ -208,10 +208,7 @@ class NearStorageDataset(ds.UnionDataset):
     # --- inside ------------------------------------------------------------------------------------------
 
     def _view(
-        self,
-        options: Options | None = None,
-        schema: pa.Schema | None = None,
-        filter: pc.Expression | None = None,
+        self, options: Options | None = None, schema: pa.Schema | None = None, filter: pc.Expression | None = None
     ) -> NearStorageDataset:
         return NearStorageDataset(
             self._executor,

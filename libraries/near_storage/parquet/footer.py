@@ -39,8 +39,7 @@ _COLUMN_METADATA = Struct(
     required=frozenset({1, 3, 5, 7, 9}),
 )
 _COLUMN_CHUNK = Struct(
-    "ColumnChunk",
-    {1: BINARY, 3: _COLUMN_METADATA, 8: Struct("ColumnCryptoMetaData", {}), 9: BINARY},
+    "ColumnChunk", {1: BINARY, 3: _COLUMN_METADATA, 8: Struct("ColumnCryptoMetaData", {}), 9: BINARY}
 )
 _ROW_GROUP = Struct("RowGroup", {1: ListOf(_COLUMN_CHUNK, 100_000), 3: I64}, required=frozenset({1, 3}))
 _FILE_METADATA = Struct(

@@ -9,19 +9,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from libraries.filters.tree import (
-    And,
-    Comparison,
-    Constant,
-    In,
-    IsNull,
-    Literal,
-    Not,
-    Operator,
-    Or,
-    Predicate,
-    Prefix,
-)
+from libraries.filters.tree import And, Comparison, Constant, In, IsNull, Literal, Not, Operator, Or, Predicate, Prefix
 from libraries.filters.values import literal
 from libraries.near_storage.errors import PredicateError
 from libraries.near_storage.predicates.sql_literals import literal_of

@@ -12,18 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from libraries.filters.tree import (
-    And,
-    Comparison,
-    Constant,
-    In,
-    IsNull,
-    Known,
-    Not,
-    Or,
-    Predicate,
-    Prefix,
-)
+from libraries.filters.tree import And, Comparison, Constant, In, IsNull, Known, Not, Or, Predicate, Prefix
 from libraries.near_storage.parquet.compact import CompactMetadata
 from libraries.near_storage.reading.columns import leaves_of
 

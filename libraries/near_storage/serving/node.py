@@ -12,12 +12,7 @@ from contextlib import nullcontext
 import pyarrow as pa
 import pyarrow.flight as flight
 
-from libraries.near_storage.errors import (
-    NotFoundError,
-    RequestError,
-    StaleError,
-    UnavailableError,
-)
+from libraries.near_storage.errors import NotFoundError, RequestError, StaleError, UnavailableError
 from libraries.near_storage.reading import by_ranges
 from libraries.near_storage.serving import clock, security, usage
 from libraries.near_storage.serving.guard import GuardedServer, from_flight

@@ -80,12 +80,7 @@ class Caller:
         return bytes(result.body)
 
     def ask(
-        self,
-        location: str,
-        name: str,
-        message: msgspec.Struct | bytes,
-        kind: type[ReplyT],
-        timeout_s: float = CALL_S,
+        self, location: str, name: str, message: msgspec.Struct | bytes, kind: type[ReplyT], timeout_s: float = CALL_S
     ) -> ReplyT:
         """Return the reply to an action, decoded as a message of `kind`."""
         return decode(kind, self.act(location, name, message, timeout_s), RECEIPT_BYTES)

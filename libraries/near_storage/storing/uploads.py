@@ -218,8 +218,7 @@ class Uploads:
         known = connection.execute("SELECT info FROM partitions WHERE digest = ?", (info.digest,)).fetchone()
         if known is None:
             connection.execute(
-                "INSERT INTO partitions VALUES (?, ?, ?, ?)",
-                (info.digest, info.stored_bytes, info.rows, info.encode()),
+                "INSERT INTO partitions VALUES (?, ?, ?, ?)", (info.digest, info.stored_bytes, info.rows, info.encode())
             )
         elif not PartitionInfo.decode(known[0]).same_content(info):
             raise DamagedError(f"Nodes disagree on what partition {info.digest} holds: check the memory of {node}.")

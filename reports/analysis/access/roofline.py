@@ -10,14 +10,7 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bench_runner.results.information import (
-    CACHED,
-    CACHED_SEQUENTIAL,
-    RANDOM,
-    SEQUENTIAL,
-    RooflineInfo,
-    RooflineLine,
-)
+from bench_runner.results.information import CACHED, CACHED_SEQUENTIAL, RANDOM, SEQUENTIAL, RooflineInfo, RooflineLine
 from bench_runner.results.records import Run
 from bench_runner.results.statistics import CellSummary
 from bench_runner.variants import OperationName, Variant
@@ -239,11 +232,7 @@ def _row_limits(lines: Sequence[RooflineLine], row_bytes: float, streams: int, *
 
 
 def _row_limit(
-    lines: Sequence[RooflineLine],
-    single: Sequence[str],
-    together: Sequence[str],
-    row_bytes: float,
-    depth: int | None,
+    lines: Sequence[RooflineLine], single: Sequence[str], together: Sequence[str], row_bytes: float, depth: int | None
 ) -> Limit | None:
     """Return the most rows per second that a device can give. Each row takes at least one read, and all bytes of the
     row are read."""

@@ -17,13 +17,7 @@ from reports.analysis.columns import READ_PEAK, READ_TIME, SAVE_PEAK, SAVE_TIME,
 from reports.analysis.recommendation.preferences import STAGES, Preferences
 from reports.analysis.recommendation.projection import projected
 
-FIGURES = {
-    "read": READ_TIME,
-    "save": SAVE_TIME,
-    "size": SIZE,
-    "read_memory": READ_PEAK,
-    "save_memory": SAVE_PEAK,
-}
+FIGURES = {"read": READ_TIME, "save": SAVE_TIME, "size": SIZE, "read_memory": READ_PEAK, "save_memory": SAVE_PEAK}
 """Figures of save and read that can have a weight. Another operation has one figure, its time, whose name is the
 operation with its parameters."""
 _WHOLE = {column.operation for column in FIGURES.values()}

@@ -301,10 +301,7 @@ def _is_known(name: str, by_round: Mapping[int, float]) -> bool:
 
 
 def _drawn_scores(
-    figures: Mapping[str, Mapping[int, float]],
-    shares: Mapping[str, float],
-    rounds: Sequence[int],
-    drawn: np.ndarray,
+    figures: Mapping[str, Mapping[int, float]], shares: Mapping[str, float], rounds: Sequence[int], drawn: np.ndarray
 ) -> np.ndarray:
     """Return the logarithm of the variant's score in each draw. If the variant has none of the rounds of a draw, its
     median is used."""

@@ -159,6 +159,5 @@ def _styled(charts: Sequence[Chart]) -> Iterator[Chart]:
             places.setdefault(key, sum(suite == chart.suite for suite, _ in places))
     for chart in charts:
         yield replace(
-            chart,
-            lines=tuple(replace(line, style=places[chart.suite, line.variant]) for line in chart.lines),
+            chart, lines=tuple(replace(line, style=places[chart.suite, line.variant]) for line in chart.lines)
         )

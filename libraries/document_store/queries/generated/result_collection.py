@@ -21,14 +21,7 @@ from libraries.document_store.messagepack import decode
 from libraries.document_store.queries.parts import QueryPart
 from libraries.document_store.queries.vectors.aggregates import Aggregated, Results, aggregated
 from libraries.document_store.queries.vectors.codes import Codes, codes_if_few, codes_of_all, counted, grouped
-from libraries.document_store.queries.vectors.vector import (
-    DOUBLE,
-    INTEGER,
-    Index,
-    Vector,
-    concatenated,
-    minus,
-)
+from libraries.document_store.queries.vectors.vector import DOUBLE, INTEGER, Index, Vector, concatenated, minus
 
 MOST_TUPLES = 4_000_000
 """Number of tuples whose vectors are held in memory and grouped at once."""

@@ -52,9 +52,7 @@ _GIVEN: dict[str, Any] = {
     **{"MISSING": MISSING, "Struct": msgspec.Struct, "call": call, "compare": compare, "identity": identity},
     **{"new_state": new_state, "decode_whole": decode_whole},
 }
-_TYPES = {
-    **{"boolean": "bool", "integer": "int", "double": "float", "text": "str", "binary": "bytes", "array": "list"},
-}
+_TYPES = {**{"boolean": "bool", "integer": "int", "double": "float", "text": "str", "binary": "bytes", "array": "list"}}
 _PYTHON = {"=": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
 _functions = Cache()

@@ -25,15 +25,7 @@ from libraries.document_store.queries.vectors import arrow
 from libraries.document_store.queries.vectors.coded import Coded
 from libraries.document_store.queries.vectors.codes import codes_of, compressed
 from libraries.document_store.queries.vectors.slots import Values
-from libraries.document_store.queries.vectors.vector import (
-    BOOLEAN,
-    DOUBLE,
-    INTEGER,
-    MISSING,
-    NULL,
-    Vector,
-    take,
-)
+from libraries.document_store.queries.vectors.vector import BOOLEAN, DOUBLE, INTEGER, MISSING, NULL, Vector, take
 
 Results = Vector | list[Any]
 """One result per group: a vector if all results have one kind or are null, else Python values."""

@@ -38,9 +38,7 @@ ARRAY, OBJECT = int(ValueKind.ARRAY), int(ValueKind.OBJECT)
 NESTED = (ARRAY, OBJECT)
 """Kinds whose values in a vector are Python objects, in a numpy array."""
 
-_TYPES = {
-    **{BOOLEAN: pa.bool_(), INTEGER: pa.int64(), DOUBLE: pa.float64(), TEXT: pa.string(), BINARY: pa.binary()},
-}
+_TYPES = {**{BOOLEAN: pa.bool_(), INTEGER: pa.int64(), DOUBLE: pa.float64(), TEXT: pa.string(), BINARY: pa.binary()}}
 _MOST_SHORT_BYTES = (1 << 31) - 1
 """Maximum bytes of the texts of a `string` array."""
 
