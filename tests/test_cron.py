@@ -16,10 +16,7 @@ from tests.reports.factory import make_run, write_run
 
 ROOT = Path(__file__).parents[1]
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("flock") is None, reason="needs flock"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("flock") is None, reason="needs flock")]
 
 NO_PART = ("tests/", "docs/", "bench_runner/results/reference_runs/")
 """Left out of the test repository, because every test checks it out."""

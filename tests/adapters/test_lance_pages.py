@@ -65,11 +65,7 @@ def test_data_that_the_codec_leaves_alone_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "plane", "other"),
-    [
-        (NUMBERS, "Chunked", "fullzip"),
-        (VECTORS, "Zipped", "miniblock"),
-    ],
+    ("columns", "plane", "other"), [(NUMBERS, "Chunked", "fullzip"), (VECTORS, "Zipped", "miniblock")]
 )
 def test_pages_of_the_next_version_name_the_layout_of_their_values(
     columns: dict[str, pa.Array], plane: str, other: str, tmp_path: Path

@@ -22,14 +22,7 @@ from format_bench import recommend, report, run
 from format_bench.cli import main
 from tests.bench_runner.conftest import PLUGINS, plugins_in
 
-REGISTRATIONS = (
-    data_kinds.KINDS,
-    targets.MAKERS,
-    verification.COMPARISONS,
-    registries.REGISTRIES,
-    CATALOGUE,
-    SUITES,
-)
+REGISTRATIONS = (data_kinds.KINDS, targets.MAKERS, verification.COMPARISONS, registries.REGISTRIES, CATALOGUE, SUITES)
 
 
 @pytest.fixture
@@ -58,7 +51,7 @@ def test_a_fourth_kind_of_data(
     assert measured.failed == 0
     samples = [sample for sample in read_run(folder).samples if sample.round > 0]
     assert [(sample.operation, sample.round) for sample in samples] == [
-        *(("save", 1), ("read", 1), ("save", 2), ("read", 2)),
+        *(("save", 1), ("read", 1), ("save", 2), ("read", 2))
     ]
     assert {sample.fidelity for sample in samples if sample.operation == "read"} == {"exact"}
     assert {sample.conditions.target for sample in samples} == {"edges"}

@@ -319,7 +319,7 @@ ON_MIXED: dict[str, Plan] = {
 }
 
 OF_CONTAINERS = {name for name in ON_MIXED if "anything" in name} | {
-    *("groups of wholes", "distinct items", "distinct fields of items", "groups of items"),
+    *("groups of wholes", "distinct items", "distinct fields of items", "groups of items")
 }
 """Queries that a store may refuse: groups by arrays or objects, and groups and sums of doubles."""
 

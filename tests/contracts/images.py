@@ -321,8 +321,7 @@ class ImageStorageContract(AdapterContract):
 
     @gives_batches
     @pytest.mark.parametrize(
-        ("images", "counts"),
-        [(colour, (1, 7, 5_000)), (mixed, (1, 7, 5_000)), (many, (7,)), (one, (1,)), (none, (1,))],
+        ("images", "counts"), [(colour, (1, 7, 5_000)), (mixed, (1, 7, 5_000)), (many, (7,)), (one, (1,)), (none, (1,))]
     )
     def test_batches_are_all_images_in_their_order(
         self, images: Callable[[], Images], counts: tuple[int, ...], adapter: ImageStorage, location: Path

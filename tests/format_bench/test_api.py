@@ -81,13 +81,7 @@ WRONG: list[tuple[Callable[..., object], tuple[Any, ...], dict[str, Any], str | 
     (recommend, (), {"stored": "y", "budget_s": 9.0}, "budget_s", "stored"),
     (recommend, (), {"datasets": "eq", "weights": "read=3"}, "weights", "a mapping, e.g. {'read': 3, 'take': 1}"),
     (recommend, (), {"datasets": "eq", "weights": {"speed": 3}}, "weights", "'speed'"),
-    (
-        recommend,
-        (),
-        {"datasets": "eq", "weights": {"read": -1}},
-        "weights",
-        "of at least 0 (got -1)",
-    ),
+    (recommend, (), {"datasets": "eq", "weights": {"read": -1}}, "weights", "of at least 0 (got -1)"),
     (recommend, (), {"datasets": "eq", "weights": {"read": 0}}, "weights", "at least one weight above 0"),
     (recommend, (), {"datasets": "eq", "uses": "read all"}, "uses", "a mapping"),
     (recommend, (), {"datasets": "eq", "uses": {}}, "uses", "no operation"),
@@ -218,8 +212,7 @@ def test_a_run_returns_its_samples_and_writes_its_files(
 
 
 @pytest.mark.parametrize(
-    ("how", "budget_s"),
-    [({"quick": True}, QUICK_BUDGET_S), ({"quick": True, "budget_s": 9}, 9.0), ({}, None)],
+    ("how", "budget_s"), [({"quick": True}, QUICK_BUDGET_S), ({"quick": True, "budget_s": 9}, 9.0), ({}, None)]
 )
 def test_a_quick_run_has_its_own_budget(
     how: dict[str, Any], budget_s: float | None, stored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -166,10 +166,7 @@ HINTS = [
     (["--nosuch"], "No such option '--nosuch'"),
     (["reprot"], "No such command 'reprot' (did you mean 'report'?)"),
     (["engines"], "No such command 'engines'. To measure the suite: run engines"),
-    (
-        ["recommend", "-d", "eq", "--use", "tkae 5 rows"],
-        "--use: 'tkae 5 rows' is not understood (did you mean",
-    ),
+    (["recommend", "-d", "eq", "--use", "tkae 5 rows"], "--use: 'tkae 5 rows' is not understood (did you mean"),
     (["recommend", "-d", "eq", "--prefer", "tak=3"], "'tak' cannot be weighed (did you mean 'take'?)"),
     (["report", "reference", "--against", "nobody"], "is not one of 'thesis', 'lance', 'f3'"),
     (["nosuch"], "Commands: run, inspect, ask, recommend, convert, report, compare, side-by-side, list, doctor"),
@@ -264,10 +261,7 @@ def test_a_run_stopped_before_its_first_figure_shows_only_how_to_resume(
 
 
 def stopped_recommendation(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    places: Mapping[str, Run],
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, places: Mapping[str, Run]
 ) -> tuple[int, str]:
     """Stop `recommend` by Ctrl-C with these runs in its folder: exit code and errors."""
     from format_bench.api import measured

@@ -61,10 +61,7 @@ def test_options_are_followed(tmp_path: Path) -> None:
     ("words", "said"),
     [
         (["--column", "zip"], "is not NAME=TYPE. Write e.g. zip=text."),
-        (
-            ["--column", "zip=number"],
-            "--column: the type 'number' of column 'zip' does not",
-        ),
+        (["--column", "zip=number"], "--column: the type 'number' of column 'zip' does not"),
         (["--column", "zip=decimal(P,S)"], "--column: the type 'decimal(P,S)'"),
         (["--column", "nosuch=text"], "has no column 'nosuch', which --column names.\n  Its columns are zip, price."),
         (["--column", "price=int64"], "line 2: column 'price' holds '1,5', which does not fit --column price=int64"),

@@ -185,12 +185,7 @@ def test_the_lines_are_calls_of_the_library_wherever_it_has_one() -> None:
             own = not operation_of(spelled).fallback(adapter)
             if own and "build_loaded" in part_lines_of(variant, "arrow", spelled).text():
                 ours.setdefault(adapter.format, set()).add(spelled.partition("[")[0])
-    assert ours == {
-        "avro": {"project", "take", "append"},
-        "feather": {"take"},
-        "orc": {"take"},
-        "parquet": {"take"},
-    }
+    assert ours == {"avro": {"project", "take", "append"}, "feather": {"take"}, "orc": {"take"}, "parquet": {"take"}}
 
 
 def test_the_lines_of_vortex_give_lists_of_text_that_pandas_takes(folder: Path) -> None:

@@ -64,8 +64,7 @@ def test_a_file_is_an_image_for_everybody(spelled: str, kind: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("spelled", "encoding"),
-    [("png", "Deflate"), ("jpeg", "JPEG"), ("webp", "VP8"), ("webp[lossless=true]", "VP8L")],
+    ("spelled", "encoding"), [("png", "Deflate"), ("jpeg", "JPEG"), ("webp", "VP8"), ("webp[lossless=true]", "VP8L")]
 )
 def test_the_encoding_is_read_back_from_the_files(spelled: str, encoding: str, tmp_path: Path) -> None:
     adapter = build(spelled)

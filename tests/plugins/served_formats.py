@@ -44,7 +44,7 @@ class ServedTable(TabularFormat):
     suffix = ".served"
     capabilities = frozenset({Can.TYPES})
     settings: ClassVar = {
-        "fault": Setting(("none", "ends", "wrong", "never_starts", "reads_to_warm_up"), "none", "what goes wrong"),
+        "fault": Setting(("none", "ends", "wrong", "never_starts", "reads_to_warm_up"), "none", "what goes wrong")
     }
     offers = Offers(scan=frozenset(Kind), keeps_scans=True)
     is_served = True

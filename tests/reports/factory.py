@@ -282,10 +282,7 @@ def _info(datasets: Sequence[str], rounds: int, rows: int) -> dict[str, Any]:
         "work_dirs": {"default": {"path": "/tmp", "filesystem": "ext4", "device": "/dev/vda1"}},
         "probe": {"error_bytes": 1_500_000},
         "warnings": [
-            {
-                "text": "the CPU governor is 'powersave'",
-                "remedy": "cpupower frequency-set --governor performance",
-            }
+            {"text": "the CPU governor is 'powersave'", "remedy": "cpupower frequency-set --governor performance"}
         ],
         "suites": {"tabular": "Which format saves, reads and stores a table best?"},
         "datasets": {
@@ -307,19 +304,7 @@ def _info(datasets: Sequence[str], rounds: int, rows: int) -> dict[str, Any]:
 
 
 KINDS = (
-    *(
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint64",
-        "float32",
-        "float64",
-        "bool",
-        "string",
-        "binary",
-        "date32",
-    ),
+    *("int8", "int16", "int32", "int64", "uint64", "float32", "float64", "bool", "string", "binary", "date32"),
     *("timestamp[ns]", "timestamp[us,UTC]", "duration", "decimal128", "categorical", "list", "struct", "map"),
 )
 
@@ -342,11 +327,7 @@ def _verdict(variant: str, target: str, kind: str, nulls: bool) -> Fidelity:
     )
     if variant.startswith("csv") and kind == "string":
         return changed(
-            base,
-            outcome="lossy",
-            how="'NA', 'null' and '' become missing",
-            bound="no other text",
-            cause="call",
+            base, outcome="lossy", how="'NA', 'null' and '' become missing", bound="no other text", cause="call"
         )
     if variant == "json[engine=pandas]" and kind == "float64":
         return changed(base, outcome="lossy", how="digits are cut", bound="within 1e-10", cause="call")

@@ -75,7 +75,7 @@ def test_data_sets_that_differ_in_one_parameter_are_the_values(told: bool) -> No
     """Names omit default values, so only a run that records all parameters has a point for the default."""
     found = charts(over_data(told=told))
     assert [chart.title for chart in found] == [
-        *("save time", "read time", "size", "save peak memory", "read peak memory"),
+        *("save time", "read time", "size", "save peak memory", "read peak memory")
     ]
     for chart in found:
         assert (chart.axis.owner, chart.axis.title, chart.dataset) == (Owner.DATA, "distinct values", "")
@@ -173,7 +173,7 @@ def test_raw_io_does_not_press_the_lines_together() -> None:
 
 def test_values_are_formatted_for_people() -> None:
     assert [value_text(value) for value in (0, 0.001, 0.5, 1, 98.6, 1_234.5, 10_000)] == [
-        *("0", "0.001", "0.5", "1", "98.6", "1,234", "10,000"),
+        *("0", "0.001", "0.5", "1", "98.6", "1,234", "10,000")
     ]
 
 
@@ -210,11 +210,7 @@ def test_terminal_pdf_and_site_show_them(tmp_path: Path) -> None:
 
 def test_the_site_chooses_lines_by_their_data_set_and_not_where_data_sets_are_the_values(tmp_path: Path) -> None:
     other = over_operations()
-    both = Run(
-        other.folder,
-        other.info,
-        (*other.samples, *(changed(each, dataset="core") for each in other.samples)),
-    )
+    both = Run(other.folder, other.info, (*other.samples, *(changed(each, dataset="core") for each in other.samples)))
     for name, run, chosen in (("use", both, ["core", "events"]), ("data", over_data(), [])):
         write_site([run], tmp_path / name)
         html = (tmp_path / name / f"suite-{run.samples[0].suite}.html").read_text()

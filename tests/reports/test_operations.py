@@ -94,7 +94,7 @@ def test_many_operations_share_grids_as_far_as_the_page_has_room() -> None:
 def test_the_thesis_csv_keeps_its_shape_and_projections_have_a_separate_file(tmp_path: Path) -> None:
     names = [path.name for path in write_csv(run_of(), tmp_path)]
     assert sorted(names) == [
-        *("operations-core-plain.csv", "operations-eq-plain.csv", "results-core-plain.csv", "results-eq-plain.csv"),
+        *("operations-core-plain.csv", "operations-eq-plain.csv", "results-core-plain.csv", "results-eq-plain.csv")
     ]
     thesis = list(csv.reader((tmp_path / "results-eq-plain.csv").open(newline="")))
     assert tuple(thesis[0]) == HEADER
@@ -127,7 +127,7 @@ def test_a_slower_projection_is_found_and_named() -> None:
     assert f"| tabular/{PROJECT_10}/eq/{PARQUET} | time |" in comparison.markdown(found)
     assert "noise of project 10 columns times" in comparison.markdown(found)
     assert {drift["operation"] for drift in json.loads(comparison.as_json(found))["drifts"]} == {
-        *("save", "read", PROJECT_10),
+        *("save", "read", PROJECT_10)
     }
 
 

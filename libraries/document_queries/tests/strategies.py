@@ -45,9 +45,7 @@ scalars = st.sampled_from(
 )
 names = st.sampled_from(NAMES[:3] * 4 + NAMES)
 values = st.recursive(
-    scalars,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=3),
-    max_leaves=8,
+    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=3), max_leaves=8
 )
 
 

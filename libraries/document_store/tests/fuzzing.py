@@ -25,13 +25,7 @@ import numpy as np
 
 from libraries.document_store import json_text, kernels, messagepack
 from libraries.document_store.assembly import assemble_rows
-from libraries.document_store.encodings import (
-    MOST_TEXT_BYTES,
-    MOST_TOKENS,
-    decode_coded,
-    decode_column,
-    encode_column,
-)
+from libraries.document_store.encodings import MOST_TEXT_BYTES, MOST_TOKENS, decode_coded, decode_column, encode_column
 from libraries.document_store.encodings.chunks import Chunks
 from libraries.document_store.encodings.native import decode as decode_natively
 from libraries.document_store.errors import CorruptError, DocumentError

@@ -9,15 +9,7 @@ from hypothesis import strategies as st
 
 from libraries.document_store import kernels, messagepack
 from libraries.document_store.errors import CorruptError
-from libraries.document_store.record_selection import (
-    absent,
-    gather,
-    joined,
-    record_starts,
-    stand_in,
-    take,
-    take_of,
-)
+from libraries.document_store.record_selection import absent, gather, joined, record_starts, stand_in, take, take_of
 from libraries.document_store.schema import Schema
 from libraries.document_store.shredding import Column, key_column, shred
 from libraries.document_store.tests.random_documents import documents

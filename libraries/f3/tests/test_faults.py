@@ -25,10 +25,7 @@ INT, TEXT, CODE = pa.int32(), pa.string(), pa.uint8()
 
 def pair(entries, indices, arrow_type=TEXT):
     module = 1 if arrow_type == TEXT else 0
-    return [
-        unit(plain(entries, arrow_type), len(entries), module=module),
-        unit(plain(indices, CODE), len(indices)),
-    ]
+    return [unit(plain(entries, arrow_type), len(entries), module=module), unit(plain(indices, CODE), len(indices))]
 
 
 FIRST = pair(["x", "y"], [0, None, 1, 0])
@@ -291,11 +288,7 @@ def test_packed_units_are_never_taken_for_raw_ones(size, data, codec, compressio
     assert not framing.is_blob(memoryview(packed), 1)
 
 
-WHOLE = {
-    "pairs": local_file(),
-    "zstd": shared_file(RAW, 2, ZSTD).bytes(),
-    "lz4": shared_file(RAW, 2, LZ4).bytes(),
-}
+WHOLE = {"pairs": local_file(), "zstd": shared_file(RAW, 2, ZSTD).bytes(), "lz4": shared_file(RAW, 2, LZ4).bytes()}
 
 
 @pytest.mark.parametrize(("fault", "first", "step"), [("pairs", 0, 1), ("zstd", 0, 2), ("lz4", 1, 2)])

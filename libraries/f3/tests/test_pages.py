@@ -27,11 +27,7 @@ def memory() -> np.ndarray:
 
 
 def taken(
-    numbers: np.ndarray,
-    size_bytes: int,
-    offset: int = 0,
-    room_bytes: int | None = None,
-    pool: pages.Pool | None = None,
+    numbers: np.ndarray, size_bytes: int, offset: int = 0, room_bytes: int | None = None, pool: pages.Pool | None = None
 ) -> pa.Buffer:
     room_bytes = ROOM_BYTES - offset if room_bytes is None else room_bytes
     return pages.take(numbers.ctypes.data + offset, size_bytes, room_bytes, pages.Pool(0) if pool is None else pool)

@@ -266,10 +266,7 @@ def test_our_own_exports_are_believed_as_little():
         with pytest.raises(F3Error, match="outside its memory"):
             unit_codec.Decoder(own(place), limits=QUICK).decode(numbers, pa.int64(), 1000)
     text = unit_codec.encode(pa.array(["abc", "defg"])).payload
-    for hostile, words in (
-        (own(512, 0xFFFFFFF0), "outside its memory"),
-        (own(512, 64), "out of range"),
-    ):
+    for hostile, words in ((own(512, 0xFFFFFFF0), "outside its memory"), (own(512, 64), "out of range")):
         with pytest.raises(F3Error, match=words):
             unit_codec.Decoder(hostile, limits=QUICK).decode(text, pa.string(), 2)
 

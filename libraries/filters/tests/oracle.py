@@ -13,19 +13,7 @@ import pyarrow.types as pat
 
 from libraries.filters import datetime_text
 from libraries.filters.tests.random_tables import python_values
-from libraries.filters.tree import (
-    And,
-    Comparison,
-    Constant,
-    In,
-    IsNull,
-    Known,
-    Literal,
-    Not,
-    Or,
-    Predicate,
-    Prefix,
-)
+from libraries.filters.tree import And, Comparison, Constant, In, IsNull, Known, Literal, Not, Or, Predicate, Prefix
 
 
 def truths(predicate: Predicate, table: pa.Table) -> list[bool | None]:

@@ -9,19 +9,7 @@ import pytest
 from libraries.filters import limits
 from libraries.filters.binding import bind
 from libraries.filters.errors import PredicateError, RequestError
-from libraries.filters.tree import (
-    And,
-    Comparison,
-    Constant,
-    In,
-    IsNull,
-    Known,
-    Literal,
-    Not,
-    Or,
-    Predicate,
-    Prefix,
-)
+from libraries.filters.tree import And, Comparison, Constant, In, IsNull, Known, Literal, Not, Or, Predicate, Prefix
 from libraries.filters.values import literal
 
 TENTH_AS_FLOAT32 = 0.10000000149011612

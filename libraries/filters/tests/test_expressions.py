@@ -20,19 +20,7 @@ from libraries.filters.limits import MOST_LITERALS
 from libraries.filters.tests.keeping import keep
 from libraries.filters.tests.random_filters import literal
 from libraries.filters.tests.random_tables import TYPES, array, table
-from libraries.filters.tree import (
-    And,
-    Comparison,
-    Constant,
-    In,
-    IsNull,
-    Known,
-    Literal,
-    Not,
-    Or,
-    Predicate,
-    Prefix,
-)
+from libraries.filters.tree import And, Comparison, Constant, In, IsNull, Known, Literal, Not, Or, Predicate, Prefix
 
 X = pc.field("x")
 NULL = pc.scalar(pa.scalar(None, pa.bool_()))

@@ -96,10 +96,7 @@ def test_the_suite_sweeps_with_at_most_twelve_variants() -> None:
     ("request_", "words"),
     [
         ({"over": Over("nuls")}, r"'nuls' is not a trait .*\(did you mean 'nulls'\?\)\.\n?.*There are distinct"),
-        (
-            {"over": Over("nulls", ("0",))},
-            r"values 0 of nulls yields 1 .* 2 or more\.\n.*over=\{'nulls'",
-        ),
+        ({"over": Over("nulls", ("0",))}, r"values 0 of nulls yields 1 .* 2 or more\.\n.*over=\{'nulls'"),
         ({"over": Over("nulls", ("0", "0.0"))}, "values 0, 0.0 of nulls yields 1"),
         ({"over": Over("rows"), "rows": 10}, "Omit rows"),
         ({"over": Over("rows_taken"), "operations": ("read",)}, "Omit operations"),

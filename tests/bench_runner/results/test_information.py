@@ -11,14 +11,7 @@ import msgspec
 import pytest
 
 from bench_runner.request import Over, Request
-from bench_runner.results.information import (
-    MachineInfo,
-    OperationInfo,
-    ProbeInfo,
-    RunInfo,
-    RunWarning,
-    information,
-)
+from bench_runner.results.information import MachineInfo, OperationInfo, ProbeInfo, RunInfo, RunWarning, information
 from bench_runner.results.records import RecordError, read_run
 from data_generator.imported.read_options import ReadOptions
 

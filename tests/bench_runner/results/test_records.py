@@ -285,9 +285,7 @@ def test_names_that_are_values_are_stored_as_their_text(tmp_path: Path) -> None:
     assert RunInfo(request=Request(baseline=cell.variant)).shape()["request"]["baseline"] == str(cell.variant)
 
 
-def test_a_last_line_that_a_crash_cut_short_is_dropped_and_the_writer_goes_on_behind_it(
-    tmp_path: Path,
-) -> None:
+def test_a_last_line_that_a_crash_cut_short_is_dropped_and_the_writer_goes_on_behind_it(tmp_path: Path) -> None:
     folder = _folder(tmp_path, _line(), _line(position=7)[:40])
     assert len(read_run(folder).samples) == 1
     SampleWriter(folder).append(SAMPLES[0])
@@ -341,12 +339,7 @@ def test_a_round_measured_again_is_no_repetition(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [
-        (None, r"no run\.json"),
-        ("{", "not readable as JSON"),
-        ("[]", "schema is 'list'"),
-        ("{}", "schema is None"),
-    ],
+    [(None, r"no run\.json"), ("{", "not readable as JSON"), ("[]", "schema is 'list'"), ("{}", "schema is None")],
 )
 def test_a_folder_that_is_not_a_result_is_refused(tmp_path: Path, content: str | None, message: str) -> None:
     if content is not None:

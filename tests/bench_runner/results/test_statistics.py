@@ -40,10 +40,7 @@ class TestMedianInterval:
     @pytest.mark.parametrize(("count", "at_least"), [(5, 0.92), (7, 0.93), (9, 0.93), (12, 0.93)])
     @pytest.mark.parametrize(
         ("draw", "true_median"),
-        [
-            (lambda source: source.lognormvariate(0, 0.3), 1.0),
-            (lambda source: 1 + source.expovariate(1), 1.6931),
-        ],
+        [(lambda source: source.lognormvariate(0, 0.3), 1.0), (lambda source: 1 + source.expovariate(1), 1.6931)],
     )
     @pytest.mark.rule(17)
     def test_it_covers_the_median_of_skewed_noise(
@@ -297,10 +294,7 @@ class TestRanking:
         samples = []
         for variant, size_bytes, unsettled in (("small", 10, True), ("same", 10, False), ("large", 25, False)):
             figures = {"wall_ns": 1, "size_bytes": size_bytes}
-            samples += [
-                make_save(variant=variant, figures=figures, unsettled=unsettled),
-                make_sample(variant=variant),
-            ]
+            samples += [make_save(variant=variant, figures=figures, unsettled=unsettled), make_sample(variant=variant)]
         saves = [each for each in statistics.summarise(samples).values() if each.cell.operation == "save"]
         ranks = statistics.ranking(saves, "size_bytes")
         assert [(cell.variant, ratio.ratio, ratio.tied) for cell, ratio in ranks.items()] == [

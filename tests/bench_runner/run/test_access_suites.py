@@ -25,13 +25,7 @@ def executed(bench: Bench, cache_folder: Path, suite: str, dataset: str, variant
     assert len(chains) == len(variants)
     for position, chain in enumerate(chains):
         yield from execute(
-            bench,
-            chain,
-            stored,
-            rows=stored.rows,
-            round_number=1,
-            position=10 * position,
-            need_bytes=stored.size_bytes,
+            bench, chain, stored, rows=stored.rows, round_number=1, position=10 * position, need_bytes=stored.size_bytes
         )
 
 

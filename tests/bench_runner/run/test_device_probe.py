@@ -11,14 +11,7 @@ from typing import Any
 import pytest
 
 from bench_runner.machine.device.reads import Reads
-from bench_runner.machine.device.roofline import (
-    CACHED,
-    CACHED_SEQUENTIAL,
-    RANDOM,
-    SEQUENTIAL,
-    Line,
-    NoRoofline,
-)
+from bench_runner.machine.device.roofline import CACHED, CACHED_SEQUENTIAL, RANDOM, SEQUENTIAL, Line, NoRoofline
 from bench_runner.plan.chain import Plan
 from bench_runner.results import information
 from bench_runner.results.information import MachineInfo, RunInfo
@@ -150,9 +143,4 @@ def test_without_a_roofline_the_reason_is_kept(shared: Session, monkeypatch: pyt
 
 def test_reports_and_probe_use_the_same_names_of_lines() -> None:
     """Reports and the probe must not import each other."""
-    assert (
-        information.RANDOM,
-        information.SEQUENTIAL,
-        information.CACHED,
-        information.CACHED_SEQUENTIAL,
-    ) == KINDS
+    assert (information.RANDOM, information.SEQUENTIAL, information.CACHED, information.CACHED_SEQUENTIAL) == KINDS

@@ -17,14 +17,7 @@ from bench_runner.errors import RunError
 from bench_runner.plan.chain import Chain
 from bench_runner.request import Request
 from bench_runner.results.information import ProbeInfo, RunInfo, RunWarning, VariantInfo, information
-from bench_runner.results.records import (
-    Failure,
-    Sample,
-    SampleWriter,
-    changed,
-    read_run,
-    write_run_info,
-)
+from bench_runner.results.records import Failure, Sample, SampleWriter, changed, read_run, write_run_info
 from bench_runner.run import measuring, session
 from bench_runner.run.options import Options
 from bench_runner.run.prediction import Prediction

@@ -48,11 +48,7 @@ def session(race: Race | None, *, rows: int = 50_000, **options: Any) -> Any:
     """Return the session of a run of CHAINS. Its budget starts when the clock is 0."""
     dataset = SimpleNamespace(name="eq", rows=rows, size_bytes=40 * rows)
     return invented.session(
-        plan=Plan((), {}, tuple(CHAINS)),
-        options=Options(**options),
-        datasets={"eq": dataset},
-        race=race,
-        began_ns=0,
+        plan=Plan((), {}, tuple(CHAINS)), options=Options(**options), datasets={"eq": dataset}, race=race, began_ns=0
     )
 
 

@@ -351,11 +351,7 @@ def test_a_result_that_is_another_the_second_time_is_a_mismatch(
 def test_an_adapter_is_told_how_many_threads_it_has(threads: int | None) -> None:
     """Some libraries take the number of threads as an argument of each call, not from the environment."""
     task = ImportTask(
-        variant="feather[engine=pyarrow,codec=none]",
-        threads=threads,
-        scratch=Path(),
-        confine=Path(),
-        printed=Path(),
+        variant="feather[engine=pyarrow,codec=none]", threads=threads, scratch=Path(), confine=Path(), printed=Path()
     )
     assert prepared.loaded_adapter(task).threads == threads
 

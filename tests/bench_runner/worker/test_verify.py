@@ -165,8 +165,7 @@ def test_numpy_for_masked_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "wrong"),
-    [("day", dt.datetime(2024, 1, 6)), ("price", 1.25), ("day", "2024-01-06"), ("pair", "[5 -5]")],
+    ("name", "wrong"), [("day", dt.datetime(2024, 1, 6)), ("price", 1.25), ("day", "2024-01-06"), ("pair", "[5 -5]")]
 )
 def test_objects_of_another_class_are_found(name: str, wrong: Any) -> None:
     frame = targets.make(STORED, PANDAS)

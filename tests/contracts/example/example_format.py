@@ -21,9 +21,7 @@ class ArrowStream(TabularFormat):
     native = Native.ARROW
     suffix = ".arrows"
     maturity = Maturity(Stage.ESTABLISHED, "Arrow's IPC streams, stable since 2020; C++, Java, Rust and Go read them")
-    settings: ClassVar = {
-        "batch_rows": Setting(range(1, 10_000_001), 65_536, "rows of a record batch"),
-    }
+    settings: ClassVar = {"batch_rows": Setting(range(1, 10_000_001), 65_536, "rows of a record batch")}
     capabilities = frozenset({Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
 
     def load_library(self) -> None:

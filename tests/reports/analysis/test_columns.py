@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 from bench_runner.results.information import OperationInfo
-from reports.analysis.columns import (
-    READ_TIME,
-    SAVE_TIME,
-    SIZE,
-    THESIS_METRICS,
-    Column,
-    Role,
-    columns_of,
-    joined,
-)
+from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE, THESIS_METRICS, Column, Role, columns_of, joined
 from reports.analysis.tables import tables
 from tests.reports.factory import PROJECT_10, make_run
 

@@ -74,10 +74,7 @@ def test_a_claim_does_not_hold_where_one_relation_is_contradicted() -> None:
 
 
 def test_a_claimed_factor_must_be_reached() -> None:
-    cells = {
-        (ONE, "lance[engine=pylance]", "events"): 1.0,
-        (ONE, "parquet[engine=pyarrow,codec=none]", "events"): 99.0,
-    }
+    cells = {(ONE, "lance[engine=pylance]", "events"): 1.0, (ONE, "parquet[engine=pyarrow,codec=none]", "events"): 99.0}
     key = "far-faster-than-plain-parquet"
     assert of(key, LANCE, run_of(cells)).verdict is FindingVerdict.DOES_NOT
     cells[ONE, "parquet[engine=pyarrow,codec=none]", "events"] = 101.0

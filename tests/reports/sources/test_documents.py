@@ -77,11 +77,7 @@ def scans(one: float, ten: float) -> Cells:
         ("size-sensors", sizes("sensors", 10, 57, 86), sizes("sensors", 10, 57, 84)),
         ("ingest-sensors", layouts("sensors", "save", 90, 80, 100), layouts("sensors", "save", 110, 80, 100)),
         ("ingest-tweets", layouts("tweets", "save", 100, 82, 95), layouts("tweets", "save", 100, 70, 95)),
-        (
-            "tweets-queries",
-            layouts("tweets", Q2, 3.1, 39.9, 48.5),
-            layouts("tweets", Q2, 5, 39.9, 48.5),
-        ),
+        ("tweets-queries", layouts("tweets", Q2, 3.1, 39.9, 48.5), layouts("tweets", Q2, 5, 39.9, 48.5)),
         ("wos-queries", of_questions(3), of_questions(4)),
         ("scan-columns", scans(1.0, 9.6), scans(1.0, 9.4)),
     ],

@@ -49,10 +49,7 @@ def _dropped(*told: tuple[str, str]) -> tuple[tuple[Variant, str], ...]:
 
 
 def answered(
-    kept: Sequence[Candidate] = SALES,
-    preferences: Preferences | None = None,
-    now: Candidate | None = CSV,
-    **told: Any,
+    kept: Sequence[Candidate] = SALES, preferences: Preferences | None = None, now: Candidate | None = CSV, **told: Any
 ) -> Answer:
     dropped = _dropped(("xml[engine=pandas]", "changes this data: dates become text"), ("lance", "cannot: append"))
     found = recommend(kept, dropped, preferences or Preferences(), now)

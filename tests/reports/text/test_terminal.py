@@ -74,11 +74,7 @@ def test_long_times_are_in_seconds_and_labels_break_between_words() -> None:
     """
     text = shown(make_run(datasets=("eq",), tracks=("plain",)))
     assert "80.4s" in line_of(text, "excel")
-    assert folded("csv[keep_default_na=false]", 15).splitlines() == [
-        "csv",
-        " [keep_default_",
-        " na=false]",
-    ]
+    assert folded("csv[keep_default_na=false]", 15).splitlines() == ["csv", " [keep_default_", " na=false]"]
     assert folded("csv[keep_default_na=false]", 18).splitlines() == ["csv", " [keep_default_na=", " false]"]
     assert folded("feather[codec=lz4]", 18) == "feather[codec=lz4]"
     assert folded("V1 (rows), footers parsed, groups of 550", 35) == "V1 (rows), footers parsed, groups\n of 550"

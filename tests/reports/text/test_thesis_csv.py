@@ -28,7 +28,7 @@ def test_a_table_is_written_as_pinned() -> None:
 
 def test_one_file_for_each_data_set_and_track() -> None:
     assert sorted(written(make_run(datasets=("eq", "int")))) == [
-        *("results-eq-default.csv", "results-eq-plain.csv", "results-int-default.csv", "results-int-plain.csv"),
+        *("results-eq-default.csv", "results-eq-plain.csv", "results-int-default.csv", "results-int-plain.csv")
     ]
 
 

@@ -264,9 +264,4 @@ def _rows(chance: random.Random, where: str, oracle_where: str) -> Query:
     by, oracle_by = chance.choice(list(SHOWN.items()))
     order = chance.choice(ORDERS)
     end = f" LIMIT {chance.randrange(9)}" if chance.random() < 0.7 else ""
-    return Query(
-        f"{ours} ORDER BY {by}{order}, id{end}",
-        f"{oracle} ORDER BY {oracle_by}{order}, id{end}",
-        True,
-        way,
-    )
+    return Query(f"{ours} ORDER BY {by}{order}, id{end}", f"{oracle} ORDER BY {oracle_by}{order}, id{end}", True, way)

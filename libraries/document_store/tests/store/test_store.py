@@ -85,13 +85,7 @@ def test_parts_of_documents_are_alike_in_memory_and_stored(store):
         {"id": 3, "a": {}, "x.y": 5},
         {"id": 4, "a": [1], "d": {}},
     ]
-    wanted = [
-        {"a": {"b": 1}, "d": [{"e": 1}]},
-        {"d": {"e": 2}},
-        {"a": {"b": None}, "d": []},
-        {"x.y": 5},
-        {"d": {}},
-    ]
+    wanted = [{"a": {"b": 1}, "d": [{"e": 1}]}, {"d": {"e": 2}}, {"a": {"b": None}, "d": []}, {"x.y": 5}, {"d": {}}]
     store.upsert(documents)
     paths = ["a.b", ("d",), r"x\.y"]
     assert list(store.scan(paths)) == wanted

@@ -36,8 +36,7 @@ def started(tmp_path_factory: pytest.TempPathFactory, table: pa.Table):
 
 
 @pytest.mark.parametrize(
-    ("way", "number"),
-    [("v1", signal.SIGKILL), ("v2", signal.SIGKILL), ("all", signal.SIGKILL), ("v1", signal.SIGSTOP)],
+    ("way", "number"), [("v1", signal.SIGKILL), ("v2", signal.SIGKILL), ("all", signal.SIGKILL), ("v1", signal.SIGSTOP)]
 )
 def test_a_node_is_gone_in_the_middle_of_a_stream(
     started: Processes, table: pa.Table, way: str, number: signal.Signals, monkeypatch: pytest.MonkeyPatch

@@ -5,18 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Mapping
 
-from libraries.filters.tree import (
-    And,
-    Comparison,
-    Constant,
-    In,
-    IsNull,
-    Known,
-    Not,
-    Or,
-    Predicate,
-    Prefix,
-)
+from libraries.filters.tree import And, Comparison, Constant, In, IsNull, Known, Not, Or, Predicate, Prefix
 
 _OPERATORS = {
     **{"==": operator.eq, "!=": operator.ne, "<": operator.lt},

@@ -12,15 +12,7 @@ from fractions import Fraction
 import pyarrow as pa
 import pytest
 
-from libraries.filters.codes import (
-    HIGHEST,
-    UNORDERED,
-    CodeKind,
-    code,
-    literal_codes,
-    literal_value,
-    spelled_out,
-)
+from libraries.filters.codes import HIGHEST, UNORDERED, CodeKind, code, literal_codes, literal_value, spelled_out
 from libraries.filters.tree import Literal
 from libraries.near_storage.parquet.column_kinds import bound_value, kind_of
 from libraries.near_storage.parquet.schema import Logical

@@ -13,13 +13,7 @@ import pytest
 from libraries.filters.codes import CodeKind, code
 from libraries.filters.pruning import EXACT, HAS_NULLS, MAY_HOLD_NAN
 from libraries.near_storage.errors import DamagedError, RequestError
-from libraries.near_storage.parquet.compact import (
-    CompactColumn,
-    CompactMetadata,
-    from_footer,
-    load,
-    together,
-)
+from libraries.near_storage.parquet.compact import CompactColumn, CompactMetadata, from_footer, load, together
 from libraries.near_storage.parquet.footer import parse_footer, read_footer
 from libraries.near_storage.tests.parquet.footers import TYPE_ORDER, chunk, file_metadata, leaf, root, row_group
 

@@ -16,19 +16,7 @@ import pytest
 from libraries.filters.binding import bind
 from libraries.filters.codes import LOWEST
 from libraries.filters.pruning import prune
-from libraries.filters.tree import (
-    OPERATORS,
-    And,
-    Comparison,
-    In,
-    IsNull,
-    Known,
-    Literal,
-    Not,
-    Or,
-    Predicate,
-    Prefix,
-)
+from libraries.filters.tree import OPERATORS, And, Comparison, In, IsNull, Known, Literal, Not, Or, Predicate, Prefix
 from libraries.near_storage.parquet.compact import from_footer
 from libraries.near_storage.parquet.footer import Footer, has_false_bounds, read_footer
 from libraries.near_storage.tests.parquet.rows import said

@@ -58,8 +58,7 @@ def test_a_file_without_rows_or_columns():
 
 
 @pytest.mark.parametrize(
-    ("dictionary", "start"),
-    [(None, 50), (0, 50), (20, 20), (49, 49), (50, 50), (60, 50), (-1, 50)],
+    ("dictionary", "start"), [(None, 50), (0, 50), (20, 20), (49, 49), (50, 50), (60, 50), (-1, 50)]
 )
 def test_where_a_chunk_begins(dictionary, start):
     """A chunk starts at its dictionary page if that offset is set, above 0 and before the data."""
@@ -93,10 +92,7 @@ def two_columns(first: Wire, second: Wire) -> bytes:
 
 
 FOOTERS = {
-    "an algorithm of encryption": (
-        file_metadata([root(0)], [], 0, [], {8: struct({1: struct({})})}),
-        "encrypted",
-    ),
+    "an algorithm of encryption": (file_metadata([root(0)], [], 0, [], {8: struct({1: struct({})})}), "encrypted"),
     "a key of a signed footer": (file_metadata([root(0)], [], 0, [], {9: binary("k")}), "encrypted"),
     "a column's key": (one_column([chunk(around={8: struct({1: struct({})})})]), "encrypted"),
     "metadata encrypted": (one_column([chunk(around={9: binary("x")})]), "encrypted"),

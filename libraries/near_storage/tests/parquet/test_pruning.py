@@ -10,19 +10,7 @@ import pyarrow as pa
 import pytest
 
 from libraries.filters.pruning import GroupOutcomes, prune
-from libraries.filters.tree import (
-    And,
-    Comparison,
-    Constant,
-    In,
-    IsNull,
-    Known,
-    Literal,
-    Not,
-    Or,
-    Predicate,
-    Prefix,
-)
+from libraries.filters.tree import And, Comparison, Constant, In, IsNull, Known, Literal, Not, Or, Predicate, Prefix
 from libraries.near_storage.parquet.compact import CompactMetadata, from_footer, load, together
 from libraries.near_storage.parquet.footer import Chunk, Footer, RowGroup, Statistics
 from libraries.near_storage.parquet.schema import Column

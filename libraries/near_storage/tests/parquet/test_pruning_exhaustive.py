@@ -16,17 +16,7 @@ import numpy as np
 import pytest
 
 from libraries.filters.pruning import prune
-from libraries.filters.tree import (
-    OPERATORS,
-    Comparison,
-    In,
-    IsNull,
-    Known,
-    Literal,
-    Not,
-    Predicate,
-    Prefix,
-)
+from libraries.filters.tree import OPERATORS, Comparison, In, IsNull, Known, Literal, Not, Predicate, Prefix
 from libraries.near_storage.parquet.compact import CompactMetadata, from_footer
 from libraries.near_storage.parquet.footer import Chunk, Footer, RowGroup, Statistics
 from libraries.near_storage.tests.parquet.rows import says

@@ -12,18 +12,7 @@ import pytest
 
 from libraries.filters.binding import bind
 from libraries.filters.tests.keeping import keep
-from libraries.filters.tree import (
-    And,
-    Comparison,
-    Constant,
-    In,
-    IsNull,
-    Literal,
-    Not,
-    Or,
-    Predicate,
-    Prefix,
-)
+from libraries.filters.tree import And, Comparison, Constant, In, IsNull, Literal, Not, Or, Predicate, Prefix
 from libraries.filters.values import MOST_DIGITS, exact, literal
 from libraries.near_storage.errors import PredicateError, RequestError
 from libraries.near_storage.predicates import sql

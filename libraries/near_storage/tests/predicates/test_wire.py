@@ -17,18 +17,7 @@ from libraries.filters.binding import bind
 from libraries.filters.expressions import Translated
 from libraries.filters.tests.random_filters import predicate
 from libraries.filters.tests.random_tables import TYPES, table, value
-from libraries.filters.tree import (
-    And,
-    Comparison,
-    Constant,
-    In,
-    IsNull,
-    Known,
-    Literal,
-    Not,
-    Predicate,
-    Prefix,
-)
+from libraries.filters.tree import And, Comparison, Constant, In, IsNull, Known, Literal, Not, Predicate, Prefix
 from libraries.filters.values import literal
 from libraries.near_storage.errors import RequestError
 from libraries.near_storage.predicates import wire

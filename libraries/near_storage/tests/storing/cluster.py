@@ -15,13 +15,7 @@ from libraries.durable.tests.simulated_disk import Power, SimulatedDisk
 from libraries.near_storage.errors import NearStorageError
 from libraries.near_storage.storing.catalog import Catalog
 from libraries.near_storage.storing.integrity import Check, Copy, Discard, Record, Removal, check
-from libraries.near_storage.tests.storing.files import (
-    LIMIT_BYTES,
-    description,
-    digest_of,
-    in_pieces,
-    simulated_store,
-)
+from libraries.near_storage.tests.storing.files import LIMIT_BYTES, description, digest_of, in_pieces, simulated_store
 
 NODES = ("north", "south", "west")
 GRACE_S, IDLE_S, ORPHAN_AGE_S = 100.0, 1000.0, 0.0

@@ -176,9 +176,5 @@ class Store(RuleBasedStateMachine):
 
 TestStore = Store.TestCase
 TestStore.settings = settings(
-    max_examples=15,
-    stateful_step_count=25,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=list(HealthCheck),
+    max_examples=15, stateful_step_count=25, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
 )

@@ -100,8 +100,7 @@ def test_blocks_without_a_separate_value_are_not_distinguished(stored: Stored) -
 
 
 @pytest.mark.parametrize(
-    ("kind", "first"),
-    [(pa.uint32(), 0), (pa.uint64(), 2**63), (pa.int16(), 2**15 - ROWS), (pa.int64(), 2**63 - ROWS)],
+    ("kind", "first"), [(pa.uint32(), 0), (pa.uint64(), 2**63), (pa.int16(), 2**15 - ROWS), (pa.int64(), 2**63 - ROWS)]
 )
 def test_a_column_whose_type_ends_with_its_values_is_not_chosen(stored: Stored, kind: pa.DataType, first: int) -> None:
     """The column contains the minimum and maximum of its type, so no value lies outside its range."""

@@ -154,8 +154,7 @@ def test_fewer_images_than_said_are_refused(folders: Path, monkeypatch: pytest.M
 
 def test_a_refusal_cannot_write_to_the_terminal(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replace_worker(
-        monkeypatch,
-        "frame(b'r', json.dumps({'where': 'a\\x1bb', 'reason': 'c\\nd', 'step': 'e' * 9999}).encode())",
+        monkeypatch, "frame(b'r', json.dumps({'where': 'a\\x1bb', 'reason': 'c\\nd', 'step': 'e' * 9999}).encode())"
     )
     said = failure(folders)
     assert said.startswith("a\\x1bb: c d.\n  eee")
@@ -307,12 +306,7 @@ except OSError as error:
     print(error.strerror)
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == [
-        f"({1 << 30}, {1 << 30}) 0",
-        "1000",
-        "no memory",
-        "File too large",
-    ]
+    assert done.stdout.splitlines() == [f"({1 << 30}, {1 << 30}) 0", "1000", "no memory", "File too large"]
 
 
 def test_a_process_whose_parent_has_gone_ends_at_once() -> None:

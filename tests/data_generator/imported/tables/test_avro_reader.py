@@ -65,11 +65,7 @@ TYPES = [
         datetime.datetime(2024, 1, 2, tzinfo=UTC),
         pa.timestamp("us", "UTC"),
     ),
-    (
-        {"type": "long", "logicalType": "local-timestamp-millis"},
-        datetime.datetime(2024, 1, 2),
-        pa.timestamp("ms"),
-    ),
+    ({"type": "long", "logicalType": "local-timestamp-millis"}, datetime.datetime(2024, 1, 2), pa.timestamp("ms")),
     (
         {"type": "bytes", "logicalType": "decimal", "precision": 5, "scale": 2},
         decimal.Decimal("1.50"),

@@ -22,5 +22,5 @@ def test_another_value_is_noticed(before: object, after: object) -> None:
 
 def test_all_programs_write() -> None:
     assert {ending for ending, _ in WRITERS.values()} == {
-        *(".csv", ".json", ".jsonl", ".xlsx", ".parquet", ".avro", ".orc"),
+        *(".csv", ".json", ".jsonl", ".xlsx", ".parquet", ".avro", ".orc")
     }

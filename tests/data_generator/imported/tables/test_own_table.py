@@ -170,11 +170,7 @@ def test_what_is_to_be_said_is_kept_with_the_sample(tmp_path: Path) -> None:
 def test_nested_columns_are_kept(tmp_path: Path) -> None:
     values = [{"x": [1, 2], "y": {"z": "one"}, "w": [("k", 1)]}, {"x": None, "y": None, "w": None}] * 40
     kinds = pa.schema(
-        [
-            ("x", pa.list_(pa.int64())),
-            ("y", pa.struct([("z", pa.string())])),
-            ("w", pa.map_(pa.string(), pa.int64())),
-        ]
+        [("x", pa.list_(pa.int64())), ("y", pa.struct([("z", pa.string())])), ("w", pa.map_(pa.string(), pa.int64()))]
     )
     made = pa.Table.from_pylist(values, schema=kinds)
     pq.write_table(made, tmp_path / "table.parquet", row_group_size=7)

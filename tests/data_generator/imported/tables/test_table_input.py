@@ -196,11 +196,7 @@ def test_the_suffixes_are_those_that_are_taken() -> None:
         ("t.xlsx", {"day_first": True}, "is Excel, and day_first=True applies to CSV only"),
         ("t.csv", {"sheet": "2"}, "is CSV, and sheet='2' applies to Excel only"),
         ("t.jsonl", {"header": False}, "is JSON Lines, and header=False applies to CSV, Excel only"),
-        (
-            "t.avro",
-            {"columns": {"a": "text"}},
-            "is Avro, and columns={'a': 'text'} applies to CSV, JSON Lines, Excel",
-        ),
+        ("t.avro", {"columns": {"a": "text"}}, "is Avro, and columns={'a': 'text'} applies to CSV, JSON Lines, Excel"),
     ],
 )
 def test_an_option_that_a_file_has_no_use_for_is_refused(
