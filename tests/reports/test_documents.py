@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
 import msgspec
 import pytest
-from rich.console import Console
 
 from bench_runner.results.records import Run, Sample, changed
 from reports.analysis.documents.stores import documents_of, has_documents
 from reports.analysis.figures import Figures
 from reports.analysis.tables import tables
 from reports.site.pages import write_site
-from reports.text.page import WIDTH
-from reports.text.terminal import show
 from tests.reports.factory import PROJECT_10, make_run
 from tests.reports.pdf_text import drawn, section_pages
+from tests.reports.terminal_text import shown
 
 ROWS, JSON_BYTES = 10_000, 27_000_000
 SCAN, INDEX = (f"range[selectivity=0.001,paths=1,by={way}]" for way in ("scan", "index"))
@@ -105,9 +102,7 @@ def test_without_an_index_there_are_no_ranges_and_tables_have_no_documents(run: 
 
 def test_every_output_shows_them(run: Run, tmp_path: Path) -> None:
     rate = found(run)[0].lines[0][1][0]
-    told = io.StringIO()
-    show(run, Console(file=told, width=WIDTH))
-    text = told.getvalue()
+    text = shown(run)
     assert TITLE in text
     assert rate in text
     assert f"{ROWS:,} documents" in text

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
-
-from rich.console import Console
 
 from bench_runner.results.records import Run, Sample, changed
 from reports.analysis.access.handles import handles_of, has_handles
 from reports.analysis.tables import tables
 from reports.site.pages import write_site
-from reports.text.terminal import show
 from tests.reports.factory import PROJECT_10, make_run
 from tests.reports.pdf_text import section_pages, written_on
+from tests.reports.terminal_text import shown
 
 STREAMS, KEPT = "take[rows=10,handle=kept,streams=16]", "project[columns=10,handle=kept]"
 CALL_NS, LATENCY_NS, P90_NS, OPEN_NS, FIRST_NS = 2_000_000, 31_000_000, 47_000_000, 5_300_000, 8_900_000
@@ -64,13 +61,11 @@ def test_without_kept_handles_there_is_no_such_section() -> None:
 
 def test_every_output_shows_them(tmp_path: Path) -> None:
     run = run_of_handles()
-    stream = io.StringIO()
-    show(run, Console(file=stream))
-    text = stream.getvalue()
+    text = shown(run)
     pages = written_on(section_pages(run, "handles"))
     write_site([run], tmp_path / "site")
     site = unescape("".join(path.read_text() for path in (tmp_path / "site").glob("*.html")))
-    for shown in (text, pages, site):
-        assert "pen copies" in shown
-        assert "5,000" in shown
-        assert "31.0" in shown
+    for output in (text, pages, site):
+        assert "pen copies" in output
+        assert "5,000" in output
+        assert "31.0" in output

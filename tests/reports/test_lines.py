@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from html import unescape
@@ -10,7 +9,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from bench_runner.results.records import Run, Sample, changed
 from reports.analysis.columns import Role
@@ -22,20 +20,14 @@ from reports.analysis.varied.lines import MOST_LINES, charts_of
 from reports.pdf.lines import lines_pages
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
-from reports.text.terminal import show
 from tests.reports.factory import make_run, write_run
 from tests.reports.invented_lines import CROSSING, EQUAL, FLAT, STEEP, VALUES, over_data, over_operations
 from tests.reports.pdf_text import drawn
+from tests.reports.terminal_text import shown
 
 
 def charts(run: Run) -> tuple[Chart, ...]:
     return charts_of(run, tables(run))
-
-
-def shown(run: Run) -> str:
-    stream = io.StringIO()
-    show(run, Console(file=stream))
-    return stream.getvalue()
 
 
 def test_an_operation_at_several_values_is_one_chart_of_its_time() -> None:

@@ -4,13 +4,11 @@ the speed.
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from bench_runner.results.records import Run, Sample, changed
 from reports.analysis.access.loaders import loaders_of
@@ -19,9 +17,9 @@ from reports.analysis.sections import TITLES
 from reports.analysis.tables import tables
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
-from reports.text.terminal import show
 from tests.reports.factory import PROJECT_10, make_run
 from tests.reports.pdf_text import drawn, section_pages
+from tests.reports.terminal_text import shown
 
 SHUFFLED, STORED = "batches[rows=64,order=shuffled]", "batches[rows=64,order=stored]"
 ROWS = 1_000_000
@@ -96,9 +94,7 @@ def test_speed_is_shown_with_the_quality_of_the_shuffle() -> None:
 
 
 def test_the_terminal_shows_them_within_its_width() -> None:
-    stream = io.StringIO()
-    show(run_of(), Console(file=stream))
-    text = stream.getvalue()
+    text = shown(run_of())
     assert max(map(len, text.splitlines())) <= WIDTH
     assert f"eq: {TITLE}" in text
     assert f"\n{SHUFFLED}\n" in text
@@ -116,6 +112,4 @@ def test_pdf_and_site_have_them_too(tmp_path: Path) -> None:
 
 
 def test_a_run_without_loops_has_none() -> None:
-    stream = io.StringIO()
-    show(make_run(datasets=("eq",), tracks=("plain",)), Console(file=stream))
-    assert "locality" not in stream.getvalue()
+    assert "locality" not in shown(make_run(datasets=("eq",), tracks=("plain",)))

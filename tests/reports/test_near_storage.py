@@ -4,13 +4,11 @@ belong.
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from bench_runner.results.records import Run, changed
 from reports.analysis import figures
@@ -21,10 +19,10 @@ from reports.analysis.sections import Contents, sections_of, sections_of_run
 from reports.analysis.varied.charts import crossover_texts
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
-from reports.text.terminal import show
 from tests.reports import invented_near_storage as invented
 from tests.reports.factory import make_run
 from tests.reports.pdf_text import section_pages, written_on
+from tests.reports.terminal_text import shown
 
 WIRE = "bytes over the network, MB"
 
@@ -46,12 +44,6 @@ def of_network(contents: Contents, network: str) -> dict[str, figures.Figures]:
 
 def of_label(found: figures.Figures, label: str) -> dict[str, str]:
     return dict(zip(found.headers, dict(found.lines)[label], strict=True))
-
-
-def shown(run: Run) -> str:
-    console = Console(file=io.StringIO(), width=WIDTH)
-    show(run, console)
-    return console.file.getvalue()  # type: ignore[attr-defined]
 
 
 # --- throughput -----------------------------------------------------------------------------------------------------

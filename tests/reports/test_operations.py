@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +11,6 @@ from pathlib import Path
 
 import pypdf
 import pytest
-from rich.console import Console
 
 from bench_runner.results.records import Failure, Run, Sample, changed, read_run
 from reports.analysis.cold_start import cold_starts
@@ -26,9 +24,9 @@ from reports.site.pages import write_site
 from reports.sources.reproduction import reproduce
 from reports.text import comparison
 from reports.text.page import WIDTH
-from reports.text.terminal import show
 from reports.text.thesis_csv import HEADER, OPERATIONS_HEADER, write_csv
 from tests.reports.factory import PROJECT_10, make_run, of_few, with_info, write_run
+from tests.reports.terminal_text import shown
 
 PARQUET, PICKLE = "parquet[engine=pyarrow,codec=none]", "pickle[engine=pandas]"
 
@@ -52,12 +50,6 @@ def without_save(kind: str = "") -> Run:
         if kind or sample.operation != "save"
     )
     return replace(run, samples=tuple(samples))
-
-
-def shown(run: Run) -> str:
-    stream = io.StringIO()
-    show(run, Console(file=stream))
-    return stream.getvalue()
 
 
 def line_of(text: str, start: str) -> str:

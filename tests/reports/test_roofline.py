@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from bench_runner.results.records import Conditions, Run, Sample, changed
 from reports.analysis.access.roofline import has_roofline, roofline_of
@@ -17,9 +15,9 @@ from reports.analysis.figures import Figures
 from reports.analysis.tables import tables
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
-from reports.text.terminal import show
 from tests.reports.factory import PROJECT_10, make_run, with_info
 from tests.reports.pdf_text import section_pages, written_on
+from tests.reports.terminal_text import shown
 
 TAKE, SCAN = "take[rows=100,handle=kept]", "scan[selectivity=0.01,kind=range]"
 ZIPF, STREAMS = "take[rows=100,pattern=zipf,handle=kept]", "take[rows=100,handle=kept,streams=16]"
@@ -201,9 +199,7 @@ def test_every_output_shows_it(tmp_path: Path, why: str) -> None:
         for place in each["lines"]:
             place["at_least"] = place["kind"] == "sequential"
     run = run_of("cold (guest)", *probes)
-    stream = io.StringIO()
-    show(run, Console(file=stream))
-    text = stream.getvalue()
+    text = shown(run)
     assert max(map(len, text.splitlines())) <= WIDTH
     assert "…" not in text
     pages = written_on(section_pages(run, "roofline"))

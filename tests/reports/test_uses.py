@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from bench_runner.results.records import Failure, Run, Sample, changed
 from docs._generate import findings
@@ -20,9 +18,9 @@ from reports.analysis.tables import Table, tables
 from reports.pdf.pages import uses_pages
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
-from reports.text.terminal import show
 from tests.reports.factory import PROJECT_10, make_run
 from tests.reports.pdf_text import written_on
+from tests.reports.terminal_text import shown
 
 TAKE, ONE, SCAN = "take[rows=100,handle=kept]", "take[rows=1,handle=kept]", "scan[selectivity=0.01,kind=range]"
 APPEND = "append[rows=1000]"
@@ -49,12 +47,6 @@ def run_of(change: Callable[[Sample], Sample] = same, rounds: int = 5) -> Run:
 def use_of(run: Run, start: str) -> Use:
     (table,) = tables(run)
     return next(use for use in uses_of(run, table) if use.title.startswith(start))
-
-
-def shown(run: Run) -> str:
-    stream = io.StringIO()
-    show(run, Console(file=stream))
-    return stream.getvalue()
 
 
 def test_each_use_names_the_fastest_and_what_comes_next() -> None:

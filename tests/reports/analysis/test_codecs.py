@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from bench_runner.results.records import Conditions, Run, RunInfo, Sample, changed
 from reports.analysis.codecs import break_even_text, by_format, codec_effects, frontier
@@ -22,10 +20,10 @@ from reports.sources.judgement import FindingVerdict
 from reports.sources.reproduction import reproduce, reproduction_markdown
 from reports.sources.reproduction_codecs import CODECS, NAMES, thesis_figures
 from reports.sources.rows import Subject
-from reports.text.terminal import show
 from reports.text.thesis_csv import write_csv
 from tests.reports.factory import make_run, make_sample, with_info
 from tests.reports.pdf_text import drawn
+from tests.reports.terminal_text import shown
 
 NONE = "parquet[engine=pyarrow,codec=none]"
 ZSTD = "parquet[engine=pyarrow,codec=zstd,level=1]"
@@ -139,12 +137,6 @@ def test_each_format_comes_before_its_codecs(four: list[list[Sample]]) -> None:
 def test_equal_points_are_both_on_the_frontier() -> None:
     table = table_of(list(samples(NONE, 200, 100, 80)), list(samples(ORC, 200, 100, 80)))
     assert {row.variant for row in frontier(table, READ_TIME)} == {NONE, ORC}
-
-
-def shown(run: Run) -> str:
-    stream = io.StringIO()
-    show(run, Console(file=stream))
-    return stream.getvalue()
 
 
 def test_the_terminal_shows_costs_and_savings_of_codecs(four: list[list[Sample]]) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from bench_runner.results.records import Conditions, Run, RunInfo, Sample, changed
 from reports.analysis.columns import READ_TIME, SAVE_TIME
@@ -16,8 +14,8 @@ from reports.analysis.engines import answers, calls_of, is_about_calls, ratio_te
 from reports.analysis.sections import TITLES
 from reports.analysis.tables import Table, tables
 from reports.sources.reproduction import reproduce
-from reports.text.terminal import show
 from tests.reports.factory import make_run, make_sample
+from tests.reports.terminal_text import shown
 
 TIMES_MS: Mapping[str, tuple[int, int]] = {
     "csv[engine=pandas]": (2000, 800),
@@ -118,12 +116,6 @@ def test_one_format_with_one_call_answers_nothing() -> None:
 def test_only_the_suite_engines_is_about_calls() -> None:
     assert is_about_calls(table_of())
     assert not any(map(is_about_calls, tables(make_run(datasets=("eq",)))))
-
-
-def shown(run: Run) -> str:
-    stream = io.StringIO()
-    show(run, Console(file=stream, width=80))
-    return stream.getvalue()
 
 
 def test_the_terminal_shows_the_answer_below_each_table() -> None:

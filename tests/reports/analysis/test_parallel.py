@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -10,7 +9,6 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from bench_runner.results.information import information
 from bench_runner.results.records import Conditions, Failure, Run, Sample, changed
@@ -20,9 +18,9 @@ from reports.analysis.sections import Contents, sections_of
 from reports.analysis.tables import tables
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
-from reports.text.terminal import show
 from tests.reports.factory import MACHINE, make_run, make_sample
 from tests.reports.pdf_text import drawn, section_pages
+from tests.reports.terminal_text import shown
 
 FASTER, EQUAL, SLOWER = "parquet[engine=pyarrow,codec=none]", "orc[engine=pyarrow,codec=none]", "csv[engine=pandas]"
 SPEED_UPS: Mapping[str, Callable[[int], float]] = {
@@ -277,9 +275,7 @@ def test_without_a_plain_call_there_is_no_verdict() -> None:
 
 def test_the_terminal_shows_each_time_once_and_within_its_width() -> None:
     run = run_of(spelled=(SAVE, READ, LEFT, SCAN, BY_THREADS))
-    stream = io.StringIO()
-    show(run, Console(file=stream))
-    text = stream.getvalue()
+    text = shown(run)
     assert max(map(len, text.splitlines())) <= WIDTH
     assert "further operations" not in text
     told = " ".join(text.split())
