@@ -231,17 +231,7 @@ class FeatherPandas(ProjectsByOneCall, _Feather):
     engine = "pandas"
     distributions = ("pandas",)
     native = Native.PANDAS
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes that the conversion of an Arrow table to a DataFrame makes to data."""
-        return (
-            shared.objects_of_nulls("date-null"),
-            shared.categories_of_nulls_with("null"),
-            shared.NAN_AS_NULL,
-            shared.DECIMAL_PRECISION,
-            shared.VECTORS_AS_LISTS,
-        )
+    losses = shared.BY_CONVERSION
 
     def load_library(self) -> None:
         """Import pandas, including modules that its first call would load."""

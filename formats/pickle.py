@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from adapters.contract import Calls, Can, Maturity, Native, Stage, Stored, TabularFormat
-from adapters.losses import Loss
 from formats.shared import pandas_codecs
 from formats.shared import pandas_losses as shared
 
@@ -37,17 +36,7 @@ class PicklePandas(TabularFormat):
         "newer one wrote",
     )
     capabilities = frozenset({Can.TYPES, Can.NESTED, Can.SINGLE_FILE})
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes that the conversion of an Arrow table to a DataFrame makes. Pickle itself changes nothing."""
-        return (
-            shared.objects_of_nulls("date-null"),
-            shared.categories_of_nulls_with("null"),
-            shared.NAN_AS_NULL,
-            shared.DECIMAL_PRECISION,
-            shared.VECTORS_AS_LISTS,
-        )
+    losses = shared.BY_CONVERSION
 
     @property
     def calls(self) -> Calls:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from adapters import parquet_codecs
 from adapters.contract import Calls, Can, Maturity, Native, PartCall, Setting, Stage, Stored
 from adapters.errors import RefusedData
-from adapters.losses import Cause, Loss, Relation
+from adapters.losses import Loss
 from adapters.offers import Handle, Offers, Reach, Sharing
-from adapters.relations import texts
 from formats.parquet.common import DICTIONARY_AS_VALUES, MOST_ROWS, TIMESTAMPS_BY_DUCKDB, Parquet
 from formats.shared import pandas_losses as shared
 from formats.shared.datafusion_engine import DatafusionEngine
@@ -245,15 +244,7 @@ class ParquetDatafusion(Parquet, DatafusionEngine):
         ),
     }
     library_default: ClassVar = {"codec": "zstd"}
-    losses = (
-        Loss(
-            "ordered categories lose their order",
-            "the same values",
-            Cause.CALL,
-            Relation(texts.dictionary_without_order),
-            frozenset({"categorical-ordered"}),
-        ),
-    )
+    losses = (shared.ORDER_OF_CATEGORIES,)
 
     def save(self, table: pa.Table, location: Path) -> None:
         """Write the whole table as one file."""

@@ -135,6 +135,14 @@ DICTIONARY_OF_NUMBERS_AS_VALUES = Loss(
 """The loss of readers that return dictionaries only for text. It is a part of the loss `DICTIONARY_AS_VALUES`, so an
 adapter declares only one of these losses."""
 
+ORDER_OF_CATEGORIES = Loss(
+    "ordered categories lose their order",
+    "the same values",
+    Cause.CALL,
+    Relation(texts.dictionary_without_order),
+    frozenset({"categorical-ordered"}),
+)
+
 NUMERIC_TEXT = Loss(
     "text of which every value is a number becomes numbers",
     "int64, with nulls or fractions float64",
@@ -192,6 +200,17 @@ def categories_of_nulls_with(values: str, targets: Iterable[str] = _ARROW) -> Lo
         frozenset({"categorical-null"}),
         targets=frozenset(targets),
     )
+
+
+BY_CONVERSION = (
+    objects_of_nulls("date-null"),
+    categories_of_nulls_with("null"),
+    NAN_AS_NULL,
+    DECIMAL_PRECISION,
+    VECTORS_AS_LISTS,
+)
+"""Changes to data by the conversion of an Arrow table to a DataFrame. A format that stores DataFrames as they are has
+only these losses."""
 
 
 def missing_words(words: Iterable[str], lossless: str | None = None) -> Loss:

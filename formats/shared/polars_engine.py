@@ -20,9 +20,9 @@ from adapters.errors import RefusedData
 from adapters.losses import Cause, Loss, Relation
 from adapters.offers import Offers
 from adapters.predicate import Kind, Predicate
-from adapters.relations import texts, times
+from adapters.relations import times
 from formats.shared.conditions import POLARS_TEXTS, polars_expression
-from formats.shared.pandas_losses import DICTIONARY_OF_NUMBERS_AS_VALUES
+from formats.shared.pandas_losses import DICTIONARY_OF_NUMBERS_AS_VALUES, ORDER_OF_CATEGORIES
 from formats.shared.projection import ProjectsByOneCall
 from formats.shared.streams import apart_until_whole
 
@@ -51,13 +51,7 @@ POLARS_LOSSES = (
         frozenset({"time"}),
         targets=frozenset({"arrow"}),
     ),
-    Loss(
-        "ordered categories lose their order",
-        "the same values",
-        Cause.CALL,
-        Relation(texts.dictionary_without_order),
-        frozenset({"categorical-ordered"}),
-    ),
+    ORDER_OF_CATEGORIES,
 )
 """Changes to data by the conversion to and from polars' DataFrame. Formats that change nothing themselves have only
 these losses."""
