@@ -13,7 +13,7 @@ import select
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -115,6 +115,19 @@ class Answers:
         if kind == REFUSAL:
             raise self._refusal(content)
         return kind, content
+
+    def frame_after_counts(self, count: bytes, expected: bytes, on_rows: Callable[[int], None] | None) -> bytearray:
+        """Return the content of the first message with the letter `expected`. Raises DataError as `frame` does.
+
+        Earlier messages have the letter `count` and a number of rows, with which `on_rows` is called.
+        """
+        while (frame := self.frame(count, expected))[0] == count:
+            seen = bytes(frame[1])
+            if not seen.isdigit():
+                raise self.failed(NONSENSE)
+            if on_rows is not None:
+                on_rows(int(seen))
+        return frame[1]
 
     def batch(self, content: bytearray, schema: pa.Schema) -> pa.RecordBatch:
         """Return the batch in a message, after checking it, because a hostile file may control the process.

@@ -62,14 +62,9 @@ class Import:
     def __init__(self, answers: Answers, path: Path, on_rows: Callable[[int], None] | None = None) -> None:
         """Wait until the process has sent `facts`. Raises DataError if it ends or refuses the documents before."""
         self._answers, self._path = answers, path
-        while (frame := answers.frame(ROWS, FACTS))[0] == ROWS:
-            seen = bytes(frame[1])
-            if not seen.isdigit():
-                raise answers.failed(NONSENSE)
-            if on_rows is not None:
-                on_rows(int(seen))
+        facts = answers.frame_after_counts(ROWS, FACTS, on_rows)
         try:
-            self.facts = msgspec.json.decode(frame[1], type=DocumentFacts)
+            self.facts = msgspec.json.decode(facts, type=DocumentFacts)
         except msgspec.MsgspecError:
             raise answers.failed(NONSENSE) from None
         if not 0 < self.facts.rows <= self.facts.input_rows or self.facts.blocks < 1 or not self.facts.key:

@@ -56,13 +56,7 @@ class Import:
     def __init__(self, answers: Answers, path: Path, on_rows: Callable[[int], None] | None = None) -> None:
         """Wait until the process has sent `facts` and `schema`. Raises DataError if it does not."""
         self._answers, self._path = answers, path
-        while (frame := answers.frame(ROWS, FACTS))[0] == ROWS:
-            seen = bytes(frame[1])
-            if not seen.isdigit():
-                raise answers.failed(NONSENSE)
-            if on_rows is not None:
-                on_rows(int(seen))
-        self.facts = self._checked_facts(frame[1])
+        self.facts = self._checked_facts(answers.frame_after_counts(ROWS, FACTS, on_rows))
         self.schema = self._checked_schema(answers.frame(SCHEMA)[1])
 
     def batches(self) -> Iterator[pa.RecordBatch]:
