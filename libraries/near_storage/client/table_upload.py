@@ -44,7 +44,7 @@ from libraries.near_storage.serving.protocol import (
     decode,
 )
 from libraries.near_storage.serving.rpc import Caller
-from libraries.near_storage.storing.partition_metadata import blake2b
+from libraries.near_storage.storing.partition_metadata import digest_of_file
 
 PUT_S = 3600.0
 """Time limit for a node to store one partition."""
@@ -195,7 +195,7 @@ def _send_one(
 ) -> None:
     """Send a partition to all its nodes. Raises _NodesLost if nodes are lost, or a node's error about the file
     itself."""
-    digest, size = _digest(path)
+    digest, size = digest_of_file(path)
     placed = target.ask("place", Place(upload, position, digest, size), Placements)
     sends = [_Sending(target, node, placed.permit, path, size, given_up) for node in placed.nodes]
     waiting = sends
@@ -285,14 +285,6 @@ def _raise_first(found: Sequence[BaseException | None]) -> None:
             raise error
     if errors:
         raise _NodesLost(dict(ChainMap(*(error.errors for error in errors if isinstance(error, _NodesLost)))))
-
-
-def _digest(path: Path) -> tuple[str, int]:
-    hashing, size = blake2b(), 0
-    for piece in _pieces(path):
-        hashing.update(piece)
-        size += len(piece)
-    return hashing.hexdigest(), size
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

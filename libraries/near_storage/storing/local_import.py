@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from libraries.near_storage.storing.catalog import Catalog
-from libraries.near_storage.storing.partition_metadata import blake2b
+from libraries.near_storage.storing.partition_metadata import digest_of_file
 from libraries.near_storage.storing.partitions import READ_BYTES, PartitionStore
 
 NOT_SERVED = "grpc://127.0.0.1:0"
@@ -42,7 +42,7 @@ def _upload(catalog: Catalog, stores: dict[str, PartitionStore], table: str, pat
     upload = catalog.uploads.begin(table)
     try:
         for position, path in enumerate(paths):
-            digest, stored_bytes = _digest(path)
+            digest, stored_bytes = digest_of_file(path)
             for node in catalog.uploads.place(upload, position, digest, stored_bytes):
                 info = stores[node.name].put(_pieces(path), digest, stored_bytes)
                 catalog.uploads.acknowledge(upload, digest, node.name, info)
@@ -54,14 +54,6 @@ def _upload(catalog: Catalog, stores: dict[str, PartitionStore], table: str, pat
                 stores[removal.node].remove(removal.digest, removal.number)
                 catalog.upkeep.removed(removal)
         raise
-
-
-def _digest(path: Path) -> tuple[str, int]:
-    hashing, stored_bytes = blake2b(), 0
-    for piece in _pieces(path):
-        hashing.update(piece)
-        stored_bytes += len(piece)
-    return hashing.hexdigest(), stored_bytes
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

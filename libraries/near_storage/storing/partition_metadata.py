@@ -167,6 +167,12 @@ def blake2b(data: bytes | memoryview = b"") -> hashlib.blake2b:
     return hashlib.blake2b(data, digest_size=DIGEST_BYTES)
 
 
+def digest_of_file(path: Path) -> tuple[str, int]:
+    """Return the blake2b-256 digest of a file in hex, and its size in bytes. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, blake2b).hexdigest(), file.tell()
+
+
 def same_fields(one: pa.Schema, other: pa.Schema) -> bool:
     """Return whether two schemas fit in one table: names, order, types and nullability are equal. Metadata may
     differ."""
