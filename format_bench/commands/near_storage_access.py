@@ -55,6 +55,19 @@ def _silent(error: Exception) -> str:
     return f"the catalog at {str(error).splitlines()[0]}\n  'serve catalog FOLDER' starts one; --catalog names another."
 
 
+def trusted_roots(file: Path | None) -> bytes | None:
+    """Return the root certificates in the file, or None if `file` is None. Raises RequestError if it cannot be read."""
+    try:
+        return None if file is None else file.read_bytes()
+    except OSError as error:
+        raise RequestError(
+            f"`tls_roots`: {file} cannot be read ({error.strerror}).",
+            "Name a PEM file.",
+            parameter="tls_roots",
+            given=str(file),
+        ) from None
+
+
 def client_token(file: Path | None) -> str:
     """Return the token from the file, or from the environment if `file` is None. Raises RequestError if none is set."""
     if file is not None:

@@ -14,6 +14,7 @@ from format_bench.commands.near_storage_access import (
     made_once,
     near_storage_errors,
     private_text,
+    trusted_roots,
 )
 from format_bench.errors import RequestError
 from format_bench.options import grouped
@@ -143,13 +144,4 @@ def _tls(listening: dict[str, Any]) -> tuple[Any, bytes | None]:
             "Name both or neither.",
             parameter="tls_key" if key is None else "tls_certificate",
         )
-    tls = None if certificate is None else security.read_tls(certificate, key)
-    try:
-        return tls, None if roots is None else roots.read_bytes()
-    except OSError as error:
-        raise RequestError(
-            f"`tls_roots`: {roots} cannot be read ({error.strerror}).",
-            "Name a PEM file.",
-            parameter="tls_roots",
-            given=str(roots),
-        ) from None
+    return None if certificate is None else security.read_tls(certificate, key), trusted_roots(roots)

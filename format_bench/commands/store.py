@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from format_bench.commands.near_storage_access import CATALOG, PORT, TOKEN, client_token, near_storage_errors
+from format_bench.commands.near_storage_access import (
+    CATALOG,
+    PORT,
+    TOKEN,
+    client_token,
+    near_storage_errors,
+    trusted_roots,
+)
 from format_bench.errors import RequestError
 from format_bench.options import grouped
 from format_bench.terminal import FAILED
@@ -191,16 +198,7 @@ def _tell_left(left: Sequence[Finding], label: str) -> None:
 def _connected(reaching: dict[str, Any]) -> Client:
     from libraries.near_storage.client.connection import connect
 
-    roots = reaching["tls_roots"]
-    try:
-        trusted = None if roots is None else roots.read_bytes()
-    except OSError as error:
-        raise RequestError(
-            f"`tls_roots`: {roots} cannot be read ({error.strerror}).",
-            "Name a PEM file.",
-            parameter="tls_roots",
-            given=str(roots),
-        ) from None
+    trusted = trusted_roots(reaching["tls_roots"])
     return connect(reaching["catalog"], client_token(reaching["token_file"]), trusted)
 
 
