@@ -101,7 +101,6 @@ class Registry(Generic[AdapterT]):
         return dict(sorted(rows.items()))
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names of all entries, in alphabetical order."""
         return iter(self.entries)
 
     def engines(self, name: str) -> tuple[type[AdapterT], ...]:

@@ -60,7 +60,6 @@ def _is_of_the_system(error: BaseException) -> bool:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and its causes."""
     seen: set[int] = set()
     following: BaseException | None = error
     while following is not None and id(following) not in seen:

@@ -306,7 +306,6 @@ class _Digests:
         self._digests: dict[str, pieces.StreamDigest] = {}
 
     def update(self, table: pa.Table) -> None:
-        """Add the next rows."""
         self.rows += table.num_rows
         for name, column in zip(table.column_names, table.columns, strict=True):
             self._types.setdefault(name, set()).add(column.type)
@@ -316,7 +315,6 @@ class _Digests:
 
     @property
     def names(self) -> list[str]:
-        """The names of the columns, in order."""
         return list(self._digests)
 
     def proves_equal(self, name: str, other: _Digests) -> bool:

@@ -72,8 +72,6 @@ _TIMES = ("date", "date-early", "time", *shared.TIMESTAMPS)
 
 
 class _Csv(TabularFormat):
-    """Base class of the adapters for CSV."""
-
     format = "csv"
     title = "CSV"
     suffix = ".csv"

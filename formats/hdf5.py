@@ -95,7 +95,6 @@ class _HdfPandas(TabularFormat):
 
     @property
     def calls(self) -> Calls:
-        """The code that a user writes to save and read the data without this adapter."""
         codec = "" if self.values["codec"] == "none" else f', complib="{self.values["codec"]}"'
         level = "" if self.values["level"] is None else f", complevel={self.values['level']}"
         how = f'key="{_KEY}", mode="w", format="{self.layout}", index=False{codec}{level}'
@@ -138,7 +137,6 @@ class _HdfPandas(TabularFormat):
         )
 
     def read(self, location: Path) -> pd.DataFrame:
-        """Read all columns of the table."""
         return self._pandas.read_hdf(location, key=_KEY)  # type: ignore[return-value]
 
     def stored(self, location: Path) -> Stored:

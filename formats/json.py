@@ -50,8 +50,6 @@ _GUESSES_OF_PYARROW = (
 
 
 class _Json(TabularFormat):
-    """Base class of the adapters for JSON Lines."""
-
     format = "json"
     title = "JSON Lines"
     suffix = ".json"

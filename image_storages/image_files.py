@@ -63,7 +63,6 @@ class _ImageFiles(ImageStorage):
         return Calls(("import csv", "import os", "import numpy as np", "from PIL import Image"), save, _READ)
 
     def load_library(self) -> None:
-        """Import Pillow with the plugins that its first calls would load."""
         import csv
 
         import numpy

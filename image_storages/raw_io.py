@@ -177,7 +177,6 @@ def _filled(file: FileIO, array: np.ndarray) -> np.ndarray:
 
 
 def _filled_at(file: FileIO, array: np.ndarray, start: int) -> None:
-    """Read the bytes from `start` into the array."""
     rest = array.reshape(-1)
     while rest.size and (received := os.preadv(file.fileno(), [rest.data], start)):
         rest, start = rest[received:], start + received

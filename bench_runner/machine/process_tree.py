@@ -190,7 +190,6 @@ def total(levels: Iterable[MemoryLevel]) -> MemoryLevel:
 
 
 def _listed_children(process: int) -> list[int]:
-    """Return the children of all threads of a process, from the kernel's lists."""
     found: list[int] = []
     with suppress(*_GONE):
         for thread in os.listdir(f"/proc/{process}/task"):

@@ -21,8 +21,6 @@ from data_generator.documents import key_of
 
 
 class _Whole(Operation):
-    """An operation on all of the data, of any kind of data."""
-
     @property
     def target_kinds(self) -> None:
         """None, because the operation applies to all kinds of target."""

@@ -147,7 +147,6 @@ def _finds(text: str, variants: Iterable[str]) -> bool:
 
 
 def _refuse_left_out(suites: Sequence[Suite], text: str) -> None:
-    """Raise PlanError if a suite leaves out the requested format."""
     name = text.strip("^$")
     for suite in suites:
         reason = names_left_out(suite).get(name)

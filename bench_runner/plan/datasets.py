@@ -104,7 +104,6 @@ def _matching(suite: Suite, pattern: str) -> list[str]:
 
 
 def _known(suite: Suite) -> Sequence[str]:
-    """Return the data sets that a suite can measure, which are all data sets of its kind of data."""
     return [name for name, entry in CATALOGUE.items() if entry.kind == suite.kind.name]
 
 

@@ -99,7 +99,6 @@ def _over_networks(suite: Suite, candidate: Candidate) -> bool:
 
 
 def _not_spelled(variant: str, request: Request) -> dict[str, str]:
-    """Return the settings of a variant that the user does not name."""
     settings = parse(variant)[1]
     return {key: value for key, value in settings.items() if not any(f"{key}=" in text for text in request.formats)}
 

@@ -310,7 +310,6 @@ def rows_in_time(screening: Run, racing: Collection[str | None], most_rows: int,
 
 
 def _predicted_s(sample: Sample, rows: int) -> float:
-    """Return the seconds that a sample would take on `rows` rows."""
     figures, more = sample.figures, rows / max(sample.rows, 1)
     verify_ns, call_ns = figures.get("verify_ns", 0), figures.get("wall_ns", 0)
     calls_ns = figures.get("calls_ns", call_ns)

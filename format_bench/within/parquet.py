@@ -151,7 +151,6 @@ class _Study:
         self._objective = Objective(self._weights, self._whole({}))
 
     def variant(self, settings: Settings) -> str:
-        """Return the full name of the variant with these settings."""
         return str(ParquetPyarrow(dict(settings)).variant)
 
     def proposal(self, settings: Settings, text: str) -> Proposal:

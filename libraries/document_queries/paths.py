@@ -46,7 +46,6 @@ class Path(tuple[Step, ...]):
         return _spelled(self)
 
     def __repr__(self) -> str:
-        """Return a readable form."""
         return f"Path({str(self)!r})"
 
 

@@ -21,7 +21,6 @@ class Interpretation:
     """Interpret a plan over documents that arrive in batches."""
 
     def __init__(self, plan: Plan) -> None:
-        """Begin without documents."""
         self.plan = plan
         self.groups: Groups = {}
         self.placed: list[tuple[Place, Row]] = []

@@ -52,7 +52,6 @@ class _Range:
 
     @property
     def rows(self) -> range:
-        """The numbers of the rows."""
         return range(self.start, self.stop)
 
 

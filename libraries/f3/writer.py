@@ -447,7 +447,6 @@ class _Column:
         self._switch(metadata.NO_DICTIONARY, None)
 
     def flush(self) -> None:
-        """Write the open IOUnit."""
         if self._units:
             place, checksum = self._out.write_unit(self._stored)
             units = tuple(self._units)

@@ -92,7 +92,6 @@ def _where_valid(values: pa.BooleanArray, column: pa.Array) -> pa.BooleanArray:
 
 
 def _array(literals: list[Literal]) -> pa.Array:
-    """Return the literals, all of one type, as an array."""
     type = value_type(literals[0].type)
     values = [literal.value for literal in literals]
     if kind_of(type) in COUNTED:

@@ -320,7 +320,6 @@ def _change(
 
 
 def _spread(values: Sequence[float]) -> float:
-    """Return the range of the rounds of one run."""
     return max(values) - min(values)
 
 

@@ -55,7 +55,6 @@ def remarks(run: Run, summaries: Mapping[Cell, CellSummary]) -> list[Remark]:
 
 
 def _calibration_remarks(info: RunInfo) -> Iterator[Remark]:
-    """Yield the measured throughput of each limited network."""
     for each in info.calibrations:
         found = f"{each.found_bits_per_s / 1e6:,.0f} Mbit/s"
         yield Remark(f"{network_text(each.network)}: {found}, measured before the first round", warns=False)

@@ -73,7 +73,6 @@ def overview(shown: Sequence[Place]) -> dict[str, Any]:
 
 
 def _questions(shown: Sequence[Place]) -> dict[str, str]:
-    """Return the question that each suite answers."""
     found: dict[str, str] = {}
     for place in shown:
         for suite in place.suites:
@@ -224,7 +223,6 @@ def _codecs(view: TableView) -> dict[str, Any]:
 
 
 def _calls(view: TableView) -> dict[str, Any]:
-    """Return the fastest and the slowest call of each format, for save and read."""
     rows = {row.row: row for row in view.rows}
     lines = [
         (column.operation, calls.format, rows[calls.fastest].address(column.operation), engines.texts(calls)[1:])
@@ -240,7 +238,6 @@ def _calls(view: TableView) -> dict[str, Any]:
 
 
 def _uses(view: TableView) -> dict[str, Any]:
-    """Return the fastest format for each operation, and the next fastest ones."""
     return {"uses": list(uses_of(view.place.run, view.table)), "meaning": USES_MEANING}
 
 

@@ -161,7 +161,6 @@ def _told(error: OSError, path: Path) -> OSError:
 
 
 def _pages(shown: Sequence[Place], links: Sequence[Link]) -> Iterator[tuple[str, str]]:
-    """Yield (name, content) of every page."""
     suites = list(dict.fromkeys(suite for place in shown for suite in place.suites))
     navigation = [Link("Overview", "index.html"), *(Link(name, suite_page(name)) for name in suites)]
     navigation += [

@@ -178,7 +178,6 @@ def _history(folder: Path, problems: list[str]) -> Mapping[tuple[str, str], Sequ
 
 
 def _level_row(change: LevelChange) -> dict[str, str]:
-    """Return the values of one row of the table "Where a level changed"."""
     cell, shift = change.cell, change.shift
     commits = [(run.info.commit or "unknown")[:10] for run in (change.before, change.after)]
     return {
@@ -223,7 +222,6 @@ def _write_run(published: Published, earlier: Published | None, folder: Path) ->
 
 
 def _printed(show: Callable[[Console], None]) -> str:
-    """Return the output of `show` as plain text."""
     text = io.StringIO()
     show(Console(file=text, width=WIDTH, force_terminal=False, color_system=None))
     return text.getvalue()

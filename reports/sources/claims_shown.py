@@ -62,7 +62,6 @@ def _details(each: Judged) -> Iterator[str]:
 
 
 def _ours(each: Judged) -> Iterator[str]:
-    """Yield our figures with their titles and conditions."""
     if each.conditions is not None:
         where = conditions_text(each.conditions).removeprefix("track , ")
         where += f", machine {each.machine}" if each.machine else ""

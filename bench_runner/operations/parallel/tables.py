@@ -121,8 +121,6 @@ Left = LeftInPool | LeftByDask
 
 @dataclass(frozen=True)
 class _Parallel(Operation):
-    """An operation on a table in partitions."""
-
     partitions: int = count(2, spelled=True)
     pool: str = word("warm", "cold")
 
@@ -133,12 +131,10 @@ class _Parallel(Operation):
 
     @property
     def target_kinds(self) -> tuple[str, ...]:
-        """DataFrames and Arrow tables."""
         return ("pandas", "arrow")
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The distributions of dask and of its process pool."""
         return ("dask", "distributed")
 
     @property
@@ -152,7 +148,6 @@ class _Parallel(Operation):
         return f"{self.name.partition('-')[0]} {self._words}"
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return a refusal reason if there are too many partitions."""
         if self.partitions > rows:
             return f"{self.partitions:,} partitions need as many rows, and the table has {rows:,}"
         if self.partitions > MOST_PARTITIONS:
@@ -160,11 +155,9 @@ class _Parallel(Operation):
         return None
 
     def unfit(self, adapter: Any) -> str | None:
-        """Return a refusal reason if the engine cannot store a table in partitions."""
         return adapter.parts if isinstance(adapter.parts, str) else None
 
     def refused_under(self, conditions: Conditions) -> str | None:
-        """Return a refusal reason if the cache is cold or if only one thread is allowed."""
         if (reason := super().refused_under(conditions)) is not None:
             return reason
         if conditions.cache != "warm":
@@ -178,7 +171,6 @@ class _Parallel(Operation):
         return location.parent.with_name(f"{location.parent.name}-{self.name}") / "parts"
 
     def prepare(self, location: Path) -> None:
-        """Make an empty folder for the partitions."""
         place = self.works_at(location)
         shutil.rmtree(place.parent, ignore_errors=True)
         place.parent.mkdir()
@@ -281,7 +273,6 @@ class _Reads(_Parallel):
         return super().title + (" by threads" if self.by == "threads" else "")
 
     def unfit(self, adapter: Any) -> str | None:
-        """Return a refusal reason if threads should read the partitions, but the engine cannot read a folder."""
         if self.by == "threads" and not adapter.reads_folders:
             return "its read takes one file: measure it with by=processes"
         return super().unfit(adapter)

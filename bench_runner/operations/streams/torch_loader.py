@@ -41,7 +41,6 @@ class Requests:
     location: Path
 
     def __getitem__(self, numbers: np.ndarray) -> Any:
-        """Return the rows of one request."""
         opened = self.__dict__.get("opened")
         if opened is None:
             adapter: Any = registries.build(self.variant, threads=self.threads)

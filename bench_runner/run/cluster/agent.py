@@ -146,7 +146,6 @@ def _log(run_id: str) -> Path:
 
 
 def _last_line(run_id: str) -> str:
-    """Return the last line that the part printed, or ''."""
     try:
         lines = _log(run_id).read_text(errors="replace").strip().splitlines()
     except OSError:

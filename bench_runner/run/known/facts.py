@@ -336,7 +336,6 @@ class _Lanes:
         self._pool.shutdown()
 
     def outcomes(self, chains: Sequence[Chain]) -> Iterator[tuple[Chain, Outcome]]:
-        """Yield each chain with the outcome of its task, in order."""
         running = [self._pool.submit(self._ask, chain) for chain in chains]
         for chain, future in zip(chains, running, strict=True):
             self._session.step(f"{chain.variant}, {chain.target.kind}", None)

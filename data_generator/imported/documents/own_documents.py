@@ -64,11 +64,9 @@ class _Sample:
             return self._imported(about, folder, on_rows)
 
     def look(self) -> UserInput:
-        """Return the current state of the input. Raises DataError if it is not JSON Lines."""
         return document_input.find(self.path)
 
     def about(self) -> dict[str, str]:
-        """Return facts that identify this sample and the current state of the input."""
         return {**self.look().about(), "most_rows": str(self.rows), "key": self.key}
 
     def _imported(self, about: Mapping[str, str], folder: Path, on_rows: Callable[[int], None] | None) -> Dataset:

@@ -99,14 +99,11 @@ def build(
 
 @dataclass(frozen=True)
 class _Source:
-    """The source of a data set of images: where they are, and how many are wanted."""
-
     name: str
     rows: int | None
     path: Path | None
 
     def look(self) -> UserInput:
-        """Return the current state of the input. Raises DataError if there is none."""
         if self.path is not None:
             return image_input.find(self.path)
         known = KNOWN.get(self.name)

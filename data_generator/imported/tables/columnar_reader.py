@@ -57,8 +57,6 @@ class _RowGroup:
 
 @dataclass(frozen=True)
 class _Contents:
-    """Facts from the metadata of one file."""
-
     file: ParquetFile
     schema: Any
     """The file's Parquet schema."""

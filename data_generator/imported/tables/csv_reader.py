@@ -50,8 +50,6 @@ _SCANNED_ROWS = 20_000_000
 
 @dataclass(frozen=True)
 class _File:
-    """One CSV file and its layout."""
-
     source: TableFile
     layout: Layout
 

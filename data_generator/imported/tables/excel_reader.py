@@ -65,8 +65,6 @@ _ODD = {
 
 @dataclass(frozen=True)
 class _Table:
-    """The chosen rows of a sheet."""
-
     source: TableFile
     sheet: Sheet
     names: list[str]

@@ -59,7 +59,6 @@ class Int96Unit:
     """The unit that holds all INT96 values of a table: nanoseconds, or else microseconds."""
 
     def __init__(self) -> None:
-        """Start without values."""
         self._is_beyond = False
         self._has_ns = ""
 

@@ -122,7 +122,6 @@ def _kept_field(column: pa.Field) -> pa.Field:
 
 
 def _parts(kind: pa.DataType) -> Iterator[pa.DataType]:
-    """Yield the type and all types within it."""
     yield kind
     for place in range(kind.num_fields):
         yield from _parts(kind.field(place).type)

@@ -113,7 +113,6 @@ class AmaxLeaf(LeafFacts):
         return kept
 
     def _place_of(self, number: int) -> CacheKey:
-        """Return the cache key of a column of this leaf."""
         return self._pages.name, self._first_page, number
 
     def _read_page_0(self) -> PageZero:

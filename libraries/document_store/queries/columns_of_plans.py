@@ -42,8 +42,6 @@ Types = Mapping[str, pa.DataType]
 
 @dataclass(frozen=True)
 class _Fitted:
-    """A plan for one schema."""
-
     schema: Schema
     """A reference that keeps the schema alive, so that no other object gets its id."""
     is_interpreted: bool

@@ -54,8 +54,6 @@ def execute(snapshot: Snapshot, plan: Plan, way: Way = "auto", use_indexes: bool
 
 @dataclass(frozen=True)
 class _Fitted:
-    """A plan for one schema."""
-
     schema: Schema
     """A reference that keeps the schema alive, so that no other object gets its id."""
     is_interpreted: bool

@@ -52,21 +52,18 @@ class _Counting(Growing):
         self._met: set[int] = set()
 
     def count(self, documents: Iterable[dict[str, object]]) -> None:
-        """Count all nodes of these documents."""
         for document in documents:
             self._met.clear()
             see(document, self)
             self.rows.update(self._met)
 
     def branch(self, parent: int, name: str | None, kind: ValueKind) -> int | None:
-        """Return the node and record it."""
         node = super().branch(parent, name, kind)
         if node is not None and node != ROOT:
             self._met.add(node)
         return node
 
     def mark_empty(self, node: int) -> None:
-        """Record the marker."""
         super().mark_empty(node)
         marker = self._branches.get((node, None), {}).get(ValueKind.MARKER)
         if marker is not None:

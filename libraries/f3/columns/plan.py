@@ -490,7 +490,6 @@ class ReadPlan:
             return shredding.structs(node.type, present, children)
 
     def _whole(self, node: Node, ordinals: Sequence[int], held: Held) -> pa.Array:
-        """Return all values of some units."""
         if node.pushed_down:
             return self._pushed_down(node, ordinals, held)
         if node.is_list:

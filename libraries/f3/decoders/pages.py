@@ -32,7 +32,6 @@ class Pool:
     """Large pages of freed results, for the sandbox that wrote them."""
 
     def __init__(self, most_bytes: int) -> None:
-        """Keep up to `most_bytes`."""
         self._most = most_bytes // LARGE_BYTES
         # Buffers may be freed by any thread; append and pop are atomic.
         self._pages: list[int] = []

@@ -95,7 +95,6 @@ def read_arrow(endpoint: Endpoint, columns: Sequence[str] | None = None) -> pa.T
 
 
 def _client(uri: str, token: str | None, tls_roots: bytes | None) -> Client:
-    """Return this process's connection to the catalog."""
     token = token or os.environ.get(TOKEN_VARIABLE)
     if not token:
         raise RequestError(f"no token: set the environment variable {TOKEN_VARIABLE} on the workers")

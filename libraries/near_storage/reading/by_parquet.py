@@ -152,7 +152,6 @@ class _Stretch:
         return reading.rows, self._decoder.batches(self._groups, leaves, reading.rows, beside)
 
     def rows(self, leaves: Sequence[int], limit: int | None) -> Iterator[pa.RecordBatch]:
-        """Yield all rows."""
         self._expect(leaves)
         yield from self._decoded(leaves, self._rows if limit is None else max(1, min(self._rows, limit)))[1]
 

@@ -166,7 +166,6 @@ class _Text:
             self._pages.append((page.values, page.values * one if repeats else page.plain_bytes, one))
 
     def nbytes(self) -> int:
-        """Bytes of all values."""
         return sum(nbytes for _, nbytes, _ in self._pages)
 
     def widest(self, rows: int) -> int:

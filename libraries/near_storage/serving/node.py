@@ -200,7 +200,6 @@ class StorageNode(GuardedServer):
 
 
 def _uploaded(reader: flight.MetadataRecordBatchReader) -> Iterator[memoryview]:
-    """Yield the bytes of an upload in pieces."""
     while True:
         try:
             batch = reader.read_chunk().data

@@ -106,7 +106,6 @@ def _whole(table: Table, column: Column, first: Row | None) -> str:
 
 
 def _ours(table: Table) -> Iterator[Row]:
-    """Yield the rows that can be ranked."""
     return (row for row in table.rows if not row.variant.is_raw_io and not row.variant.is_apart)
 
 

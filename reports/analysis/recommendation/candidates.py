@@ -233,7 +233,6 @@ def _figures(cells: Mapping[str, CellSummary], least_bytes: int) -> dict[str, di
 
 
 def _described(about: VariantInfo) -> tuple[frozenset[str] | None, str, MaturityInfo | None]:
-    """Return capabilities, title and maturity."""
     if about.capabilities is None:
         return None, about.title, about.maturity
     met = (need for operation, need in _NEEDS_MET.items() if operation in (about.partial_reads or ()))

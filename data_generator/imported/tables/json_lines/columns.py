@@ -261,7 +261,6 @@ def _is_missing(valid: pa.Array | None, length: int) -> pa.Array:
 
 
 def _cut(values: pa.ChunkedArray, lengths: Sequence[int]) -> list[pa.Array]:
-    """Return the values, divided into parts of the given lengths."""
     found, start = [], 0
     for length in lengths:
         chunks = values.slice(start, length).chunks
