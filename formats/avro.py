@@ -114,11 +114,7 @@ class AvroFastavro(TabularFormat):
     maturity = _MATURITY
     capabilities = frozenset({Can.APPEND, Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     offers = Offers(project=True, take=Reach.GROUPS, append=True, batches=True, save_stream=True, sharing=Sharing.EACH)
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes to columns whose types Avro lacks."""
-        return (shared.CATEGORIES_OF_NULLS, *_LOSSES)
+    losses = (shared.CATEGORIES_OF_NULLS, *_LOSSES)
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """Return a reason if the table has columns of types that Avro cannot store."""
@@ -247,20 +243,16 @@ class AvroPolars(PolarsEngine):
     library_default: ClassVar = {"codec": "none"}
     maturity = _MATURITY
     capabilities = frozenset({Can.TYPES, Can.NESTED, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes to columns whose types polars lacks, or cannot write to Avro."""
-        return (
-            shared.DICTIONARY_OF_NUMBERS_AS_VALUES,
-            Loss(
-                "timestamps in s become ms",
-                "the same points in time",
-                Cause.CALL,
-                Relation(times.timestamps_in(["s"], "ms")),
-                frozenset({"timestamp-s"}),
-            ),
-        )
+    losses = (
+        shared.DICTIONARY_OF_NUMBERS_AS_VALUES,
+        Loss(
+            "timestamps in s become ms",
+            "the same points in time",
+            Cause.CALL,
+            Relation(times.timestamps_in(["s"], "ms")),
+            frozenset({"timestamp-s"}),
+        ),
+    )
 
     @property
     def calls(self) -> Calls:

@@ -228,38 +228,35 @@ class CsvPyarrow(ProjectsByOneCall, _Csv):
     engine = "pyarrow"
     distributions = ("pyarrow",)
     native = Native.ARROW
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes to data because CSV does not store types, so that the reader guesses them."""
-        return (
-            text.NULLS_AS_NULL,
-            shared.DICTIONARY_AS_VALUES,
-            shared.NAN_AS_NULL,
-            text.NUMERIC_TEXT,
-            shared.NULL_AS_EMPTY_TEXT,
-            text.INTEGERS_AS_INT64,
-            text.LARGE_INTEGERS_AS_FLOAT64,
-            shared.float16_as_float64(bound="the same number as float64"),
-            shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
-            text.WHOLE_FLOATS_AS_INT64,
-            shared.DECIMALS_AS_FLOAT64,
-            Loss(
-                "durations become the number of their units (int64)",
-                "the same spans",
-                Cause.CALL,
-                Relation(times.durations_as_integers),
-                frozenset({"duration"}),
-            ),
-            text.timestamps(
-                "timestamps in ms and us become ns, and UTC where they have a zone",
-                "the same points in time",
-                times.timestamps_in(["ms", "us"], "ns", "UTC"),
-                "timestamp-ms",
-                "timestamp-us",
-            ),
-            shared.written_as_text("time", expect=written.of_types("time32", "time64")),
-        )
+    losses = (
+        text.NULLS_AS_NULL,
+        shared.DICTIONARY_AS_VALUES,
+        shared.NAN_AS_NULL,
+        text.NUMERIC_TEXT,
+        shared.NULL_AS_EMPTY_TEXT,
+        text.INTEGERS_AS_INT64,
+        text.LARGE_INTEGERS_AS_FLOAT64,
+        shared.float16_as_float64(bound="the same number as float64"),
+        shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
+        text.WHOLE_FLOATS_AS_INT64,
+        shared.DECIMALS_AS_FLOAT64,
+        Loss(
+            "durations become the number of their units (int64)",
+            "the same spans",
+            Cause.CALL,
+            Relation(times.durations_as_integers),
+            frozenset({"duration"}),
+        ),
+        text.timestamps(
+            "timestamps in ms and us become ns, and UTC where they have a zone",
+            "the same points in time",
+            times.timestamps_in(["ms", "us"], "ns", "UTC"),
+            "timestamp-ms",
+            "timestamp-us",
+        ),
+        shared.written_as_text("time", expect=written.of_types("time32", "time64")),
+    )
+    """Known changes to data because CSV does not store types, so that the reader guesses them."""
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """Return a reason if the table has lists, structs, maps or bytes, which pyarrow cannot write to CSV."""
@@ -331,21 +328,19 @@ class CsvPolars(_Csv, LazyPolarsEngine):
         refused = refusals.of_nested(schema, "polars cannot write nested columns to CSV")
         return refused or super().refusal(schema, rows)
 
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes to data because CSV does not store types.
+    losses = (
+        text.NULLS_AS_TEXT,
+        shared.DICTIONARY_AS_VALUES,
+        text.NUMERIC_TEXT,
+        text.INTEGERS_AS_INT64,
+        shared.float16_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
+        shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
+        shared.DECIMALS_AS_FLOAT64,
+        shared.written_as_text(*_TIMES, expect=written.of_types("date", "time")),
+    )
+    """Known changes to data because CSV does not store types.
 
-        polars' reader reads no words as missing, and returns dates and times as text."""
-        return (
-            text.NULLS_AS_TEXT,
-            shared.DICTIONARY_AS_VALUES,
-            text.NUMERIC_TEXT,
-            text.INTEGERS_AS_INT64,
-            shared.float16_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
-            shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
-            shared.DECIMALS_AS_FLOAT64,
-            shared.written_as_text(*_TIMES, expect=written.of_types("date", "time")),
-        )
+    polars' reader reads no words as missing, and returns dates and times as text."""
 
     @property
     def calls(self) -> Calls:
@@ -375,31 +370,29 @@ class CsvDuckdb(_Csv, DuckdbCopies):
 
     lost_names = r"\A\Z|[\0\r]|\A\s|\s\Z"
 
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes to data because CSV does not store types, so that the reader guesses them."""
-        return (
-            text.NULLS_AS_TEXT,
-            shared.DICTIONARY_AS_VALUES,
-            text.EMPTY_TEXT_AS_NULL,
-            text.UNPADDED_NUMERIC_TEXT,
-            shared.DECIMALS_AS_FLOAT64,
-            text.INTEGERS_AS_INT64,
-            text.LARGE_INTEGERS_AS_DECIMALS,
-            shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
-            text.INFINITE_FLOATS_AS_TEXT,
-            text.timestamps(
-                "timestamps become us, and UTC where they have a zone",
-                "fractions of a microsecond are lost",
-                times.timestamps_cut_to_us,
-                *("timestamp-s", "timestamp-ms", "timestamp-ns"),
-            ),
-            text.BLOBS_AS_TEXT,
-            shared.written_as_text(
-                *("duration", "list", "vector", "vector-long"),
-                expect=written.of_types("duration", "list", "fixed_size_list"),
-            ),
-        )
+    losses = (
+        text.NULLS_AS_TEXT,
+        shared.DICTIONARY_AS_VALUES,
+        text.EMPTY_TEXT_AS_NULL,
+        text.UNPADDED_NUMERIC_TEXT,
+        shared.DECIMALS_AS_FLOAT64,
+        text.INTEGERS_AS_INT64,
+        text.LARGE_INTEGERS_AS_DECIMALS,
+        shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
+        text.INFINITE_FLOATS_AS_TEXT,
+        text.timestamps(
+            "timestamps become us, and UTC where they have a zone",
+            "fractions of a microsecond are lost",
+            times.timestamps_cut_to_us,
+            *("timestamp-s", "timestamp-ms", "timestamp-ns"),
+        ),
+        text.BLOBS_AS_TEXT,
+        shared.written_as_text(
+            *("duration", "list", "vector", "vector-long"),
+            expect=written.of_types("duration", "list", "fixed_size_list"),
+        ),
+    )
+    """Known changes to data because CSV does not store types, so that the reader guesses them."""
 
     @property
     def known_faults(self) -> Mapping[str, str]:

@@ -45,21 +45,17 @@ class DuckdbTable(DuckdbEngine):
     )
     offers = Offers(project=True, take=Reach.GROUPS, scan=frozenset(Kind), append=True, batches=True, save_stream=True)
     syncs_on_save = True
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes to columns whose types DuckDB lacks."""
-        return (
-            shared.CATEGORIES_OF_NULLS,
-            replace(shared.DICTIONARY_AS_VALUES, cause=Cause.CALL),
-            Loss(
-                "timestamps with a zone become UTC, and us unless they are in ns",
-                "the same points in time",
-                Cause.FORMAT,
-                Relation(times.zoned_in_us_or_ns_of_utc),
-                frozenset(f"timestamp-{unit}-zone" for unit in ("s", "ms", "us", "ns")),
-            ),
-        )
+    losses = (
+        shared.CATEGORIES_OF_NULLS,
+        replace(shared.DICTIONARY_AS_VALUES, cause=Cause.CALL),
+        Loss(
+            "timestamps with a zone become UTC, and us unless they are in ns",
+            "the same points in time",
+            Cause.FORMAT,
+            Relation(times.zoned_in_us_or_ns_of_utc),
+            frozenset(f"timestamp-{unit}-zone" for unit in ("s", "ms", "us", "ns")),
+        ),
+    )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """Return a reason if the table has durations or float16, column names that SQL does not distinguish, or a

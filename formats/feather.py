@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.contract import Calls, Can, Maturity, Native, PartCall, Setting, Stage, Stored, TabularFormat
 from adapters.errors import AdapterError
-from adapters.losses import Loss
 from adapters.offers import Handle, Offers, Reach, Sharing
 from adapters.predicate import Kind, Predicate
 from formats.shared import pandas_losses as shared
@@ -273,11 +272,7 @@ class FeatherPolars(_Feather, LazyPolarsEngine):
     levels: ClassVar = {}
     library_default: ClassVar = {"codec": "none"}
     equal: ClassVar = {}
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes to columns whose types polars lacks."""
-        return (shared.CATEGORIES_OF_NULLS, *POLARS_LOSSES)
+    losses = (shared.CATEGORIES_OF_NULLS, *POLARS_LOSSES)
 
     @property
     def calls(self) -> Calls:

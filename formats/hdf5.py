@@ -152,17 +152,14 @@ class HdfFixed(_HdfPandas):
 
     read_hdf cannot read single columns from this layout."""
 
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes that the conversion of an Arrow table to a DataFrame makes to data."""
-        return (
-            _OBJECTS_OF_NULLS_AS_TEXT,
-            shared.objects_of_nulls("date-null", strings=("object",)),
-            shared.NAN_AS_NULL,
-            shared.DECIMAL_PRECISION,
-            shared.VECTORS_AS_LISTS,
-            shared.INTEGERS_THROUGH_NUMPY,
-        )
+    losses = (
+        _OBJECTS_OF_NULLS_AS_TEXT,
+        shared.objects_of_nulls("date-null", strings=("object",)),
+        shared.NAN_AS_NULL,
+        shared.DECIMAL_PRECISION,
+        shared.VECTORS_AS_LISTS,
+        shared.INTEGERS_THROUGH_NUMPY,
+    )
 
     format = "hdf5-fixed"
     # The blosc2 codecs are missing, because HDF5 supports them only for plain arrays, and text is no plain array.
@@ -181,16 +178,13 @@ class HdfFixed(_HdfPandas):
 class HdfTable(ProjectsByOneCall, _HdfPandas):
     """HDF5 in pandas' layout `table`, a table of rows, in which text is bytes of a fixed width."""
 
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes that the conversion of an Arrow table to a DataFrame makes to data."""
-        return (
-            _TEXT_OF_NULLS,
-            shared.objects_of_nulls("date-null", strings=("object",)),
-            shared.categories_of_nulls_with("double", targets=("pandas", "arrow")),
-            shared.NAN_AS_NULL,
-            shared.INTEGERS_THROUGH_NUMPY,
-        )
+    losses = (
+        _TEXT_OF_NULLS,
+        shared.objects_of_nulls("date-null", strings=("object",)),
+        shared.categories_of_nulls_with("double", targets=("pandas", "arrow")),
+        shared.NAN_AS_NULL,
+        shared.INTEGERS_THROUGH_NUMPY,
+    )
 
     format = "hdf5-table"
     settings: ClassVar = _settings(("zlib", "bzip2", *_BLOSC, *_BLOSC2))

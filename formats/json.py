@@ -226,27 +226,23 @@ class JsonPolars(_Json, LazyPolarsEngine):
                 return f"polars cannot write bytes to JSON (column {field.name})"
         return super().refusal(schema, rows)
 
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes to values that JSON cannot express. polars returns JSON strings as text, even if they are dates
-        or times."""
-        return (
-            text.NULLS_AS_NULL,
-            shared.DICTIONARY_AS_VALUES,
-            shared.NAN_AS_NULL,
-            text.INFINITE_AS_NULL,
-            text.INTEGERS_AS_INT64,
-            shared.float16_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
-            shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
-            text.DECIMALS_AS_TEXT,
-            shared.vectors_as_lists_of_float64(
-                relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"
-            ),
-            shared.written_as_text(
-                *("date", "date-early", "time", "duration", *shared.TIMESTAMPS),
-                expect=written.of_types("date", "time", "duration"),
-            ),
-        )
+    losses = (
+        text.NULLS_AS_NULL,
+        shared.DICTIONARY_AS_VALUES,
+        shared.NAN_AS_NULL,
+        text.INFINITE_AS_NULL,
+        text.INTEGERS_AS_INT64,
+        shared.float16_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
+        shared.float32_as_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
+        text.DECIMALS_AS_TEXT,
+        shared.vectors_as_lists_of_float64(relative_tolerance=2.0**-24, bound="float64 within half a unit of float32"),
+        shared.written_as_text(
+            *("date", "date-early", "time", "duration", *shared.TIMESTAMPS),
+            expect=written.of_types("date", "time", "duration"),
+        ),
+    )
+    """Known changes to values that JSON cannot express. polars returns JSON strings as text, even if they are dates
+    or times."""
 
     @property
     def known_faults(self) -> Mapping[str, str]:
@@ -284,38 +280,36 @@ class JsonPolars(_Json, LazyPolarsEngine):
 class JsonDuckdb(_Json, DuckdbCopies):
     """JSON Lines by DuckDB's COPY statement and read_json."""
 
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes to values that JSON cannot express, and the changes because DuckDB guesses types."""
-        return (
-            text.NULLS_AS_NULL,
-            shared.DICTIONARY_AS_VALUES,
-            shared.DECIMALS_AS_FLOAT64,
-            Loss(
-                "integers of both signs become decimals, as do those beyond int64",
-                "the same numbers",
-                Cause.CALL,
-                Relation(integers.integers_of_both_signs_as_decimals),
-                frozenset({"int8", "int16", "int32", "int64", "int64-exact", "uint64"}),
-            ),
-            Loss(
-                "other integers become int64",
-                "the same numbers",
-                Cause.FORMAT,
-                Relation(integers.any_integers_as_int64),
-                frozenset({"uint8", "uint16", "uint32"}),
-            ),
-            shared.float32_as_float64(bound="the same number as float64"),
-            shared.vectors_as_lists_of_float64(bound="the same numbers as float64"),
-            text.timestamps(
-                "timestamps become us, and UTC where they have a zone",
-                "fractions of a microsecond are lost if there is a zone",
-                times.zoned_timestamps_cut_to_us,
-                *("timestamp-s", "timestamp-ms"),
-            ),
-            text.BLOBS_AS_TEXT,
-            shared.written_as_text(*("timestamp-ns", "duration"), expect=written.of_types("timestamp[ns]", "duration")),
-        )
+    losses = (
+        text.NULLS_AS_NULL,
+        shared.DICTIONARY_AS_VALUES,
+        shared.DECIMALS_AS_FLOAT64,
+        Loss(
+            "integers of both signs become decimals, as do those beyond int64",
+            "the same numbers",
+            Cause.CALL,
+            Relation(integers.integers_of_both_signs_as_decimals),
+            frozenset({"int8", "int16", "int32", "int64", "int64-exact", "uint64"}),
+        ),
+        Loss(
+            "other integers become int64",
+            "the same numbers",
+            Cause.FORMAT,
+            Relation(integers.any_integers_as_int64),
+            frozenset({"uint8", "uint16", "uint32"}),
+        ),
+        shared.float32_as_float64(bound="the same number as float64"),
+        shared.vectors_as_lists_of_float64(bound="the same numbers as float64"),
+        text.timestamps(
+            "timestamps become us, and UTC where they have a zone",
+            "fractions of a microsecond are lost if there is a zone",
+            times.zoned_timestamps_cut_to_us,
+            *("timestamp-s", "timestamp-ms"),
+        ),
+        text.BLOBS_AS_TEXT,
+        shared.written_as_text(*("timestamp-ns", "duration"), expect=written.of_types("timestamp[ns]", "duration")),
+    )
+    """Known changes to values that JSON cannot express, and the changes because DuckDB guesses types."""
 
     @property
     def known_faults(self) -> Mapping[str, str]:

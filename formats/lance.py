@@ -90,11 +90,8 @@ class LancePylance(TabularFormat):
         batches=True,
         save_stream=True,
     )
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes to data by Lance's writer, which does not store that a dictionary is ordered."""
-        return (_CATEGORIES_WITHOUT_ORDER,)
+    losses = (_CATEGORIES_WITHOUT_ORDER,)
+    """Known changes to data by Lance's writer, which does not store that a dictionary is ordered."""
 
     @property
     def calls(self) -> Calls | None:

@@ -115,11 +115,8 @@ class OrcPyarrow(_Orc):
         batches=True,
         save_stream=True,
     )
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes to data by ORC, which has only nanosecond timestamps, no time zones' names, and no vectors."""
-        return (_TIMESTAMPS_AS_NS_IN_UTC, replace(shared.VECTORS_AS_LISTS, cause=Cause.FORMAT))
+    losses = (_TIMESTAMPS_AS_NS_IN_UTC, replace(shared.VECTORS_AS_LISTS, cause=Cause.FORMAT))
+    """Known changes to data by ORC, which has only nanosecond timestamps, no time zones' names, and no vectors."""
 
     @property
     def calls(self) -> Calls:
@@ -240,20 +237,17 @@ class OrcPandas(_Orc):
     engine = "pandas"
     distributions = ("pandas",)
     native = Native.PANDAS
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes to columns of types that ORC lacks, and of pandas' own types, which the file does not store."""
-        return (
-            shared.objects_of_nulls("bool-null"),
-            _TIMESTAMPS_AS_NS_IN_UTC,
-            shared.NAN_AS_NULL,
-            shared.DECIMAL_PRECISION,
-            shared.VECTORS_AS_LISTS,
-            shared.integers_with_nulls_as_float64("int8", "int16", "int32", "int64", "int64-exact"),
-            shared.BOOLEANS_WITH_NULLS_AS_OBJECTS,
-            shared.INTEGERS_IN_MISSING_STRUCTS,
-        )
+    losses: tuple[Loss, ...] = (
+        shared.objects_of_nulls("bool-null"),
+        _TIMESTAMPS_AS_NS_IN_UTC,
+        shared.NAN_AS_NULL,
+        shared.DECIMAL_PRECISION,
+        shared.VECTORS_AS_LISTS,
+        shared.integers_with_nulls_as_float64("int8", "int16", "int32", "int64", "int64-exact"),
+        shared.BOOLEANS_WITH_NULLS_AS_OBJECTS,
+        shared.INTEGERS_IN_MISSING_STRUCTS,
+    )
+    """Known changes to columns of types that ORC lacks, and of pandas' own types, which the file does not store."""
 
     def load_library(self) -> None:
         """Import pandas, including modules that its first save or read would import."""
@@ -296,12 +290,11 @@ class OrcDask(DaskEngine, OrcPandas):
     equal: ClassVar = {}
     capabilities = _Orc.capabilities - NOT_OFFERED
     modules = ("dask.dataframe.io.orc.arrow",)
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes to data by pandas, except those of structs, and by dask's conversion to pandas."""
-        kept = tuple(loss for loss in super().losses if loss is not shared.INTEGERS_IN_MISSING_STRUCTS)
-        return (*kept, _DATES_AS_TIMESTAMPS, shared.TEXT_AS_STR)
+    losses = (
+        *(loss for loss in OrcPandas.losses if loss is not shared.INTEGERS_IN_MISSING_STRUCTS),
+        *(_DATES_AS_TIMESTAMPS, shared.TEXT_AS_STR),
+    )
+    """Known changes to data by pandas, except those of structs, and by dask's conversion to pandas."""
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """Refuse structs."""

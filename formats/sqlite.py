@@ -65,31 +65,28 @@ class Sqlite(TabularFormat):
     )
     offers = Offers(project=True, take=Reach.ROWS, scan=frozenset(Kind), append=True)
     syncs_on_save = True
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes to data by SQLite, which has one integer type and one float type, no NaN and no -0.0."""
-        return (
-            shared.CATEGORIES_OF_NULLS,
-            shared.DICTIONARY_AS_VALUES,
-            text.INTEGERS_AS_INT64,
-            shared.float32_as_float64(bound="the same number as float64"),
-            replace(shared.NAN_AS_NULL, cause=Cause.FORMAT),
-            Loss(
-                "-0.0 becomes 0.0",
-                "only the sign of zero",
-                Cause.FORMAT,
-                Relation(floats.without_minus_zero),
-                frozenset({"float64-zero"}),
-            ),
-            Loss(
-                "timestamps with a zone become UTC",
-                "the same points in time",
-                Cause.FORMAT,
-                Relation(times.zones_as_utc),
-                frozenset(f"timestamp-{unit}-zone" for unit in _PLACES),
-            ),
-        )
+    losses = (
+        shared.CATEGORIES_OF_NULLS,
+        shared.DICTIONARY_AS_VALUES,
+        text.INTEGERS_AS_INT64,
+        shared.float32_as_float64(bound="the same number as float64"),
+        replace(shared.NAN_AS_NULL, cause=Cause.FORMAT),
+        Loss(
+            "-0.0 becomes 0.0",
+            "only the sign of zero",
+            Cause.FORMAT,
+            Relation(floats.without_minus_zero),
+            frozenset({"float64-zero"}),
+        ),
+        Loss(
+            "timestamps with a zone become UTC",
+            "the same points in time",
+            Cause.FORMAT,
+            Relation(times.zones_as_utc),
+            frozenset(f"timestamp-{unit}-zone" for unit in _PLACES),
+        ),
+    )
+    """Known changes to data by SQLite, which has one integer type and one float type, no NaN and no -0.0."""
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """Return a reason if the table has types for which this adapter has no declared type, too many columns, or

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.contract import Calls, Can, Maturity, Native, PartCall, Setting, Stage, Stored, TabularFormat
 from adapters.errors import RefusedData
-from adapters.losses import Loss
 from adapters.offers import Handle, Offers, Reach, Sharing
 from adapters.predicate import Kind, Predicate
 from formats.shared import pandas_losses as shared
@@ -73,11 +72,8 @@ class VortexData(TabularFormat):
         save_stream=True,
         sharing=Sharing.ONE,
     )
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes to dictionary columns. In Vortex, a dictionary is an encoding and not a type."""
-        return (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_AS_VALUES)
+    losses = (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_AS_VALUES)
+    """Known changes to dictionary columns. In Vortex, a dictionary is an encoding and not a type."""
 
     @property
     def calls(self) -> Calls:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from adapters.contract import Besides, Calls, Can, Maturity, Native, Setting, Stage, TabularFormat
-from adapters.losses import Loss
 from formats.shared import pandas_codecs, refusals
 from formats.shared import pandas_losses as shared
 
@@ -47,23 +46,20 @@ class XmlPandas(TabularFormat):
     settings: ClassVar = {"parser": Setting(("lxml", "etree"), "lxml", "library that builds and parses the tree")}
     maturity = Maturity(Stage.ESTABLISHED, "a W3C recommendation since 1998; every language reads it")
     capabilities = frozenset({Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes to data because XML stores no types, and because the reader takes some words for missing."""
-        return (
-            shared.NULLS_AS_FLOAT64,
-            shared.DICTIONARY_AS_VALUES,
-            shared.NAN_AS_NULL,
-            shared.missing_words(shared.READ_CSV_WORDS),
-            shared.NUMERIC_TEXT,
-            shared.INTEGERS_AS_INT64,
-            shared.float16_as_float64(bound="the same number as float64"),
-            shared.float32_as_float64(bound="the same number as float64"),
-            shared.DECIMALS_AS_FLOAT64,
-            shared.written_as_text("binary", "date", "date-early", "time", "duration", "struct", *shared.TIMESTAMPS),
-            *shared.TEXT_TYPES_WITH_NULLS,
-        )
+    losses = (
+        shared.NULLS_AS_FLOAT64,
+        shared.DICTIONARY_AS_VALUES,
+        shared.NAN_AS_NULL,
+        shared.missing_words(shared.READ_CSV_WORDS),
+        shared.NUMERIC_TEXT,
+        shared.INTEGERS_AS_INT64,
+        shared.float16_as_float64(bound="the same number as float64"),
+        shared.float32_as_float64(bound="the same number as float64"),
+        shared.DECIMALS_AS_FLOAT64,
+        shared.written_as_text("binary", "date", "date-early", "time", "duration", "struct", *shared.TIMESTAMPS),
+        *shared.TEXT_TYPES_WITH_NULLS,
+    )
+    """Known changes to data because XML stores no types, and because the reader takes some words for missing."""
 
     @property
     def known_faults(self) -> Mapping[str, str]:

@@ -92,11 +92,9 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
             save_stream=in_order,
         )
 
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes to data by Parquet, which has no timestamps in seconds, and by pyarrow, which reads
-        dictionaries only if their values are text or bytes."""
-        return (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_OF_NUMBERS_AS_VALUES, SECONDS_AS_MS)
+    losses = (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_OF_NUMBERS_AS_VALUES, SECONDS_AS_MS)
+    """Known changes to data by Parquet, which has no timestamps in seconds, and by pyarrow, which reads
+    dictionaries only if their values are text or bytes."""
 
     @property
     def calls(self) -> Calls | None:
@@ -309,23 +307,19 @@ class ParquetPandas(ProjectsByOneCall, Parquet):
     engine = "pandas"
     distributions = ("pandas",)
     native = Native.PANDAS
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes to columns of objects and to categoricals, and `_THROUGH_PANDAS`."""
-        return (
-            shared.objects_of_nulls("date-null"),
-            replace(shared.CATEGORIES_OF_NULLS, targets=frozenset({"pandas", "arrow"})),
-            Loss(
-                "categoricals of integers with nulls become float64",
-                "rounded to float64",
-                Cause.CALL,
-                Relation(texts.dictionary_of_integers_with_nulls_as_float64),
-                frozenset({"categorical-int64"}),
-            ),
-            shared.DICTIONARY_OF_NUMBERS_AS_VALUES,
-            *_THROUGH_PANDAS,
-        )
+    losses: tuple[Loss, ...] = (
+        shared.objects_of_nulls("date-null"),
+        replace(shared.CATEGORIES_OF_NULLS, targets=frozenset({"pandas", "arrow"})),
+        Loss(
+            "categoricals of integers with nulls become float64",
+            "rounded to float64",
+            Cause.CALL,
+            Relation(texts.dictionary_of_integers_with_nulls_as_float64),
+            frozenset({"categorical-int64"}),
+        ),
+        shared.DICTIONARY_OF_NUMBERS_AS_VALUES,
+        *_THROUGH_PANDAS,
+    )
 
     def load_library(self) -> None:
         """Import pandas, including modules that its first save or read would import."""
@@ -366,11 +360,8 @@ class ParquetDask(DaskEngine, ParquetPandas):
 
     capabilities = Parquet.capabilities - NOT_OFFERED
     modules = ("dask.dataframe.io.parquet.arrow",)
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes to data by pandas, except those of categoricals, which dask restores, and to text."""
-        return (shared.objects_of_nulls("date-null"), *_THROUGH_PANDAS, shared.TEXT_AS_STR)
+    losses = (shared.objects_of_nulls("date-null"), *_THROUGH_PANDAS, shared.TEXT_AS_STR)
+    """Known changes to data by pandas, except those of categoricals, which dask restores, and to text."""
 
     def write(self, frame: dd.DataFrame, folder: Path) -> None:
         """Write files without the index. Without `schema=None`, dask refuses columns of objects, such as dates."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from adapters import parquet_codecs
 from adapters.contract import Calls, Can, Maturity, Native, PartCall, Setting, Stage, Stored
 from adapters.errors import RefusedData
-from adapters.losses import Loss
 from adapters.offers import Handle, Offers, Reach, Sharing
 from formats.parquet.common import DICTIONARY_AS_VALUES, MOST_ROWS, TIMESTAMPS_BY_DUCKDB, Parquet
 from formats.shared import pandas_losses as shared
@@ -39,11 +38,7 @@ class ParquetPolars(Parquet, LazyPolarsEngine):
         "level": parquet_codecs.LEVEL,
     }
     library_default: ClassVar = {"codec": "zstd"}
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes to columns whose types polars lacks."""
-        return (shared.CATEGORIES_OF_NULLS, *POLARS_LOSSES)
+    losses = (shared.CATEGORIES_OF_NULLS, *POLARS_LOSSES)
 
     def load_library(self) -> None:
         """Import polars, including a module that its first call would import."""
@@ -89,11 +84,7 @@ class ParquetDuckdb(Parquet, DuckdbCopies):
     # DuckDB accepts a level for every codec, but uses the level only for zstd.
     levels: ClassVar = {"zstd": range(1, 23)}
     reads_folders = True
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes to columns whose types DuckDB lacks."""
-        return (shared.CATEGORIES_OF_NULLS, DICTIONARY_AS_VALUES, shared.VECTORS_AS_LISTS, TIMESTAMPS_BY_DUCKDB)
+    losses = (shared.CATEGORIES_OF_NULLS, DICTIONARY_AS_VALUES, shared.VECTORS_AS_LISTS, TIMESTAMPS_BY_DUCKDB)
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """Return a reason if the table has durations, which DuckDB cannot store in Parquet with their sign."""
@@ -129,17 +120,14 @@ class ParquetFastparquet(ProjectsByOneCall, Parquet):
     capabilities = frozenset(
         {Can.PROJECTION, Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE}
     )
-
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes by fastparquet, which infers the type of Python objects from the first values, and by the
-        conversion of an Arrow table to a DataFrame."""
-        return (
-            shared.objects_of_nulls("date-null"),
-            shared.NAN_AS_NULL,
-            shared.DECIMALS_AS_FLOAT64,
-            shared.FLOAT16_AS_FLOAT32,
-        )
+    losses = (
+        shared.objects_of_nulls("date-null"),
+        shared.NAN_AS_NULL,
+        shared.DECIMALS_AS_FLOAT64,
+        shared.FLOAT16_AS_FLOAT32,
+    )
+    """Known changes by fastparquet, which infers the type of Python objects from the first values, and by the
+    conversion of an Arrow table to a DataFrame."""
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """Return a reason if the table has timestamps in seconds, which fastparquet stores with wrong values."""
