@@ -27,9 +27,10 @@ from bench_runner.results.records import (
     write_run_info,
 )
 from bench_runner.variants import variant_of
+from tests.bench_runner.results import invented
+from tests.bench_runner.results.invented import MACHINE
 
 DATASETS = ("eq", "int", "float", "bool", "str", "core")
-MACHINE = "lab-1"
 
 # variant: seconds of save and read, size in MB, peak MB of save and read, cores
 PLAIN: dict[str, tuple[float, float, float, float, float, float]] = {
@@ -83,24 +84,8 @@ _SCALE = {"eq": 1.0, "int": 0.7, "float": 0.85, "bool": 0.75, "str": 1.4, "core"
 
 def make_sample(**told: Any) -> Sample:
     """Return one plausible sample of reading `eq` with Parquet. Every field can be overridden."""
-    fields: dict[str, Any] = {
-        "suite": "tabular",
-        "operation": "read",
-        "dataset": "eq",
-        "dataset_digest": "9f2c",
-        "rows": 1_000_000,
-        "variant": "parquet[engine=pyarrow,codec=none]",
-        "library": "pyarrow 26.0.0",
-        "conditions": Conditions(),
-        "machine": MACHINE,
-        "round": 1,
-        "position": 10,
-        "figures": {"wall_ns": 64_000_000, "cpu_ns": 96_000_000},
-        "fidelity": "exact",
-    }
-    fields |= told
-    whole = fields["operation"] == "read" and fields["fidelity"] is not None
-    return Sample(**{"saw_all": whole, **fields})
+    whole = told.get("operation", "read") == "read" and told.get("fidelity", "exact") is not None
+    return invented.make_sample(**{"saw_all": whole, **told})
 
 
 def make_run(

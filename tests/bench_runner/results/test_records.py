@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import resource
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -37,33 +38,26 @@ from bench_runner.results.records import (
 GOLDEN = Path(__file__).parent / "golden" / "schema-2"
 SCHEMA_1 = Path(__file__).parent / "golden" / "schema-1"
 
+_sample = partial(Sample, suite="tabular", dataset="eq", dataset_digest="9f2c", machine="redacted")
 SAMPLES = (
-    Sample(
-        suite="tabular",
+    _sample(
         operation="save",
-        dataset="eq",
-        dataset_digest="9f2c",
         rows=1000000,
         variant="parquet[engine=pyarrow,codec=none]",
         library="pyarrow 26.0.0",
         conditions=Conditions(),
-        machine="redacted",
         round=0,
         position=0,
         figures={"wall_ns": 390000000, "size_bytes": 47000000},
         codec="none",
         encodings=("PLAIN", "RLE_DICTIONARY"),
     ),
-    Sample(
-        suite="tabular",
+    _sample(
         operation="read",
-        dataset="eq",
-        dataset_digest="9f2c",
         rows=1000000,
         variant="json[engine=pandas]",
         library="pandas 3.1.0",
         conditions=Conditions(target="arrow", threads="1"),
-        machine="redacted",
         round=1,
         position=1,
         figures={"wall_ns": 2680000000},
@@ -73,46 +67,34 @@ SAMPLES = (
         warnings=("the first call took 9 times the second",),
         unsettled=True,
     ),
-    Sample(
-        suite="tabular",
+    _sample(
         operation="save",
-        dataset="eq",
-        dataset_digest="9f2c",
         rows=2000000,
         variant="excel[save=xlsxwriter,read=calamine]",
         library="xlsxwriter 3.2.0",
         conditions=Conditions(),
-        machine="redacted",
         round=1,
         position=2,
         failure=Failure(kind="refused", reason="Excel holds at most 1,048,576 rows, this table has 2,000,000"),
     ),
-    Sample(
-        suite="tabular",
+    _sample(
         operation="project[columns=4]",
-        dataset="eq",
-        dataset_digest="9f2c",
         rows=1000000,
         variant="csv[engine=pandas]",
         library="pandas 3.1.0",
         conditions=Conditions(track="spelled"),
-        machine="redacted",
         round=1,
         position=3,
         figures={"wall_ns": 680000000},
         fidelity="exact",
         fallback="read-all",
     ),
-    Sample(
-        suite="tabular",
+    _sample(
         operation="read",
-        dataset="eq",
-        dataset_digest="9f2c",
         rows=1000000,
         variant="raw-io[engine=readinto]",
         library="",
         conditions=Conditions(target="arrow"),
-        machine="redacted",
         round=1,
         position=4,
         figures={"wall_ns": 20000000},

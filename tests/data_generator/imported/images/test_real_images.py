@@ -25,6 +25,7 @@ from tests.data_generator.imported.images.pictures import (
     png,
     with_flipped_pixel,
 )
+from tests.data_generator.imported.refused import refused, table
 
 pytestmark = pytest.mark.slow
 
@@ -40,10 +41,6 @@ def _no_hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def folders(tmp_path: Path) -> Path:
     class_folders(tmp_path / "data")
     return tmp_path / "data"
-
-
-def table(dataset: Dataset) -> pa.Table:
-    return cache.read_table(cache.prepare(dataset, cache.default_folder()).path)
 
 
 def arrays(made: pa.Table) -> list[np.ndarray]:
@@ -62,16 +59,6 @@ def assert_images(dataset: Dataset, expected: list[np.ndarray], labels: list[int
     got = arrays(made)
     assert all(np.array_equal(one, other) for one, other in zip(got, expected, strict=True))
     assert dataset.largest_side == max(max(image.shape[:2]) for image in expected)
-
-
-def refused(name: str, path: Path | None, message: str, **options: object) -> str:
-    with pytest.raises(DataError, match=message) as caught:
-        resolve(name, {}, source=path, **options)
-    said = str(caught.value)
-    assert said.count("\n") <= 1
-    kept = cache.default_folder()
-    assert not kept.exists() or list(kept.iterdir()) == []
-    return said
 
 
 # --- folders of image files by class -------------------------------------------------------------------------------

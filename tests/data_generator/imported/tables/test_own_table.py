@@ -15,11 +15,10 @@ import pytest
 
 from data_generator import cache
 from data_generator.catalogue import resolve
-from data_generator.dataset import Dataset
-from data_generator.errors import DataError
 from data_generator.imported.read_options import ReadOptions
 from data_generator.imported.tables import table_worker
 from data_generator.imported.tables.sampling import blocks
+from tests.data_generator.imported.refused import refused, table
 from tests.data_generator.imported.tables.table_files import numbered, write
 
 ROWS = 10_000
@@ -28,20 +27,6 @@ ROWS = 10_000
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return write(numbered(ROWS), tmp_path / "table.parquet")
-
-
-def table(dataset: Dataset) -> pa.Table:
-    return cache.read_table(cache.prepare(dataset, cache.default_folder()).path)
-
-
-def refused(path: Path | None, message: str, **options: object) -> str:
-    with pytest.raises(DataError, match=message) as caught:
-        resolve("table", {}, source=path, **options)
-    said = str(caught.value)
-    assert said.count("\n") <= 1
-    kept = cache.default_folder()
-    assert not kept.exists() or list(kept.iterdir()) == []
-    return said
 
 
 @pytest.mark.usefixtures("own_process")
@@ -138,7 +123,7 @@ def test_a_table_that_changes_while_it_is_read_is_refused(path: Path) -> None:
     def change(rows: int) -> None:
         os.utime(path, ns=(1, 1))
 
-    refused(path, "changed while it was read", on_rows=change)
+    refused("table", path, "changed while it was read", on_rows=change)
 
 
 @pytest.mark.usefixtures("own_process")
@@ -181,7 +166,7 @@ def test_nested_columns_are_kept(tmp_path: Path) -> None:
 
 
 def test_without_a_path_it_says_what_is_taken() -> None:
-    refused(None, r"table needs data\.\n  A table is read from CSV")
+    refused("table", None, r"table needs data\.\n  A table is read from CSV")
 
 
 # --- the process ----------------------------------------------------------------------------------------------------
@@ -203,7 +188,7 @@ def replace_worker(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
 
 def test_a_crash_of_the_parser_costs_two_lines(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replace_worker(monkeypatch, f"where('{path}, row group 3'); os.kill(os.getpid(), {int(signal.SIGSEGV)})")
-    said = refused(path, "ended with a crash of the decoder")
+    said = refused("table", path, "ended with a crash of the decoder")
     assert said.startswith(
         f"{path}, row group 3: the reading process ended with a crash of the decoder (Segmentation fault)."
     )
@@ -212,7 +197,7 @@ def test_a_crash_of_the_parser_costs_two_lines(path: Path, monkeypatch: pytest.M
 def test_no_answer_in_time_ends_it(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table_worker, "STALL_S", 0.3)
     replace_worker(monkeypatch, "time.sleep(600)")
-    refused(path, "sent nothing for 0.3 s")
+    refused("table", path, "sent nothing for 0.3 s")
 
 
 SCHEMA = pa.schema([("a", pa.int64())]).serialize().to_pybytes()
@@ -248,12 +233,12 @@ VIEWS = pa.schema([("a", pa.string_view())]).serialize().to_pybytes()
 )
 def test_answers_that_make_no_sense_are_refused(code: str, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replace_worker(monkeypatch, f"{code}; time.sleep(60)")
-    refused(path, "gave an invalid answer")
+    refused("table", path, "gave an invalid answer")
 
 
 def test_fewer_rows_than_said_are_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replace_worker(monkeypatch, f"answer(b'n', input_rows=9, rows=9); frame(b's', {SCHEMA!r}); frame(b'e', b'')")
-    refused(path, "only 0 of 9 rows of the sample")
+    refused("table", path, "only 0 of 9 rows of the sample")
 
 
 def test_remarks_cannot_write_to_the_terminal(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,7 +255,7 @@ def test_a_sample_that_needs_too_much_memory_is_refused(tmp_path: Path, monkeypa
     path = tmp_path / "bomb.parquet"
     pq.write_table(pa.table({"a": large}), path, compression="zstd", store_schema=False)
     assert path.stat().st_size < 1 << 20
-    said = refused(path, "bomb.parquet")
+    said = refused("table", path, "bomb.parquet")
     assert "needs more memory" in said or "a crash of the decoder" in said
 
 
