@@ -1,7 +1,5 @@
 """The error that this package raises for data that cannot be used."""
 
-from __future__ import annotations
-
 from adapters.errors import UserError
 
 

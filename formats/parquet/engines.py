@@ -1,7 +1,5 @@
 """The adapters for Parquet. The default adapter, pyarrow, comes first."""
 
-from __future__ import annotations
-
 from formats.parquet.by_arrow import ParquetDask, ParquetPandas, ParquetPyarrow
 from formats.parquet.by_near_storage import ParquetNearStorage
 from formats.parquet.by_others import ParquetDatafusion, ParquetDuckdb, ParquetFastparquet, ParquetPolars

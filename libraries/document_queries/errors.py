@@ -1,7 +1,5 @@
 """The exception for plans that cannot be answered."""
 
-from __future__ import annotations
-
 
 class QueryError(Exception):
     """A plan is invalid, or a document store or execution method cannot answer it."""

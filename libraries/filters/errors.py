@@ -1,7 +1,5 @@
 """Errors about filters. Messages are for users: they name the problem and the next step."""
 
-from __future__ import annotations
-
 
 class ReportedError(Exception):
     """Base of all errors of filters and of near storage. Callers can report them and often fix the cause."""

@@ -1,7 +1,5 @@
 """Errors of near storage. Messages are for users and name the location, the problem and the next step."""
 
-from __future__ import annotations
-
 from libraries.filters.errors import PredicateError as PredicateError
 from libraries.filters.errors import ReportedError as NearStorageError
 from libraries.filters.errors import RequestError as RequestError

@@ -1,7 +1,5 @@
 """Random documents whose fields change their types, and random plans over them."""
 
-from __future__ import annotations
-
 from hypothesis import strategies as st
 
 from libraries.document_queries import (

@@ -5,8 +5,6 @@ columns that hold only decimals (`decimals.py`); this encoding is not in the pap
 built; otherwise numpy produces the same bytes.
 """
 
-from __future__ import annotations
-
 from libraries.document_store.encodings.chunk import (
     MOST_TEXT_BYTES,
     MOST_TOKENS,

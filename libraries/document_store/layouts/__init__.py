@@ -3,8 +3,6 @@
 This module exports the names that the store uses; `layout.py` defines the protocol.
 """
 
-from __future__ import annotations
-
 from libraries.document_store.layouts.component import StoredComponent, open_component
 from libraries.document_store.layouts.component_merge import merge_components
 from libraries.document_store.layouts.component_writer import write_component

@@ -3,8 +3,6 @@
 The C code is the fast implementation, the module `reference` is the specification.
 """
 
-from __future__ import annotations
-
 from libraries.document_store.shredding.columns import CodedColumn, Column, Texts, key_column
 from libraries.document_store.shredding.frequent import becomes_full, most_frequent
 from libraries.document_store.shredding.shredder import Shredded, infer, shred

@@ -4,8 +4,6 @@
 python -m libraries.document_store.tests.queries.fuzz 20000
 """
 
-from __future__ import annotations
-
 import sys
 
 from hypothesis import HealthCheck, given, settings

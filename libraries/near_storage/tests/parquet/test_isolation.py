@@ -1,7 +1,5 @@
 """Work in a child process: it returns the same footer as here, or a FooterError whatever happens to the child."""
 
-from __future__ import annotations
-
 import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
