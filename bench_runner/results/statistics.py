@@ -313,7 +313,8 @@ def _summary(
     wrong: set[tuple[object, ...]],
 ) -> CellSummary:
     rounds = [sample for sample in group if sample.round > 0]
-    counted, passed = _counted(group, verified), _verified(group, verified)
+    passed = _verified(group, verified)
+    counted = [sample for sample in passed if sample.counted]
     failed = [sample for sample in rounds if sample.failure is not None]
     if not rounds:
         failed = [sample for sample in group if sample.failure is not None]
@@ -354,10 +355,6 @@ def _chain(sample: Sample) -> tuple[object, ...]:
 
 def _kind(sample: Sample) -> str:
     return sample.failure.kind if sample.failure is not None else ""
-
-
-def _counted(group: Sequence[Sample], verified: set[tuple[object, ...]]) -> list[Sample]:
-    return [sample for sample in _verified(group, verified) if sample.counted]
 
 
 def _verified(group: Sequence[Sample], verified: set[tuple[object, ...]]) -> list[Sample]:

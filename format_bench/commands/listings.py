@@ -6,6 +6,7 @@ No format library is imported. The metadata of installed packages show which lib
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from textwrap import wrap
 from typing import Any
 
@@ -45,18 +46,6 @@ def _suites() -> Iterator[str]:
         for reason in dict.fromkeys(left_out.values()):
             names = ", ".join(name for name in left_out if left_out[name] == reason)
             yield from _paragraph(f"without {names}", reason)
-
-
-def _formats() -> Iterator[str]:
-    yield from _engines(FORMATS)
-
-
-def _storages() -> Iterator[str]:
-    yield from _engines(STORAGES)
-
-
-def _stores() -> Iterator[str]:
-    yield from _engines(DOCUMENT_STORES)
 
 
 def _engines(registry: Registry[Any]) -> Iterator[str]:
@@ -119,9 +108,9 @@ def _paragraph(head: str, text: str) -> list[str]:
 
 LISTINGS: Mapping[str, Callable[[], Iterator[str]]] = {
     "suites": _suites,
-    "formats": _formats,
-    "storages": _storages,
-    "stores": _stores,
+    "formats": partial(_engines, FORMATS),
+    "storages": partial(_engines, STORAGES),
+    "stores": partial(_engines, DOCUMENT_STORES),
     "datasets": _datasets,
     "cells": _cells,
 }

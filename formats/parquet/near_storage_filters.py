@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 
 from adapters.predicate import Kind, Predicate
-from libraries.filters.tree import And, Comparison, Constant, In, IsNull, Literal, Or, Prefix
+from libraries.filters.tree import And, Comparison, Constant, In, IsNull, Or, Prefix
 from libraries.filters.tree import Predicate as Tree
 from libraries.filters.values import literal
 
@@ -21,14 +19,10 @@ def tree_of(asked: Predicate, kind: pa.DataType) -> Tree:
         return IsNull(column)
     if asked.kind is Kind.PREFIX:
         return Prefix(column, asked.values[0])
-    values = [_literal(value, kind) for value in asked.present]
+    values = [literal(pa.scalar(value, kind)) for value in asked.present]
     if asked.kind is Kind.RANGE:
         return And((Comparison(">=", column, values[0]), Comparison("<", column, values[1])))
     if pa.types.is_floating(kind):
         # The predicate `In` is not used for floats, because it may distinguish -0.0 from 0.0.
         return Or(tuple(Comparison("==", column, value) for value in values))
     return In(column, tuple(values)) if values else Constant(False)
-
-
-def _literal(value: Any, kind: pa.DataType) -> Literal:
-    return literal(pa.scalar(value, kind))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from libraries.document_queries.aggregates import new_state
@@ -41,7 +42,7 @@ def finish(plan: Plan, placed: Iterable[tuple[Place, Row]]) -> list[Row]:
             entries = [(place, computed(step, row)) for place, row in entries]
         elif isinstance(step, TopK) and step.rows is not None:
             entries = _candidates(step, step.rows, entries)
-    entries.sort(key=_place)
+    entries.sort(key=itemgetter(0))
     rows = [row for _, row in entries]
     for step in plan.steps:
         if isinstance(step, TopK):
@@ -84,7 +85,3 @@ def _ordered(step: TopK, rows: list[Row]) -> list[Row]:
 
 def _sorted(rows: Sequence[Row], name: str, descending: bool) -> list[Row]:
     return sorted(rows, key=lambda row: order_key(row.get(name, MISSING)), reverse=descending)
-
-
-def _place(entry: tuple[Place, Row]) -> Place:
-    return entry[0]

@@ -118,7 +118,7 @@ def write_site(runs: Path, site: Path) -> list[str]:
     published, problems = stored_runs(runs)
     shown = []
     for place, each in enumerate(published):
-        earlier = next((other for other in published[place + 1 :] if _same_question(each, other)), None)
+        earlier = next((other for other in published[place + 1 :] if _question(each) == _question(other)), None)
         try:
             _write_run(each, earlier, site / "runs" / each.name)
         except ODD_FACTS as error:
@@ -190,10 +190,6 @@ def _level_row(change: LevelChange) -> dict[str, str]:
         "commits": " -> ".join(dict.fromkeys(commits)),
         "libraries": ", ".join(change.libraries) or "-",
     }
-
-
-def _same_question(one: Published, other: Published) -> bool:
-    return _question(one) == _question(other)
 
 
 def _question(published: Published) -> tuple[object, ...]:

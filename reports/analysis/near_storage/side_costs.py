@@ -50,15 +50,12 @@ def near_storage_of(run: Run, table: Table) -> Iterator[Figures]:
 
 
 def _all(run: Run | None, table: Table) -> Iterator[Figures]:
-    rows = sorted((row for row in table.rows if is_way(row.variant) and row.measured), key=_place)
+    ways = (row for row in table.rows if is_way(row.variant) and row.measured)
+    rows = sorted(ways, key=lambda row: place_of(row.variant))
     yield from _techniques(rows)
     yield from _services(run, table, rows)
     yield from _metadata(table, rows)
     yield from _small_groups(run, table, rows)
-
-
-def _place(row: Row) -> tuple[int, int, str]:
-    return place_of(row.variant)
 
 
 def _cell(row: Row, operation: OperationName, figure: str) -> CellSummary | None:
