@@ -1,6 +1,5 @@
 """Test cron.sh with a local bare repository. A stub replaces measurements; git and locks are real, and so are the pages
-in tests that check their content.
-"""
+in tests that check their content."""
 
 from __future__ import annotations
 

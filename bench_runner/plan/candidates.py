@@ -1,6 +1,5 @@
 """Determine the candidates of a suite: the variants that the suite defines, and the variants that the user names in
-full. A variant is a format with its settings.
-"""
+full. A variant is a format with its settings."""
 
 from __future__ import annotations
 

@@ -52,8 +52,7 @@ class Plan:
     @property
     def result(self) -> Project | GroupBy | None:
         """The step that turns tuples into rows, or None if the rows are whole documents. Count is returned as a GroupBy
-        without keys.
-        """
+        without keys."""
         for step in self.steps:
             if isinstance(step, Count):
                 return GroupBy((), (Aggregate(step.name, "count"),))
@@ -74,8 +73,7 @@ class Plan:
 
 def field(text: str, of: str = "") -> Field:
     """Return a field given the text of its path, such as a.b (escape dots in names with a backslash). Raises
-    QueryError.
-    """
+    QueryError."""
     steps = tuple(parse(text)) if text else ()
     names = tuple(step for step in steps if isinstance(step, str))
     if len(names) != len(steps):
@@ -122,8 +120,7 @@ def _read(plan: Plan) -> Iterator[Expression]:
 
 def result_expressions(result: Project | GroupBy | None) -> tuple[Expression, ...]:
     """Return the expressions evaluated per tuple: the columns of a projection, or the keys and then the aggregates'
-    operands.
-    """
+    operands."""
     if result is None:
         return ()
     if isinstance(result, Project):

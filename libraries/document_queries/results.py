@@ -34,8 +34,7 @@ def rows_of_groups(group_by: GroupBy, groups: Groups) -> list[tuple[Place, Row]]
 
 def finish(plan: Plan, placed: Iterable[tuple[Place, Row]]) -> list[Row]:
     """Return the answer: add computed columns, sort, and keep the first rows. Rows with equal sort keys keep their
-    order.
-    """
+    order."""
     entries = list(placed)
     for step in plan.steps:
         if isinstance(step, Compute):
@@ -64,8 +63,7 @@ def computed(step: Compute, row: Row) -> Row:
 
 def _candidates(step: TopK, rows: int, entries: list[tuple[Place, Row]]) -> list[tuple[Place, Row]]:
     """Return the entries that can be among the first rows, judged by the first sort column. Only these need to be
-    sorted.
-    """
+    sorted."""
     if rows >= len(entries) or rows == 0:
         return entries[:rows] if rows == 0 else entries
     first = step.by[0]

@@ -24,8 +24,7 @@ MOST_NESTING = 64
 
 MOST_UNNESTS = 16
 """Maximum number of Unnests in a plan. Each is a nested loop of the generated source, and Python allows 20 nested
-blocks.
-"""
+blocks."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +49,7 @@ class Constant:
 @dataclass(frozen=True)
 class Call:
     """A function of values: `length` (in characters), `minus`, `floor_divide` or `modulo` (both by a constant
-    above 0).
-    """
+    above 0)."""
 
     function: FunctionName
     operands: tuple[Expression, ...]

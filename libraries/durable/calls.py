@@ -63,8 +63,7 @@ class FileCalls(Protocol):
 
     def fsync(self, descriptor: int) -> None:
         """Wait until the file's bytes are on the disk. After an error their state is unknown, so the caller must write
-        them again.
-        """
+        them again."""
 
     def close(self, descriptor: int) -> None:
         """Close the descriptor."""
@@ -193,6 +192,5 @@ def own_folder(calls: FileCalls, folder: Path) -> int:
 
 def is_full(error: OSError) -> bool:
     """Return whether a call failed for lack of space: the disk is full, or a quota or the maximum file size is
-    reached.
-    """
+    reached."""
     return error.errno in _FULL

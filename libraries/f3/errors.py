@@ -9,8 +9,7 @@ import pyarrow as pa
 
 class F3Error(Exception):
     """A faulty file or call. The message names the location (a path, section, column, EncUnit or offset) and is for
-    users.
-    """
+    users."""
 
 
 class Placed:

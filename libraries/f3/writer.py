@@ -40,12 +40,10 @@ _MOST_GROUP_ROWS = 2**31
 _MOST_METADATA_BYTES = 2**32 - 1
 _UNIT_DECODED_BYTES = 9 << 17
 """An EncUnit is split if it decodes to more than 1 MiB and an eighth, so that a row costs no more than that. The eighth
-is for bitmaps, so that 65,536 decimals stay one unit.
-"""
+is for bitmaps, so that 65,536 decimals stay one unit."""
 _TEXT_DECODED_BYTES = 1 << 18
 """The same for strings: one of them costs the symbols, or the zstd frame, of its unit. Strings whose distinct values
-take less than a quarter of it stay together, because each unit would repeat these, and a code finds any of them.
-"""
+take less than a quarter of it stay together, because each unit would repeat these, and a code finds any of them."""
 _BLOCK_ROWS = 1024
 """Rows of a block of bit packing."""
 _BLOCK_BYTES = 1 << 24
@@ -383,8 +381,7 @@ class _Column:
 
     def add(self, piece: Piece, scope: Scope) -> None:
         """Append the values of a unit, or keep them until their dictionary is made. Raises F3Error if one row exceeds a
-        unit.
-        """
+        unit."""
         if len(piece.values) > MOST_UNIT_ROWS:
             many = f"a row has {len(piece.values)} items; an EncUnit may have {MOST_UNIT_ROWS}"
             raise F3Error(f"column {self._node.what}: {many}")

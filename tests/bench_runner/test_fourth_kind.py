@@ -1,6 +1,5 @@
 """A new kind of data needs one class and its registrations. It runs, resumes and is reported; `recommend` is not
-supported.
-"""
+supported."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Variants and operations are values: they are parsed from text, equal their text, and are copied, pickled and stored
-as text.
-"""
+as text."""
 
 from __future__ import annotations
 

@@ -59,8 +59,7 @@ class Candidate:
     loss: Loss
     spelled: str
     """The name of a ready-made loss, a call of a helper that makes a loss, or a relation around which a loss is
-    written.
-    """
+    written."""
     is_ready: bool = False
     is_helper: bool = False
     types: tuple[str, ...] = ()
@@ -192,8 +191,7 @@ def _helpers() -> Iterator[Candidate]:
 
 def _relations() -> Iterator[Candidate]:
     """Yield the ready-made relations whose only parameter is the column, with each way to compare and each unit of
-    time.
-    """
+    time."""
     for module, content in RELATIONS.items():
         for name, function in _functions(content):
             if [*inspect.signature(function).parameters] != ["column"]:

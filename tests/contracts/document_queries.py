@@ -425,8 +425,7 @@ class DocumentQueries:
         self, adapter: DocumentStoreAdapter, location: Path
     ) -> None:
         """A cold call uses a handle that learned from another one, so `prepare` must not read the queried data (rule
-        14).
-        """
+        14)."""
         documents = [{"id": number, "kind": "k", "time_us": number % 50, "text": "x" * 99} for number in range(3_000)]
         adapter.ingest([documents], location)
         plan = to_json(Plan((Filter(Compare(field("time_us"), "<", Constant(3))), Count())))

@@ -137,8 +137,7 @@ class DocumentStoreContract(AdapterContract, DocumentQueries):
         self, adapter: DocumentStoreAdapter, documents: Documents | Iterable[Batch], location: Path
     ) -> Iterator[DocumentHandle]:
         """Store documents, or batches of documents, and yield an open handle. A server is started if the store needs
-        one.
-        """
+        one."""
         batches = list(documents)
         adapter.begin(location)
         try:

@@ -46,8 +46,7 @@ for line in sys.stdin:
 @cache
 def _forking(imports: str, path: str) -> subprocess.Popen[str]:
     """Return the process to fork from. Each search path needs another process, because some tests add
-    packages to the path.
-    """
+    packages to the path."""
     started = subprocess.Popen(
         [sys.executable, "-c", _FORKING, imports],
         stdin=subprocess.PIPE,

@@ -152,8 +152,7 @@ def mixed() -> Images:
 
 def many() -> Images:
     """Return so many images that numbers ordered as text, or by their lowest byte, are noticed. Neighbours differ in
-    value.
-    """
+    value."""
     return Images(
         [np.full((2, 3), place * 97 % 251, np.uint8) for place in range(334)],
         [place * 31 % 1_009 - 500 for place in range(334)],

@@ -41,8 +41,7 @@ HOSTILE_NAMES = (
     *("é", "e\u0301", "日本", "𝄞", "x" * 300),
 )
 """Column names that are empty, padded, equal except for case, reserved, or contain characters with a special
-meaning.
-"""
+meaning."""
 
 _SPOILING: dict[str, set[str]] = {}
 """Format, or family of formats such as hdf5 -> kinds of columns that an earlier variant refused or changed undeclared.

@@ -40,8 +40,7 @@ LINES = {"": float("inf"), "loopback": 1e9, "100mbit": 12.5e6}
 
 def wire_bytes(variant: str, share: float) -> int:
     """Return the bytes sent for an answer: all bytes if everything is fetched, else slightly more than the requested
-    part.
-    """
+    part."""
     return STORED_BYTES if variant == FETCH else int(share * STORED_BYTES * 1.2) + 10_000
 
 

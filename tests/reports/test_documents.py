@@ -26,8 +26,7 @@ TITLE = "documents: ingestion, merges, indexes"
 
 def of_documents(sample: Sample) -> list[Sample]:
     """Turn a table's sample into a store's sample. Merges take a fifth of the save's time, an index a tenth of a
-    scan's.
-    """
+    scan's."""
     sample = changed(sample, conditions=msgspec.structs.replace(sample.conditions, target="documents"))
     figures = sample.figures
     if not figures:

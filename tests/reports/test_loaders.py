@@ -1,6 +1,5 @@
 """Training loops in reports: each row order is ranked separately, and the quality of the shuffle is next to
-the speed.
-"""
+the speed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """Near-storage reading: every output shows the known figures of an invented run, and leaves out what does not
-belong.
-"""
+belong."""
 
 from __future__ import annotations
 

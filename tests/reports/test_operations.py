@@ -38,8 +38,7 @@ def run_of(seed: int = 1, change: Callable[[Sample], Sample] = lambda sample: sa
 
 def without_save(kind: str = "") -> Run:
     """Return a run of only `read` and `project`. With a `kind`, the save exists but failed, and there is only one
-    table.
-    """
+    table."""
     run = replace(of_few(run_of()), fidelity=())
     if kind:
         run = replace(run, samples=tuple(sample for sample in run.samples if sample.dataset == "eq"))

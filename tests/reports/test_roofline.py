@@ -118,8 +118,7 @@ def test_a_cold_take_is_a_share_of_single_reads_at_its_depth_and_at_best() -> No
 
 def test_large_rows_are_limited_by_bytes() -> None:
     """Rows of 200 bytes are limited by single reads. Rows of 1 MB, read one at a time, are limited by 1,048 MB/s in
-    order.
-    """
+    order."""
     run = run_of()
     large = [
         changed(each, figures={**each.figures, "result_bytes": 100 << 20}) if each.operation == TAKE else each

@@ -32,8 +32,7 @@ def same(sample: Sample) -> Sample:
 
 def run_of(change: Callable[[Sample], Sample] = same, rounds: int = 5) -> Run:
     """Return a run of save, read, and five further operations on one table. These have the same times as the
-    projection.
-    """
+    projection."""
     made = make_run(datasets=("eq",), tracks=("plain",), rounds=rounds, seed=1, project=True)
     more = [
         changed(sample, operation=operation)

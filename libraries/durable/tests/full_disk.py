@@ -11,8 +11,7 @@ ROOT = Path(__file__).parents[3]
 
 def run_on_small_disk(program: str, folder: Path, size: str) -> None:
     """Run Python with a tmpfs of `size` mounted at `folder`, and pass `folder` as the first argument. Fail if Python
-    fails.
-    """
+    fails."""
     mount = f'mount -t tmpfs -o size={size} none "$0" && exec "$@"'
     mounted = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", mount, str(folder)]
     if subprocess.run([*mounted, "true"], capture_output=True).returncode != 0:

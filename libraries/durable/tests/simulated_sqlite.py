@@ -265,8 +265,7 @@ OURS = VFS(
 
 def library() -> ctypes.CDLL:
     """Return the SQLite library that Python uses. Skip the test if it is linked into Python statically and cannot be
-    reached.
-    """
+    reached."""
     import _sqlite3
 
     maps = Path("/proc/self/maps").read_text().splitlines()

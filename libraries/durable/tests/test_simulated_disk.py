@@ -1,6 +1,5 @@
 """The simulated disk behaves like the operating system. After a power cut, everything that POSIX allows can happen, and
-nothing else.
-"""
+nothing else."""
 
 import errno
 import os

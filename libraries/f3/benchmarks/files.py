@@ -69,8 +69,7 @@ def compared(what: str, ours: Mapping[int, float], theirs: Mapping[int, float], 
 
 def in_turns(calls: Calls, rounds: int) -> dict[str, dict[int, float]]:
     """Return the wall-clock nanoseconds of each call by round. Each call is warmed up once. Its result is freed before
-    the next call.
-    """
+    the next call."""
     for call in calls.values():
         call()
     found: dict[str, dict[int, float]] = {name: {} for name in calls}
@@ -293,8 +292,7 @@ def wide_tables(rounds: int) -> Iterator[Check]:
 
 def _what_two_threads_give(folder: Path, table: pa.Table, rounds: int) -> Iterator[Check]:
     """Yield the speed-up by two threads that the machine itself allows. Virtual CPUs may share a physical core and
-    memory.
-    """
+    memory."""
     pq.write_table(table, folder / "threads.parquet", compression="none")
     halves = [np.zeros(table.nbytes // 2, np.uint8) for _ in range(2)]
     with ThreadPoolExecutor(2) as pool:

@@ -156,8 +156,7 @@ class Growing:
 
     def add(self, array: pa.Array) -> bool:
         """Add the values of an array. Return False if the dictionary would exceed a limit; it then has entries that no
-        index refers to, and nothing more can be added.
-        """
+        index refers to, and nothing more can be added."""
         present = array.drop_null() if array.null_count else array
         known = self._memo.entries
         numbers = self._memo.add(*_numbers_of(present))
@@ -256,8 +255,7 @@ def _numbers_of(array: pa.Array) -> tuple[np.ndarray, np.ndarray | None]:
 @dataclass(frozen=True)
 class Shared:
     """Dictionaries, and the parts that they consist of. A dictionary is one part, or a common part followed by its own
-    part.
-    """
+    part."""
 
     parts: tuple[pa.Array, ...]
     dictionaries: tuple[Dictionary, ...]
@@ -293,8 +291,7 @@ def share(dictionaries: Sequence[Dictionary]) -> Shared:
 
 def _pairs(dictionaries: Sequence[Dictionary]) -> list[tuple[int, int]]:
     """Return the pairs to merge. Similarity is estimated from samples: a hash of the value selects the same values in
-    each dictionary.
-    """
+    each dictionary."""
     by_type: dict[pa.DataType, list[int]] = {}
     for place, dictionary in enumerate(dictionaries):
         if len(dictionary.values):

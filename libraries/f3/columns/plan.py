@@ -62,8 +62,7 @@ if hasattr(os, "register_at_fork"):
 class _Pickable:
     """A column whose rows can be picked: its units with rows, the first row of each and the end of the last, and the
     units as the decoder wants them. `are_read` marks those whose payload has to be in memory. Columns with equal starts
-    have the same `starts_like`.
-    """
+    have the same `starts_like`."""
 
     decoder: Decoder
     units: Sequence[Unit]
@@ -521,8 +520,7 @@ class ReadPlan:
 
     def _pushed_down(self, node: Node, ordinals: Sequence[int], held: Held) -> pa.Array:
         """Return pushed-down lists. The units of every field repeat presence and offsets of the lists, so these must
-        agree.
-        """
+        agree."""
         fields = []
         lists = []
         for child in node.children:

@@ -140,8 +140,7 @@ def _reach(wanted: range, starts: np.ndarray) -> tuple[int, int]:
 
 def _gathered(wanted: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the distinct parts that hold the rows, and the positions of the rows in the concatenation of
-    these parts.
-    """
+    these parts."""
     holding = np.searchsorted(starts, wanted, "right") - 1
     parts, order = np.unique(holding, return_inverse=True)
     sizes = starts[parts + 1] - starts[parts]

@@ -128,8 +128,7 @@ def node_of(field: pa.Field, column: int, *, name: str | None = None, depth: int
 
 def pushed_down(field: pa.Field, column: int) -> Node:
     """Return the node of a list of structs stored as LIST_OF_STRUCT_OF_PRIMITIVE, with one column per field of the
-    struct.
-    """
+    struct."""
     parts = _fields(field.type.value_type)
     children = tuple(Node(f"{field.name}[].{part.name}", part.type, column + place) for place, part in enumerate(parts))
     return Node(field.name, field.type, column, children, pushed_down=True)
@@ -145,8 +144,7 @@ def _fields(struct: pa.DataType) -> list[pa.Field]:
 @dataclass(frozen=True, slots=True)
 class Piece:
     """The part of an array that belongs to one physical column: values, or the presence of lists and their
-    `offsets`.
-    """
+    `offsets`."""
 
     node: Node
     values: pa.Array

@@ -139,8 +139,7 @@ class Values:
 
     def _is_too_long(self, arrow_type: pa.DataType, units: Sequence[Unit], payloads: Sequence[memoryview]) -> bool:
         """Return whether units exceed an array's limit with plausible sizes, rather than because of a few
-        forged bytes.
-        """
+        forged bytes."""
         shape = shape_of(arrow_type)
         if shape.kind != TEXT:
             values_bytes = sum(unit.rows for unit in units) * shape.width_bytes
@@ -162,8 +161,7 @@ class Values:
 
     def _check_pair(self, unit: Unit, values: pa.Array) -> None:
         """Check that values are valid indices into the dictionary. Only the row counts suggest so far that the two
-        belong together.
-        """
+        belong together."""
         indices = self._run(index_type(len(values)), [unit])
         if values.null_count or not in_first_appearance_order(indices, len(values)):
             raise F3Error(wrong_pair(unit.start))
@@ -203,8 +201,7 @@ class Values:
 
 class _DictionaryValues(Values):
     """Values of a shared dictionary. The original's writer marks the dictionary's units as compressed but stores them
-    raw.
-    """
+    raw."""
 
     def _payload(self, unit: Unit, start: int, stored: EncUnit) -> memoryview:
         try:

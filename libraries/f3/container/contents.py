@@ -28,8 +28,7 @@ _END_BYTES = 64 * 1024
 
 _MOST_FRONTS = 64
 """How many units of shared dictionaries to examine. A writer that stores units raw but marks them as compressed does so
-for all units, so a few suffice.
-"""
+for all units, so a few suffice."""
 
 Span = tuple[Chunk, int, int]
 """An IOUnit, and the byte range of the file to read from it: its start and its end."""
@@ -110,8 +109,7 @@ class Contents:
 
     def _begins_local(self, column: int) -> bool:
         """Return whether a column has local dictionaries in the first row group. The scope is always marked correctly
-        there.
-        """
+        there."""
         self.load([0], [column])
         return any(chunk.scope == metadata.LOCAL_DICTIONARY for chunk in self.column(0, column).chunks)
 

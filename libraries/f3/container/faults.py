@@ -87,8 +87,7 @@ def not_unpacked(data: memoryview, unit: EncUnit, why: str) -> str:
 
 def raw_units(units: Sequence[tuple[int, EncUnit]], among: int) -> str:
     """Return the message for shared dictionaries with raw units. `units` lists the offset of each raw unit with the
-    unit; `among` is the number of examined units.
-    """
+    unit; `among` is the number of examined units."""
     start, first = units[0]
     return (
         f"shared dictionaries: {len(units)} of {among} examined EncUnits, the first at {start}, are marked "

@@ -59,8 +59,7 @@ class ReadBuffer:
 
 def _in_large_pages(size_bytes: int) -> np.ndarray:
     """Return memory aligned to large pages, if the system has them (numpy requests them). Pages that are never touched
-    take no memory.
-    """
+    take no memory."""
     whole_bytes = -(-size_bytes // LARGE_BYTES) * LARGE_BYTES
     memory = np.empty(whole_bytes + LARGE_BYTES, np.uint8)
     first = -memory.ctypes.data % LARGE_BYTES
@@ -85,8 +84,7 @@ class ByteSource(Protocol):
 
     def read(self, offset: int, size_bytes: int, buffer: ReadBuffer | None = None) -> memoryview:
         """Return `size_bytes` bytes at `offset`. Raises F3Error if the file is shorter. The caller adds the file's
-        name.
-        """
+        name."""
 
     def close(self) -> None:
         """Close the file, if `open_source` opened it."""

@@ -40,8 +40,7 @@ class Section:
 @dataclass(frozen=True, slots=True)
 class EncUnit:
     """One encoding unit: stored size, rows, compression, and the module that decodes it (None: the unit names no
-    module).
-    """
+    module)."""
 
     size_bytes: int
     rows: int

@@ -41,8 +41,7 @@ def engine() -> Any:
 
 def is_possible() -> bool:
     """Return whether Python can be started as a process. If it is embedded, `sys.executable` may be the embedding
-    program.
-    """
+    program."""
     return "py" in Path(sys.executable or "").name and not getattr(sys, "frozen", False)
 
 

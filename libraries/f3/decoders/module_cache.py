@@ -86,8 +86,7 @@ def _forget(place: Path) -> None:
 
 def _is_private(path: Path, is_kind: object) -> bool:
     """Return whether a path is of the given kind, is not a link, and belongs to this user without access for other
-    users.
-    """
+    users."""
     if not hasattr(os, "geteuid"):
         return False
     try:

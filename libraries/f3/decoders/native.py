@@ -154,8 +154,7 @@ PICKED = np.dtype(
     align=True,
 )
 """`struct picked` of native.c: an EncUnit's payload in memory, or (memory is 0) where it is in a file, its number of
-rows, and which part of the wanted rows is in it.
-"""
+rows, and which part of the wanted rows is in it."""
 
 
 def pick(kernels: Any, units: np.ndarray, descriptor: int, wanted: np.ndarray, arrow_type: pa.DataType) -> pa.Array:

@@ -22,8 +22,7 @@ LARGE_BYTES = 1 << 21
 """Size of a large page, and the smallest size that is moved."""
 _MOST_WASTED = 16
 """Unused memory after a moved result is returned to the system if it exceeds 1/16 of the used memory. Returning less
-would split a large page for little gain.
-"""
+would split a large page for little gain."""
 _MAY_MOVE, _TO_ADDRESS, _LEAVE_EMPTY, _ADVICE_LARGE = 1, 2, 4, 14
 _FAILED = ctypes.c_void_p(-1).value
 

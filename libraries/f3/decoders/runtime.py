@@ -40,8 +40,7 @@ def wasmtime_package() -> Any:
 @cache
 def runtime_of(process: int) -> Runtime:
     """Return engine and driver of a process. Child processes need a separate runtime, because threads do not survive a
-    fork.
-    """
+    fork."""
     wasmtime = wasmtime_package()
     engine = compilation.engine()
     here = Path(__file__).parent

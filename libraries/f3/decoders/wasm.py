@@ -134,8 +134,7 @@ if hasattr(os, "register_at_fork"):
 
 class Sandbox:
     """One module of a file. It is compiled on first use. A fault discards the instance, and the next call makes
-    another.
-    """
+    another."""
 
     def __init__(self, wasm: bytes, limits: Limits) -> None:
         self._wasm, self._limits = bytes(wasm), limits
@@ -265,8 +264,7 @@ class _Instance:
 
     def _driver(self, module: Any, names: Sequence[str]) -> tuple[Any, int]:
         """Return the driver's function between host and guest, and the address of the driver's memory, which never
-        grows.
-        """
+        grows."""
         wasmtime, exports = wasmtime_package(), self._exports
         driver = wasmtime.Instance(self._store, module, [exports[name] for name in names]).exports(self._store)
         run = driver["run"]
@@ -276,8 +274,7 @@ class _Instance:
 
     def _call(self, name: str, *arguments: int) -> int:
         """Call a function of the guest with i32 parameters. Return its result as an unsigned number, or 0 if it has
-        none.
-        """
+        none."""
         signed = [number - (1 << 32) if number >= 1 << 31 else number for number in arguments]
         answer = self._exports[name](self._store, *signed)
         self._look()
@@ -328,8 +325,7 @@ class _Instance:
 
     def _place(self, address: int, size_bytes: int, what: str) -> int:
         """Return the host's address of a range of the guest's memory. Raises F3Error if the range is outside that
-        memory.
-        """
+        memory."""
         if address + size_bytes > self._size:
             raise F3Error(f"the decoder in the file names {what} outside its memory ({size_bytes} bytes at {address})")
         return self._base + address
@@ -522,8 +518,7 @@ class _Instance:
 
     def _taken(self, address: int, size_bytes: int) -> pa.Buffer:
         """Take over a buffer from the guest. Buffers begin and end at page boundaries, so that whole pages can be
-        moved.
-        """
+        moved."""
         place = self._place(address, size_bytes, "a buffer")
         try:
             return pages.take(place, size_bytes, self._base + self._size - place, self._pool)
@@ -533,8 +528,7 @@ class _Instance:
 
 class _Answer(NamedTuple):
     """The last fields of `struct request` in guest.c: addresses of buffers, and the EncUnit that could not be
-    decoded.
-    """
+    decoded."""
 
     values: int
     offsets: int

@@ -64,8 +64,7 @@ def _statistics(values: Numbers) -> Statistics:
 @dataclass(frozen=True)
 class UsualRange:
     """The range of integers that is cheapest to pack if the values outside are stored separately, and the estimated
-    bytes of all values. Also the most frequent value of the sample, and the number of times that it occurs there.
-    """
+    bytes of all values. Also the most frequent value of the sample, and the number of times that it occurs there."""
 
     low: int
     high: int
@@ -167,8 +166,7 @@ def _repetitions(values: Numbers, lengths: Numbers | None) -> Repetitions:
 
 def packed(values: Numbers, reference: int, bits: int) -> bytes:
     """Subtract the reference from unsigned values (modulo the width), and pack the lowest `bits` (0 to 8 * width) of
-    each.
-    """
+    each."""
     if bits == 0:
         return b""
     kernels = native.library()

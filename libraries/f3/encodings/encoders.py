@@ -148,8 +148,7 @@ def _delta(values: Numbers, choice: Choice) -> bytes:
 
 def _repetitions(values: Numbers, runs: int, bits: int, choice: Choice) -> list[_Candidate]:
     """Return candidates with runs and with a dictionary, if values repeat. Values may have any width, and may be
-    floats.
-    """
+    floats."""
     candidates = []
     count, width = len(values), values.itemsize
     if choice.allows("runs") and runs <= count // 2:

@@ -142,8 +142,7 @@ def encode(array: pa.Array, *, allow: frozenset[str] | None = None, symbols: Sym
 
 def _without_nulls(array: pa.Array) -> pa.Array:
     """Return strings with something in the null slots: the string before it, if strings are short, because repeated
-    values are stored as runs; nothing if they are long, because a reader makes room for them.
-    """
+    values are stored as runs; nothing if they are long, because a reader makes room for them."""
     if array.nbytes <= _SHORT_BYTES * len(array):
         array = pc.fill_null_forward(array)
     return pc.fill_null(array, pa.scalar(b"", pa.binary()).cast(array.type)) if array.null_count else array
@@ -191,8 +190,7 @@ def _encode_fixed(array: pa.Array, width: int, valid: Numbers | None, choice: Ch
 
 def _filled(values: Numbers, valid: Numbers) -> Numbers:
     """Fill null slots with the value before them, and leading null slots with the first value. Repeated values compress
-    well.
-    """
+    well."""
     if not valid.any():
         return np.zeros(len(values), values.dtype)
     positions = np.where(valid, np.arange(len(values)), 0)

@@ -25,8 +25,7 @@ _LIST_ENCODINGS = frozenset(("constant", "packed", "runs", "delta", "dictionary"
 
 class UnitEncoder:
     """Makes units from arrays, and records the modules that the units need. Module ids count from 0 in the order of
-    first use.
-    """
+    first use."""
 
     def __init__(self, coding: Coding, codec: str | None) -> None:
         """Use `coding` to turn arrays into payloads, and `codec` to compress the payloads.
@@ -81,8 +80,7 @@ class UnitEncoder:
 
     def _is_better_packed(self, array: pa.Array) -> bool:
         """Return whether zstd finds much more in texts than symbols of eight bytes would, which hide repetitions from
-        it. Symbols are decoded two to three times as fast.
-        """
+        it. Symbols are decoded two to three times as fast."""
         if not self._may_leave_out_symbols or shape_of(array.type).kind != TEXT or array.nbytes < _LEAST_TEXT_BYTES:
             return False
         text = strings_of(array.drop_null() if array.null_count else array).data

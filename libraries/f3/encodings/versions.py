@@ -39,8 +39,7 @@ class EncodingVersion:
 
 NATIVE = EncodingVersion("format-bench.core", 1, 0, 1)
 """What the native library decodes, as in kernels.h. A new node raises the minor version, a changed meaning of an
-existing one the major version, and a change of the module alone the last number.
-"""
+existing one the major version, and a change of the module alone the last number."""
 _UNNAMED = {
     "2e27dd45aad24a363c79bf2acc5f11649c72b5f1c582e7e5d34bb98c2b095734": EncodingVersion("format-bench.core", 1, 0, 0)
 }
@@ -58,8 +57,7 @@ def version_of(wasm: bytes) -> EncodingVersion | None:
 
 def _custom_sections(wasm: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Yield name and content of a module's custom sections, up to the first that is cut short. A module has a few
-    sections; after `_MOST_SECTIONS` the search ends.
-    """
+    sections; after `_MOST_SECTIONS` the search ends."""
     at = 8  # after the magic number and the version of WebAssembly
     for _ in range(_MOST_SECTIONS):
         if at >= len(wasm):

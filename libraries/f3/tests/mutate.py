@@ -30,8 +30,7 @@ def payloads(rng: np.random.Generator) -> list[tuple[pa.DataType, int, bytes]]:
 
 def damaged(payload: bytes, rng: np.random.Generator) -> bytes:
     """Change bytes, forge a number, cut the payload or move a part of it. Most changed bytes are near the front, where
-    the nodes are.
-    """
+    the nodes are."""
     changed = bytearray(payload)
     size = len(changed)
 

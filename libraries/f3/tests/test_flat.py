@@ -1,6 +1,5 @@
 """Untrusted FlatBuffers: tables of the official builder are read, and forged bytes never cause reads outside the
-buffer.
-"""
+buffer."""
 
 import contextlib
 import random

@@ -48,8 +48,7 @@ def test_module_0_differs_from_no_module():
 
 def test_an_original_s_unit_without_an_empty_vector_is_read():
     """The file has wasm_encoding without mini_encunit_sizes (specification 2.2), and units that do not share
-    encodings.
-    """
+    encodings."""
     builder = flatbuffers.Builder(64)
     builder.StartObject(0)
     wasm = builder.EndObject()

@@ -240,8 +240,7 @@ def test_named_local_dictionaries_must_be_the_even_ones():
 
 def shared_file(*, entries=("x", "y"), more=("z",), wanted=(0, 1, 2, None), types=TEXT, width=None):
     """Return a file with two dictionaries and a column for each. One dictionary has two IOUnits, the other only the
-    first of them.
-    """
+    first of them."""
     file = Original(pa.schema({"a": TEXT, "b": TEXT}))
     file.dictionary([0, 1], types)
     file.dictionary([0], types)
@@ -305,8 +304,7 @@ def list_unit(present, offsets, *rest):
 
 def test_lists_in_two_blobs_are_read():
     """The built-in decoder stores lists in two blobs (specification 10.4). The offsets of the second unit do not begin
-    at 0.
-    """
+    at 0."""
     file = Original(pa.schema({"a": pa.list_(INT)}), modules=[BLOBS], tree=[{0: u8(originals.LIST), 1: [{1: []}]}])
     lists = [unit(list_unit([True, False], [0, 2, 2]), 2), unit(list_unit([True, True], [7, 8, 8]), 2)]
     items = [unit(blob(plain([1, None], INT)), 2), unit(blob(plain([3], INT)), 1)]

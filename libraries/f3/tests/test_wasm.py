@@ -220,8 +220,7 @@ def test_the_same_memory_again_and_again_ends_in_an_error():
 
 def test_views_that_show_the_same_text_too_often_end_in_an_error():
     """A megabyte that is repeated as 2,048 strings exceeds the limit of an array. Repeated as 2 ** 20 strings it
-    exceeds any memory.
-    """
+    exceeds any memory."""
     rows, size = 2049, 1 << 20
     payload = struct.pack("<i4sii", size, b"aaaa", 0, 0) * rows
     text = f"(memory.fill (i32.const 65536) (i32.const 97) (i32.const {size}))"

@@ -1,6 +1,5 @@
 """Reads that bypass the page cache return all requested bytes, compiled and in Python. The kernel's counters confirm
-this.
-"""
+this."""
 
 from __future__ import annotations
 

@@ -433,8 +433,7 @@ def named(tmp_path):
 
 def test_a_busy_process_is_listed_by_name_only(named):
     """A grandchild whose parent has ended is no longer a descendant of this process, so it counts as a foreign
-    process.
-    """
+    process."""
     code = (
         "import subprocess as s, sys;"
         f"print(s.Popen([{named('stranger')!r}, '-c', {SPIN!r}, 'secret'], stdout=s.DEVNULL, stderr=s.DEVNULL).pid)"

@@ -123,8 +123,7 @@ def test_dirtied_bytes_are_counted(tmp_path: Path) -> None:
 @pytest.mark.rule(6)
 def test_a_stored_copy_is_synced_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Synced are every file, every folder (even one without files) and the parent folder, which has the new name (rule
-    6).
-    """
+    6)."""
     stored = tmp_path / "stored" / "table.lance"
     for folder in ("data/deep", "empty"):
         (stored / folder).mkdir(parents=True)

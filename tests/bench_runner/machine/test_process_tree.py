@@ -1,6 +1,5 @@
 """Descendant processes are found however they were started and however the kernel lists them. Without any, a poll is
-free.
-"""
+free."""
 
 from __future__ import annotations
 
@@ -123,8 +122,7 @@ finally:
 @pytest.mark.rule(20)
 def test_a_forked_process_has_only_what_is_its_own() -> None:
     """Runs in a separate process. Threads of the tests rewrite pages after the fork, which would count as the child's
-    memory.
-    """
+    memory."""
     said = subprocess.run([sys.executable, "-c", FORKS], stdout=subprocess.PIPE, check=True, text=True).stdout.split()
     assert int(said[0]) == pytest.approx(30 * MB, abs=4 * MB)
     assert said[1:] == ["False", "True"]

@@ -1,6 +1,5 @@
 """docs/data.md is correct: the required dtypes, conversions in both directions, and the touching of every page of a
-result.
-"""
+result."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 """For all types, every page that a table's rows occupy is read, and no other page. A layout that does not fit is
-rejected.
-"""
+rejected."""
 
 from __future__ import annotations
 

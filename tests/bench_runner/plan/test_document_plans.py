@@ -59,8 +59,7 @@ def test_a_store_that_cannot_change_documents_refuses_updates() -> None:
 @pytest.mark.parametrize("few", [{"quick": True}, {"rows": 11_999}])
 def test_late_merges_are_left_out_where_nothing_may_wait(few: dict[str, int | bool]) -> None:
     """A small number of documents is written as one component, so there is nothing to merge and the setting has no
-    effect.
-    """
+    effect."""
     asked = {"datasets": ("wos",), "formats": ("document-store",), "operations": ("save",)}
     made = make_plan([SUITES["documents"]], Request(**asked, **few))  # type: ignore[arg-type]
     late = [each for each in made.excluded if "merges=late" in each.chain.variant]
@@ -91,8 +90,7 @@ def test_late_merges_take_part_with_all_documents_and_where_they_are_spelled(ask
 @pytest.mark.rule(19)
 def test_no_index_is_in_the_copy_while_operations_run_without_one(asked: tuple[str, ...]) -> None:
     """All operations of a chain read the same stored copy. With an index in it, an operation called a scan could use
-    the index.
-    """
+    the index."""
     made = plan(formats=("document-store",), datasets=("cell",), operations=asked)
     chains = [chain for chain in made.chains if not chain.is_raw_io]
     assert chains

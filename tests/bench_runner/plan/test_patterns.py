@@ -155,8 +155,7 @@ def test_what_is_not_wanted_must_exist_too() -> None:
 )
 def test_the_formats_that_a_text_can_mean(texts: list[str], names: set[str] | None) -> None:
     """The found formats must include all that a pattern matches, so that modules of other formats need not be
-    imported.
-    """
+    imported."""
     found = names_in(texts)
     assert found == names
     for registry in REGISTRIES.values():

@@ -39,8 +39,7 @@ def test_the_tabular_suite_holds_every_format_on_six_tables() -> None:
 
 def test_a_call_that_loses_values_comes_with_its_lossless_sibling() -> None:
     """A loss caused by a call's defaults is not a loss of the format, so a lossless variant is measured too
-    (rule 12).
-    """
+    (rule 12)."""
     variants = {chain.variant for chain in plan(datasets=("eq",)).chains}
     assert {"csv[engine=pandas]", "csv[engine=pandas,keep_default_na=false]"} <= variants
     assert {"json[engine=pandas]", "json[engine=pandas,double_precision=15]"} <= variants
@@ -78,8 +77,7 @@ def test_a_plain_call_comes_with_the_settings_that_its_engine_adds() -> None:
 
 def test_a_variant_spelled_in_full_names_no_other_one() -> None:
     """The brackets of a variant are not a character class. In some variants they would be an invalid regular
-    expression.
-    """
+    expression."""
     odd = plan(formats=("vortex[engine=vortex-data]",), datasets=("^eq$",))
     assert {chain.variant for chain in odd.chains if not chain.is_raw_io} == {"vortex[engine=vortex-data]"}
     images = make_plan([SUITES["image"]], Request(formats=("sqlite[engine=sqlite3]",), rows=10))

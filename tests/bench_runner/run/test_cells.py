@@ -1,6 +1,5 @@
 """Several operations share one stored copy. A failure costs the operation's own cell, or all cells if the copy may be
-wrong.
-"""
+wrong."""
 
 from __future__ import annotations
 

@@ -30,8 +30,7 @@ from tests.plugins.faulty_formats import READ_SLEEP_S, SAVE_SLEEP_S, STORED_SLEE
 MS = 10**6
 NOISE_NS = 350 * MS
 """A busy machine may delay a call by this time. Sleeps in untimed phases are longer, so that the test can tell them
-apart.
-"""
+apart."""
 TRIES = 5
 """Number of tries, because other load on the machine may delay an execution even more."""
 SAVE_SLEEP_NS, READ_SLEEP_NS, STORED_SLEEP_NS = (int(s * 1e9) for s in (SAVE_SLEEP_S, READ_SLEEP_S, STORED_SLEEP_S))
@@ -139,8 +138,7 @@ def test_a_collection_inside_the_clock_is_not_counted_and_comes_before_the_next(
 @pytest.mark.rule(1)
 def test_every_operation_starts_on_a_machine_at_rest(run_faulty: Executor, bench: Bench) -> None:
     """The machine is compared with the fastest control of the run, which controls of workers can only lower
-    (rule 1).
-    """
+    (rule 1)."""
     spying = Spying(bench)
     save, read = run_faulty("none", on=spying.bench())
     assert [task.need_bytes > 0 for task in spying.tasks] == [True, True]
@@ -186,8 +184,7 @@ def test_every_save_has_a_path_that_was_never_used(bench: Bench, dataset: Stored
 @pytest.mark.rule(9)
 def test_the_call_runs_as_users_run_it(run_faulty: Executor, bench: Bench) -> None:
     """Garbage collection stays on, and no number of threads is set (rule 9). The kernel kills the worker first (rule
-    5).
-    """
+    5)."""
     spying = Spying(bench)
     run_faulty("notes", on=spying.bench())
     for note in spying.notes():
@@ -212,8 +209,7 @@ def single(faulty: None) -> Iterator[Launcher]:
 @pytest.mark.rule(9)
 def test_one_thread_is_set_for_every_library(run_faulty: Executor, bench: Bench, single: Launcher) -> None:
     """Every library's setting is set, and the affinity is one core (rule 9). A spawned worker saves, a forked one
-    reads.
-    """
+    reads."""
     spying = Spying(replace(bench, launcher=Spawning(single, "save")))
     cores = os.sched_getaffinity(0)
     run_faulty("notes", on=spying.bench(), threads="1")
@@ -463,8 +459,7 @@ def test_peak_memory_of_a_save_that_grows(run_faulty: Executor, dataset: StoredD
 @pytest.mark.rule(13)
 def test_a_save_that_copies_nothing_peaks_at_nothing(bench: Bench, cache_folder: Path, faulty: None) -> None:
     """The input, 40 MB here, is already in private memory, so the peak includes only the call's own memory
-    (rule 13).
-    """
+    (rule 13)."""
     large = prepare(resolve("synthetic", {"int": "10"}, rows=500_000), cache_folder)
     assert large.size_bytes > 39e6
     chain = chain_of("faulty[fault=copies_nothing]")

@@ -160,8 +160,7 @@ def test_the_baseline_is_dropped_when_a_round_of_it_is_too_slow(
     figures: dict[str, int], stays: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """On ten times as many rows the baseline would take over a quarter of the two minutes. For a block, all calls
-    count.
-    """
+    count."""
     sample = make_sample(variant="csv[engine=pandas]", figures=figures)
     screened = replace(make_run(datasets=("eq",)), samples=(sample,))
     seen: list[Any] = []

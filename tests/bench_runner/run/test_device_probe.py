@@ -1,6 +1,5 @@
 """If a suite requests it, the device is probed with raw I/O's copy before and after the rounds. Otherwise the reason is
-recorded.
-"""
+recorded."""
 
 from __future__ import annotations
 

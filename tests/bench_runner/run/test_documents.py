@@ -64,8 +64,7 @@ def run(workers: Launcher, data: dict[str, StoredDataset], tmp_path: Path) -> Ru
 
 def test_every_question_is_prepared_for_before_the_clock(run: Runner) -> None:
     """Users translate their queries in advance, so all plans of a range and the plan of a question are prepared
-    untimed.
-    """
+    untimed."""
     spelled = "faulty-documents[fault=answers_what_it_was_prepared_for_alone]"
     samples = run(spelled, *RANGES, "ask[query=q1]", dataset="bluesky-events")
     assert [sample.failure for sample in samples] == [None] * len(samples)
@@ -86,8 +85,7 @@ def test_all_operations_of_a_right_store_are_verified(run: Runner, data: dict[st
 
 def test_what_is_answered_from_memory_is_marked(run: Runner) -> None:
     """All calls of `ask` repeat the same question. A store that caches the answer, or has read everything before, reads
-    nothing.
-    """
+    nothing."""
     of_events = {"dataset": "bluesky-events"}
     reads = run("faulty-documents[fault=reads_the_file_to_answer]", "ask[query=q1]", **of_events)[1]
     remembers = run("faulty-documents[fault=remembers_its_answers]", "ask[query=q1]", "get[documents=20]", **of_events)

@@ -96,8 +96,7 @@ def test_an_interrupted_job_leaves_nothing_to_the_next(
     faulty: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, isolate: str
 ) -> None:
     """Ctrl-C interrupts a call while the worker runs. The worker ends with the call, and the next job gets its own
-    answers.
-    """
+    answers."""
     launcher = Launcher(isolate=isolate, threads=None, preload=["faulty"])
     workers: list[psutil.Process] = []
 

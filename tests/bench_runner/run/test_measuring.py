@@ -41,8 +41,7 @@ def format_bench(*words: str, environment: dict[str, str], cwd: Path = ROOT) -> 
 
 def processes_of(folder: Path) -> list[psutil.Process]:
     """Return the processes whose working directory is in this result folder, or whose command line contains
-    its path.
-    """
+    its path."""
     found = []
     for process in psutil.process_iter():
         try:

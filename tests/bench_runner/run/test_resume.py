@@ -279,8 +279,7 @@ def test_a_save_that_was_cut_off_from_its_read_is_measured_again(tmp_path: Path,
 
 def test_a_failure_is_not_tried_again(tmp_path: Path, asked: list[tuple[str, ...]]) -> None:
     """A failure in the pilot round is not retried either, if another operation passed. It does not exclude the whole
-    chain.
-    """
+    chain."""
     failure = Failure(kind="crash", reason="x")
     more = replace(CHAIN, operations=("save", "read", PROJECT))
     failing = sample(PROJECT, 1, figures={}, failure=failure)

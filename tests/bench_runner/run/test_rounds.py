@@ -81,8 +81,7 @@ def test_a_race_whose_budget_is_short_halves_the_field(
     executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Eight variants and raw I/O take 2 s each. In 50 s, fewer than three rounds of all fit, but five rounds of the
-    leaders.
-    """
+    leaders."""
     clock_says(monkeypatch, lambda: 2 * SECOND * len(executed))
     ranked = [f"v{number}" for number in range(8)]
     chains = [chain("raw-io"), *map(chain, ranked)]
@@ -143,8 +142,7 @@ def test_the_fastest_half_gets_the_rounds_of_a_verdict_if_all_cannot(
     executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Round 1 takes 2 + 2 + 5 + 2 s, which leaves 39 of 50 s. Four more rounds take 44 s with csv, and 24 s without
-    csv.
-    """
+    csv."""
     seconds = {"csv": 5}
     clock_says(monkeypatch, lambda: sum(seconds.get(name, 2) for name, _, _ in executed) * SECOND)
     rounds.count_rounds(session(None, rounds=5, budget_s=50.0), {each: prediction(1) for each in CHAINS})
@@ -246,8 +244,7 @@ def test_what_exceeds_the_machine_is_not_run(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, prediction: Prediction, kind: str
 ) -> None:
     """The limits are 80 % of 1 GB minus a table of 100 MB, 90 % of a disk of 1 GB, and twice a limit of 10 s
-    (rule 5).
-    """
+    (rule 5)."""
     monkeypatch.setattr(environment, "usable_memory_bytes", lambda: 10**9)
     monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=10**9))
     run: Any = SimpleNamespace(

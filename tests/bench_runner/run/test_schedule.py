@@ -325,8 +325,7 @@ def test_a_few_large_rows_are_no_small_data_set() -> None:
 @pytest.mark.rule(15)
 def test_a_race_continues_for_the_variants_that_may_run() -> None:
     """A race ends neither after a number of rounds nor when intervals are narrow. Paused variants may return. Raw I/O
-    takes part.
-    """
+    takes part."""
     chains = {chain("feather"): prediction(0.1), chain("orc"): prediction(11), chain("raw-io"): prediction(0.1)}
     schedule = Schedule(chains, seed=1, rounds=MOST_RACE_ROUNDS)
     let_run = {6: ["feather", "orc"], 10: ["feather"], 12: ["orc", "feather"], 15: []}
@@ -380,8 +379,7 @@ def test_a_short_budget_goes_to_those_in_front() -> None:
 @pytest.mark.rule(15)
 def test_no_variant_races_alone() -> None:
     """A chain without a competitor, or with a competitor on only one of two sizes, does not show which variant
-    is best.
-    """
+    is best."""
     one, other, yardstick = chain("feather"), chain("orc"), chain("raw-io")
     small_one, small_other = chain("feather", "eq[share=0.25]"), chain("orc", "eq[share=0.25]")
     everything = [one, other, small_one, small_other, yardstick]

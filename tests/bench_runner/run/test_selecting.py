@@ -25,8 +25,7 @@ def only(run_faulty: Executor, fault: str, operation: str) -> Sample:
 
 def fitting(sample: Sample, threads: int = 1) -> int:
     """Return the number of calls in a block: all, unless the first call was so slow on a busy machine that
-    fewer fit.
-    """
+    fewer fit."""
     figures = sample.figures
     shorter = "fewer streams" if threads > 1 else ""
     return calls_that_fit(figures["first_ns"], figures["result_bytes"], shorter=shorter, threads=threads)

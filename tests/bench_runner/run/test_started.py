@@ -100,6 +100,5 @@ def test_memory_of_partitions_counts_together_and_alone(faulty: None, bench: Ben
 @pytest.mark.rule(20)
 def test_cpu_time_of_what_is_started_counts(started_by: Bench, dataset: StoredDataset, fault: str) -> None:
     """Starting a process takes CPU time too. If CPU time from before the call counted, the figure would be twice as
-    high.
-    """
+    high."""
     assert 0.98 * BURNT_NS <= save(started_by, dataset, fault).figures["cpu_ns"] <= BURNT_NS + 250 * 10**6

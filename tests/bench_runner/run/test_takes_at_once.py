@@ -19,8 +19,7 @@ PROJECT = "project[columns=2,handle=kept]"
 @pytest.mark.parametrize("fault", ["take_by_streams", "take_by_streams_each"])
 def test_streams_call_at_once(run_faulty: Executor, fault: str) -> None:
     """Streams share one handle, or have one handle each. A separate handle may raise an error if another thread uses
-    it.
-    """
+    it."""
     sample = only(run_faulty, fault, TAKE)
     assert sample.failure is None
     assert sample.fidelity == "exact"

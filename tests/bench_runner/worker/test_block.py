@@ -49,8 +49,7 @@ def test_too_few_calls_are_no_figure_for_a_kept_handle() -> None:
 
 def test_memory_with_fewer_answers_is_not_compared_with_that_of_thirty() -> None:
     """Answers are kept until they are verified. A slow variant with three answers would seem to need a tenth of the
-    memory.
-    """
+    memory."""
     assert tells_memory(REPETITIONS, PRIVATE_FROM_NS, 1, once=False)
     assert not tells_memory(REPETITIONS - 1, PRIVATE_FROM_NS, 1, once=False)
     assert not tells_memory(REPETITIONS, PRIVATE_FROM_NS - 1, 1, once=False)

@@ -219,8 +219,7 @@ def test_something_else_than_images_is_found(dataset: Path) -> None:
 
 def chosen(dataset: Path, handed: list[int], asked: list[int]) -> tuple[str, ...]:
     """Compare the images with the first numbers, which were returned, with those with the second numbers, which were
-    requested.
-    """
+    requested."""
     images = held()
     some = Images([images.arrays[number] for number in handed], [images.labels[number] for number in handed])
     numbers = np.array(asked, np.int64)

@@ -260,8 +260,7 @@ def test_without_a_call_for_it_columns_are_selected_from_everything(
     native: Native, kind: str, task: MeasureTask, phase: mmap.mmap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The right columns are selected, in the requested order, whatever the engine returns. The answer is marked as a
-    fallback.
-    """
+    fallback."""
     adapter = Keeping(native)
     monkeypatch.setattr(prepared, "loaded_adapter", lambda task: adapter)
     results: list[Any] = []

@@ -176,8 +176,7 @@ def test_a_control_that_cannot_be_written_names_its_file(tmp_path: Path) -> None
 @pytest.mark.rule(1)
 def test_the_control_copies_from_the_beginning_of_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the copy began in the last bytes of a page, both halves would take two to four times as long, and a whole cell
-    would not be counted.
-    """
+    would not be counted."""
     sources: list[int] = []
     fresh = linux.anonymous_memory
 

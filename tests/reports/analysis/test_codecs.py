@@ -37,8 +37,7 @@ def samples(
     variant: str, save_ms: float, read_ms: float, size_mb: float, *, rounds: int = 5, dataset: str = "webface"
 ) -> Iterator[Sample]:
     """Return the samples of one chain, one per round. Each takes 10 ms longer than the one before, as if the machine
-    slowed.
-    """
+    slowed."""
     conditions = Conditions(track="codecs", target="arrow" if variant == RAW_IO else "pandas")
     for number in range(1, rounds + 1):
         base = make_sample(suite="compression", dataset=dataset, variant=variant, conditions=conditions, round=number)

@@ -1,6 +1,5 @@
 """Comparing two runs: planted changes are found, noise and drift are not reported, and incomparable runs are
-rejected.
-"""
+rejected."""
 
 from __future__ import annotations
 
@@ -239,8 +238,7 @@ def test_equal_runs_seldom_show_a_change() -> None:
 
 def test_cells_that_happen_to_agree_do_not_hide_how_far_rounds_differ() -> None:
     """The two runs have identical figures, so their cells have no spread. This does not predict the spread of the next
-    run.
-    """
+    run."""
     calm, busy = (compare(run(1, restless(noise)), run(1, restless(noise))) for noise in (0.02, 0.2))
     assert all(drift.noise > 0.2 for drift in busy.drifts)
     assert all(drift.noise < 0.1 for drift in calm.drifts)

@@ -70,8 +70,7 @@ def test_best_and_ties_are_marked_by_a_sign() -> None:
 
 def test_long_times_are_in_seconds_and_labels_break_between_words() -> None:
     """Times from Feather's milliseconds to Excel's minutes need wide columns, which leaves little width for
-    the labels.
-    """
+    the labels."""
     text = shown(make_run(datasets=("eq",), tracks=("plain",)))
     assert "80.4s" in line_of(text, "excel")
     assert folded("csv[keep_default_na=false]", 15).splitlines() == ["csv", " [keep_default_", " na=false]"]

@@ -172,8 +172,7 @@ def test_the_data_set_is_not_decoded_while_a_clock_runs(
     stage: OperationContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spelled: str
 ) -> None:
     """The data set is not decoded during priming either, nor while the copy is opened. Inputs are made before (rule
-    19).
-    """
+    19)."""
     engine, settings = DOCUMENT_STORES.engine("sqlite-json")
     store = cast(DocumentStoreAdapter, engine(settings))
     store.load_library()

@@ -1,6 +1,5 @@
 """While a store answers a timed call, no code of the project runs except the store's adapter and the timed
-operation.
-"""
+operation."""
 
 from __future__ import annotations
 

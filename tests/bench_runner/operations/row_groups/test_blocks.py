@@ -1,6 +1,5 @@
 """Filters that match a known share of the blocks: the choice of column and blocks, and the rows that an engine returns
-if it filters only partly.
-"""
+if it filters only partly."""
 
 from __future__ import annotations
 
@@ -53,8 +52,7 @@ def stored(tmp_path: Path) -> Stored:
 
 def table_of() -> pa.Table:
     """Return a table with noise, a column with nulls, an ascending time, and an identifier whose blocks are in random
-    order.
-    """
+    order."""
     rng = np.random.default_rng(1)
     return pa.table(
         {

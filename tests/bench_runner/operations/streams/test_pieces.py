@@ -168,8 +168,7 @@ def stage(tmp_path: Path) -> OperationContext:
 
 OF_OTHERS_BYTES = 10_000
 """Tolerance for other allocations in the pool. In a run of the whole suite they were once 256 bytes. Batches have at
-least 110,000 bytes.
-"""
+least 110,000 bytes."""
 
 
 def test_batches_come_in_order_and_fresh(stage: OperationContext) -> None:

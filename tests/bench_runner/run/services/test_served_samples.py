@@ -76,8 +76,7 @@ def test_a_fresh_service_is_asked_once(served: Served) -> None:
 @pytest.mark.rule(14)
 def test_what_a_service_read_to_answer_once_is_read_again_cold(served: Served, bench: Bench) -> None:
     """The call that warms up the service must not leave pages in the cache that the cold call should fetch
-    (rule 14).
-    """
+    (rule 14)."""
     sample = served("reads_to_warm_up", cache="cold", network="loopback", service="warm")
     assert sample.failure is None, sample.failure
     assert sample.figures["resident_before_bytes"] == 0

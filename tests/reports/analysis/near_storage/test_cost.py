@@ -1,6 +1,5 @@
 """The cost model reproduces the thesis's figures, and gives corrected figures for the amount of storage that
-it meant.
-"""
+it meant."""
 
 from __future__ import annotations
 

@@ -153,8 +153,7 @@ def test_another_point_of_the_same_operation_counts() -> None:
 
 def test_the_probability_of_a_tied_variant_is_limited_for_the_time_per_day() -> None:
     """In one of five rounds the order is reversed. The interval of the ratio then contains 1, whatever the bootstrap
-    draws.
-    """
+    draws."""
     slower = candidate("b", read=10.5, rounds=range(1, 6))
     values = {number: value * (0.9 if number == 3 else 1) for number, value in slower.figures["read"].items()}
     slower = replace(slower, figures={**slower.figures, "read": values})

@@ -37,8 +37,7 @@ def test_the_interval_holds_the_truth_despite_noise() -> None:
 
 def test_a_slow_round_counts_once() -> None:
     """Sizes are paired by round. A round that is twice as slow gives a line that is twice as steep, not a higher fixed
-    cost.
-    """
+    cost."""
     smaller, larger = {**line(100, 0, 10), 4: 2000}, {**line(200, 0, 10), 4: 4000}
     assert projected(smaller, larger, (100, 200, 1000)) == {**dict.fromkeys(range(1, 8), 10_000), 4: 20_000}
 

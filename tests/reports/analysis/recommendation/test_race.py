@@ -1,6 +1,5 @@
 """Which variants are measured further: acceptable variants come first, other variants run until they can be
-compared.
-"""
+compared."""
 
 from __future__ import annotations
 

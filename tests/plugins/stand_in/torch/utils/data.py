@@ -1,6 +1,5 @@
 """Stand-in for torch's DataLoader: persistent spawned processes receive indices from the sampler. Batches come in its
-order.
-"""
+order."""
 
 from __future__ import annotations
 
