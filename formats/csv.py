@@ -342,10 +342,7 @@ class CsvPolars(_Csv, LazyPolarsEngine):
 
     polars' reader reads no words as missing, and returns dates and times as text."""
 
-    @property
-    def calls(self) -> Calls:
-        """The code that a user writes to save and read the data without this adapter."""
-        return lazy_calls("{held}.write_csv({path})", "pl.read_csv({path})", "pl.scan_csv({path})")
+    calls = lazy_calls("{held}.write_csv({path})", "pl.read_csv({path})", "pl.scan_csv({path})")
 
     def save(self, table: pl.DataFrame, location: Path) -> None:
         """Write the whole table as one file."""

@@ -301,10 +301,8 @@ class FeatherPolars(_Feather, LazyPolarsEngine):
         """Return the file as a lazy frame."""
         return self._polars.scan_ipc(location)
 
-    @property
-    def reads_unseen(self) -> bool:
-        """True, because polars maps such files into memory."""
-        return True
+    reads_unseen = True
+    """polars maps such files into memory."""
 
 
 ENGINES = (FeatherPyarrow, FeatherPandas, FeatherPolars)

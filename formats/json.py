@@ -244,15 +244,10 @@ class JsonPolars(_Json, LazyPolarsEngine):
     """Known changes to values that JSON cannot express. polars returns JSON strings as text, even if they are dates
     or times."""
 
-    @property
-    def known_faults(self) -> Mapping[str, str]:
-        """Kinds of columns that polars 2.1 returns with wrong values, each with a description of the fault."""
-        return {"map": "maps come back as structs that have every key of the column"}
+    known_faults: ClassVar = {"map": "maps come back as structs that have every key of the column"}
+    """Faults of polars 2.1."""
 
-    @property
-    def calls(self) -> Calls:
-        """The code that a user writes to save and read the data without this adapter."""
-        return lazy_calls("{held}.write_ndjson({path})", "pl.read_ndjson({path})", "pl.scan_ndjson({path})")
+    calls = lazy_calls("{held}.write_ndjson({path})", "pl.read_ndjson({path})", "pl.scan_ndjson({path})")
 
     def save(self, table: pl.DataFrame, location: Path) -> None:
         """Write the whole table as one file."""
@@ -271,10 +266,8 @@ class JsonPolars(_Json, LazyPolarsEngine):
         """Return the file as a lazy frame. polars guesses the types of its columns."""
         return self._polars.scan_ndjson(location)
 
-    @property
-    def reads_unseen(self) -> bool:
-        """True, because polars maps such files into memory."""
-        return True
+    reads_unseen = True
+    """polars maps such files into memory."""
 
 
 class JsonDuckdb(_Json, DuckdbCopies):
@@ -311,10 +304,8 @@ class JsonDuckdb(_Json, DuckdbCopies):
     )
     """Known changes to values that JSON cannot express, and the changes because DuckDB guesses types."""
 
-    @property
-    def known_faults(self) -> Mapping[str, str]:
-        """Kinds of columns that DuckDB 2.0 returns with wrong values, each with a description of the fault."""
-        return {"map": "maps come back as structs that have every key of the column"}
+    known_faults: ClassVar = {"map": "maps come back as structs that have every key of the column"}
+    """Faults of DuckDB 2.0."""
 
     def copy_options(self) -> str:
         """Return the options of COPY for JSON, which DuckDB writes as one object on each line."""

@@ -48,10 +48,7 @@ class Base64Csv(ImageStorage):
     capabilities = frozenset({Can.APPEND, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     offers = Offers(batches=True)
 
-    @property
-    def calls(self) -> Calls:
-        """Return code with which users can write and read the same lines."""
-        return Calls(("import base64", "import csv", "import numpy as np"), _SAVE, _READ)
+    calls = Calls(("import base64", "import csv", "import numpy as np"), _SAVE, _READ)
 
     def load_library(self) -> None:
         """Import csv and binascii."""

@@ -64,10 +64,8 @@ class LmdbImages(ImageStorage):
     offers = Offers(take=Reach.ROWS, batches=True)
     syncs_on_save = True
 
-    @property
-    def reads_unseen(self) -> bool:
-        """True, because LMDB maps its file into memory."""
-        return True
+    reads_unseen = True
+    """LMDB maps its file into memory."""
 
     @property
     def calls(self) -> Calls:

@@ -52,10 +52,8 @@ class ParquetImages(ImageStorage):
     capabilities = frozenset({Can.PROJECTION, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     offers = Offers(take=Reach.GROUPS, batches=True)
 
-    @property
-    def reads_unseen(self) -> bool:
-        """True, because the file is memory-mapped (see `read`)."""
-        return True
+    reads_unseen = True
+    """The file is memory-mapped (see `read`)."""
 
     @property
     def calls(self) -> Calls:

@@ -63,10 +63,7 @@ class RawIO(ImageStorage):
     capabilities = frozenset({Can.SINGLE_FILE, Can.NO_PICKLE})
     offers = Offers(take=Reach.ROWS, batches=True)
 
-    @property
-    def calls(self) -> Calls:
-        """Return code with which users can write and read the same file, one image at a time."""
-        return Calls(("import struct", "import numpy as np"), _SAVE, _READ)
+    calls = Calls(("import struct", "import numpy as np"), _SAVE, _READ)
 
     def load_library(self) -> None:
         """Import numpy."""

@@ -50,10 +50,7 @@ class WebDatasetTar(ImageStorage):
     capabilities = frozenset({Can.APPEND, Can.TYPES, Can.SINGLE_FILE, Can.OTHER_LANGUAGES, Can.NO_PICKLE})
     offers = Offers(batches=True)
 
-    @property
-    def calls(self) -> Calls:
-        """Return code for users, which reads with the class WebDataset."""
-        return Calls(("import webdataset as wds",), _SAVE, _READ)
+    calls = Calls(("import webdataset as wds",), _SAVE, _READ)
 
     def load_library(self) -> None:
         """Import webdataset."""
