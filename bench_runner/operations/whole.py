@@ -21,10 +21,7 @@ from data_generator.documents import key_of
 
 
 class _Whole(Operation):
-    @property
-    def target_kinds(self) -> None:
-        """None, because the operation applies to all kinds of target."""
-        return None
+    target_kinds = None
 
     @property
     def use_title(self) -> str:

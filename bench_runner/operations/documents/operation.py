@@ -34,10 +34,7 @@ def store_of(stage: OperationContext) -> DocumentStoreAdapter:
 class DocumentOperation(Operation):
     """Something that a user does with stored documents."""
 
-    @property
-    def target_kinds(self) -> tuple[str, ...]:
-        """Documents only."""
-        return ("documents",)
+    target_kinds = ("documents",)
 
     def concerns(self, dataset: str, network: str = "") -> bool:
         """Return True for local data. No document store is measured through services."""

@@ -121,6 +121,8 @@ Left = LeftInPool | LeftByDask
 
 @dataclass(frozen=True)
 class _Parallel(Operation):
+    target_kinds = ("pandas", "arrow")
+    needs = ("dask", "distributed")
     partitions: int = count(2, spelled=True)
     pool: str = word("warm", "cold")
 
@@ -128,14 +130,6 @@ class _Parallel(Operation):
     def takes_input_anew(self) -> bool:
         """Whether new processes take the input of a sample, after the first ones have worked on the primer."""
         return self.pool == "cold"
-
-    @property
-    def target_kinds(self) -> tuple[str, ...]:
-        return ("pandas", "arrow")
-
-    @property
-    def needs(self) -> tuple[str, ...]:
-        return ("dask", "distributed")
 
     @property
     def _words(self) -> str:

@@ -20,7 +20,7 @@ import pyarrow as pa
 from adapters.contract import Images, ImageStorage
 from bench_runner.clock import Laps, now_ns
 from bench_runner.operations import targets
-from bench_runner.operations.operation import READ_ALL, Operation, OperationContext, Sampling
+from bench_runner.operations.operation import READ_ALL, Operation, OperationContext
 from bench_runner.operations.parameters import count, word
 from bench_runner.operations.streams import orders, pieces, torch_loader
 from bench_runner.operations.tables.take import generator
@@ -96,20 +96,13 @@ class Batches(Operation):
     name: ClassVar[str] = "batches"
     meaning: ClassVar[str] = "read all of the data twice in mini-batches, in an order chosen by the digest of the data"
 
+    target_kinds = ("arrow", "images")
+    sampling = "epochs"
+
     @property
     def title(self) -> str:
         """For example 'batches of 64, shuffled' or 'batches of 64, stored, 2 workers'."""
         return f"batches of {self.rows:,}, {self.order}" + f", {self.workers} workers" * (self.workers != "0")
-
-    @property
-    def target_kinds(self) -> tuple[str, ...]:
-        """Arrow tables and images."""
-        return ("arrow", "images")
-
-    @property
-    def sampling(self) -> Sampling:
-        """Always "epochs": two passes through all rows."""
-        return "epochs"
 
     @property
     def needs(self) -> tuple[str, ...]:
