@@ -106,7 +106,7 @@ def machine_facts(name: str | None = None, *, system: Path = SYSTEM) -> dict[str
         "memory_limit_bytes": memory_limit_bytes(system=system),
         "swap_bytes": psutil.swap_memory().total,
         "kernel": f"{platform.system()} {platform.release()}",
-        "operating_system": _operating_system(system),
+        "operating_system": _operating_system(),
         "virtualisation": virtualisation(system=system),
         "container": container(system=system),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
@@ -278,7 +278,7 @@ def _cpu_model(system: Path) -> str | None:
     return named or platform.processor() or None
 
 
-def _operating_system(system: Path) -> str | None:
+def _operating_system() -> str | None:
     try:
         return platform.freedesktop_os_release().get("PRETTY_NAME")
     except OSError:

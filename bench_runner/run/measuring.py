@@ -57,7 +57,7 @@ def measure(
     linux.check_probes()
     with _alone_in(folder):
         machine = machine_name(options)
-        info, earlier = _begin(plan, request, options, folder, command, machine)
+        info, earlier = _begin(plan, request, options, folder, command)
         with (
             _others_named(info),
             stopped_by_signals() as stop,
@@ -149,7 +149,7 @@ def new_folder(results: Path, machine: str) -> Path:
 
 
 def _begin(
-    plan: Plan, request: Request, options: Options, folder: Path, command: Sequence[str], machine: str
+    plan: Plan, request: Request, options: Options, folder: Path, command: Sequence[str]
 ) -> tuple[RunInfo, Earlier]:
     if request.data_title is not None:
         # Do not record the path, because the file is removed after the run.

@@ -37,7 +37,5 @@ def may_collect(containers: float) -> bool:
 
 
 def _arrow_pools() -> list[pa.MemoryPool]:
-    pools = [pa.default_memory_pool()]
-    for name in pa.supported_memory_backends():
-        pools.append(getattr(pa, f"{name}_memory_pool")())
-    return pools
+    backends = pa.supported_memory_backends()
+    return [pa.default_memory_pool(), *(getattr(pa, f"{name}_memory_pool")() for name in backends)]

@@ -228,9 +228,8 @@ def _combined(verdicts: Sequence[FindingVerdict], some: bool) -> FindingVerdict:
 def _evidence(closest: _Weighed, ours: Ours, dataset: str) -> str:
     """Return the two figures that decide the verdict. Their ratio is the largest, so they are nearest to contradicting
     the finding, or contradict it most."""
-    told = []
-    for subject in (closest.pair.lower, closest.pair.higher):
-        told.append(f"{subject.format} {_figure_text(subject, ours)}")
+    pair = (closest.pair.lower, closest.pair.higher)
+    told = [f"{subject.format} {_figure_text(subject, ours)}" for subject in pair]
     where = dataset or f"{closest.pair.lower.dataset} and {closest.pair.higher.dataset}"
     columns = (closest.pair.lower.column, closest.pair.higher.column)
     if columns[0] != columns[1]:

@@ -235,10 +235,7 @@ def is_cached(
 def empty_call_ns(result: Any) -> int:
     """Return the median time of a call that does nothing. The time consists of reading clocks, storing the durations,
     and reading one byte in each page of an existing result (rule 19)."""
-    walls = []
-    for _ in range(REPETITIONS):
-        walls.append(empty_call(None, result)[1]["wall_ns"])
-    return int(median(walls))
+    return int(median(empty_call(None, result)[1]["wall_ns"] for _ in range(REPETITIONS)))
 
 
 def empty_call(handle: Handle | None, result: Any) -> tuple[Any, dict[str, int]]:

@@ -498,9 +498,6 @@ def _packed_shared(
     builder: flatbuffers.Builder, chunks: Sequence[Chunk], positions: Sequence[Sequence[int]], schema: bytes
 ) -> int:
     chunks_made = _chunks(builder, chunks)
-    placed = []
-    for ids in positions:
-        placed.append(_of_offsets(builder, [_numbers(builder, ids, 4)]))
-    positions_made = _vector(builder, placed)
+    positions_made = _vector(builder, [_of_offsets(builder, [_numbers(builder, ids, 4)]) for ids in positions])
     schema_made = builder.CreateByteVector(schema)
     return _of_offsets(builder, [chunks_made, positions_made, schema_made])

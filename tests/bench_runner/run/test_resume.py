@@ -307,7 +307,7 @@ def begun(folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> RunI
     state = {"commit": "abc", "dirty": False, "changes": None}
     monkeypatch.setattr(measuring.environment, "repository_state", lambda root: state)
     plan = SimpleNamespace(suites=(), chains=(), excluded=())
-    info, _ = measuring._begin(plan, Request(), Options(**options), folder, ["run"], "lab")
+    info, _ = measuring._begin(plan, Request(), Options(**options), folder, ["run"])
     return info
 
 
