@@ -410,8 +410,7 @@ class TabularFormat(Adapter):
         return self.open(location)
 
     def open_columns(self, location: Path) -> Handle:
-        """Open a copy and return a handle for repeated calls of `project`. Only called if `offers.keeps_columns` is
-        True."""
+        """Return a handle of a copy for repeated calls of `project`. Only called if `offers.keeps_columns` is True."""
         return self.open(location)
 
     def open_scans(self, location: Path) -> Handle:

@@ -89,8 +89,7 @@ class Registry(Generic[AdapterT]):
 
     @cached_property
     def entries(self) -> Mapping[str, Entry]:
-        """All entries by name, including entries of third parties. Raises AdapterError if two entries have the same
-        name."""
+        """All entries by name, also those of third parties. Raises AdapterError if two entries have the same name."""
         rows = dict(self._own)
         for point in importlib.metadata.entry_points(group=self._group):
             if point.name in rows:

@@ -63,8 +63,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     service: str = WARM
     """WARM or FRESH: whether services have served requests before, or are started for each sample."""
     baseline: str | None = None
-    """The full name of the variant that the user uses now. It is always measured, whatever `formats` and `formats_not`
-    are."""
+    """The full name of the variant in use now. It is always measured, whatever `formats` and `formats_not` are."""
     quick: bool = False
     """Whether to measure one round for a first look, with the number of rows that the suite has for quick rounds."""
     over: Over | None = None

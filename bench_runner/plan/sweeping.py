@@ -127,8 +127,7 @@ def _points(spelled: str, request: Request, over: Over, trait: Trait | None) -> 
 
 
 def _canonical(parameter: Parameter, point: str) -> str:
-    """Return a value in canonical form, such as '0.1' for '0.10'. Invalid values stay and are reported when data are
-    made."""
+    """Return a value in canonical form, such as '0.1' for '0.10'. Invalid values stay, and making data reports them."""
     try:
         return parameter.canonical(point)
     except ValueError:

@@ -30,8 +30,7 @@ last."""
 
 
 def reference_runs() -> list[Run]:
-    """Return the runs of all folders, in the order of ORDER. Raises RecordError if the package contains no reference
-    run."""
+    """Return the runs of all folders, in the order of ORDER. Raises RecordError if the package has none."""
     folders = sorted(path.parent for path in PLACE.glob("*/run.json"))
     if not folders:
         raise RecordError("This package includes no reference run.", "Measure your own.")

@@ -18,8 +18,7 @@ PILOT_ROWS = 20_000
 PILOT_BYTES = 16_000_000
 """Largest size of the data of the pilot round, which matters if rows are large, such as images (rule 15)."""
 SMALL_ROWS, SMALL_BYTES = 50_000, 16_000_000
-"""A data set that exceeds neither size has no pilot round, because its first counted round takes no longer (rule
-15)."""
+"""A data set that exceeds neither size has no pilot round, because its first round takes no longer (rule 15)."""
 QUICK_BYTES = 50_000_000
 """Used instead of SMALL_BYTES in a quick run, which has one round, so that a pilot round would take half of the run
 (rule 15)."""

@@ -94,8 +94,7 @@ class Reader(ABC):
 
     @abstractmethod
     def open(self, copy: Copy, client: Client | None) -> Handle:
-        """Return a handle of a stored copy. `client` is connected to the services of this copy; None if no services
-        run."""
+        """Return a handle of a stored copy. `client` is connected to its services; None if none run."""
 
 
 class _ByNearStorage(Reader):

@@ -48,8 +48,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Call:
-    """A function of values: `length` (in characters), `minus`, `floor_divide` or `modulo` (both by a constant
-    above 0)."""
+    """A function of values: `length` (in characters), `minus`, `floor_divide` or `modulo` (by a constant above 0)."""
 
     function: FunctionName
     operands: tuple[Expression, ...]

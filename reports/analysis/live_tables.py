@@ -38,8 +38,7 @@ class SoFar:
         self._by_label = cells
         self._rows = {(cell.suite, cell.dataset): cell.rows for chain in cells.values() for cell in chain}
         self._samples: defaultdict[Cell, list[Sample]] = defaultdict(list)
-        """The samples of each chain, that is of the operations measured together. The key is a cell without operation.
-        """
+        """The samples of each chain: the operations measured together. The key is a cell without operation."""
         self._raw_io: dict[Cell, CellSummary] = {}
         self._others: dict[Cell, dict[Cell, CellSummary]] = {}
         """The summaries of each table."""

@@ -20,11 +20,9 @@ from reports.analysis.units import MEGABYTES, MILLISECONDS, SECONDS, Unit
 
 NOTHING = "-"
 WHOSE_CHOICES = "choices behind these figures, and what to distrust about them: docs/limits.md"
-"""A reference that every report prints. An installed package has no docs/ folder, so the page is named but not linked.
-"""
+"""A reference that every report prints. An installed package has no docs/ folder, so the page is named, not linked."""
 FALLBACK = "†"
-"""Marks every figure of a fallback. A fallback does more than the operation needs, because the library has no call for
-it."""
+"""Marks every figure of a fallback. A fallback does more than the operation needs, because the library lacks a call."""
 FALLBACK_MEANING = (
     f"{FALLBACK} read-all: the engine has no call for this, so everything is read before selecting, or gathered before "
     "saving; not ranked"
@@ -201,8 +199,7 @@ def _syncs_on_save(run: Run, row: Row) -> bool:
 
 
 def _blocks(row: Row) -> str:
-    """Return a sentence about the disk space of many small files, if the disk space is much more than their bytes; else
-    ''."""
+    """Return a sentence about the disk space of many small files, if it is much more than their bytes; else ''."""
     figures = row.cells[SAVE].figures if SAVE in row.cells else {}
     names = ("files_count", "allocated_bytes", "size_bytes")
     if not all(name in figures for name in names):

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 20
 """Number of variants that fit on one page. Further variants are on another page of the same table."""
 FEWEST_ROWS = 10
-"""Each bar is at most as thick as if the chart had this many rows, so that the bars of a short table are not too thick.
-"""
+"""Each bar is at most as thick as if the chart had this many rows, so that a short table has no thick bars."""
 MOST_REMARKS = 15
 """Number of lines of remarks that fit next to the charts."""
 BESIDE = 2

@@ -39,8 +39,7 @@ MANIFEST = "site.json"
 """Name of the file that lists the files of a site, so that the next site removes outdated files and nothing else."""
 TITLE = "Format Bench"
 MOST_PAGE_BYTES = 4_000_000
-"""A page of more than this size opens slowly. A complete run of all suites makes a page of 1.5 MB; six runs make 4 MB.
-"""
+"""A page of more than this size opens slowly. A complete run of all suites makes 1.5 MB; six runs make 4 MB."""
 
 
 class SiteError(Exception):

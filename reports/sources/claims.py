@@ -146,8 +146,7 @@ def judged(runs: Sequence[Run], source: Publication) -> tuple[Judged, ...]:
 
 @dataclass(frozen=True)
 class _Place:
-    """Conditions and machine, which must be the same for figures that are compared. Data set and rows must be the same
-    too."""
+    """Conditions and machine, which must be the same for figures that are compared. So must data set and rows."""
 
     conditions: Conditions
     machine: str

@@ -152,8 +152,7 @@ def names_of(file: str) -> Names:
 
 
 def claims_of(file: str) -> Iterable[Sequence[Row]]:
-    """Return the rows of each claim of a source. A row without a `place` is a further comparison of the claim before
-    it."""
+    """Return the rows of each claim of a source. A row without a `place` is another comparison of the claim before."""
     found: list[list[Row]] = []
     for row in published_rows(f"{file}_claims.csv"):
         if row["place"]:

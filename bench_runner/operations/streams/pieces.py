@@ -188,8 +188,7 @@ def _has_items(kind: pa.DataType) -> bool:
 
 
 def _items(array: pa.Array, offsets: np.ndarray) -> pa.Array:
-    """Return the items that belong to the rows, from the first item of the first row to the last item of the last
-    row."""
+    """Return the items of the rows, from the first item of the first row to the last item of the last row."""
     first, last = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, 0)
     return array.values.slice(first, last - first)
 

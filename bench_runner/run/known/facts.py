@@ -309,8 +309,7 @@ def _warn_of_left_out(session: Session, part: str, variants: Collection[str]) ->
 
 
 def _forget_left_out(session: Session, part: str) -> None:
-    """Remove the warnings of `_warn_of_left_out` when a run is resumed, because the missing facts may be measured
-    now."""
+    """Remove the warnings of `_warn_of_left_out` when a run is resumed, because these facts may be measured now."""
     warnings = session.info.warnings
     warnings[:] = [each for each in warnings if not (each.text.startswith(part) and LEFT_OUT in each.text)]
 

@@ -133,8 +133,7 @@ def may_be_kept(engine: type[Adapter]) -> bool:
 
 
 def noted(info: RunInfo, name: str, day: str, key: str, *, new: bool) -> None:
-    """Record in the information about the run on which day a fact was measured. `new` is whether this run measured
-    it."""
+    """Record in the run's information on which day a fact was measured. `new` is whether this run measured it."""
     known = info.facts.get(name, FactInfo(measured=day))
     info.facts[name] = FactInfo(
         measured=min(known.measured, day), key=key, kept=known.kept + (not new), new=known.new + new

@@ -169,8 +169,7 @@ def calls_that_fit(
 
 
 def has_large_answers(result_bytes: int, threads: int) -> bool:
-    """Return whether two results of this size exceed the limit of a block. If they do, each variant makes a single
-    call."""
+    """Return whether two results of this size exceed the limit of a block. If so, each variant makes a single call."""
     return threads == 1 and 2 * result_bytes > MOST_RESULT_BYTES
 
 

@@ -32,8 +32,7 @@ class Known:
 
     title: str
     folders: tuple[str, ...]
-    """Folder names in the cache of `datasets`, derived from those on the hub: 'uoft-cs/cifar10' is 'uoft-cs___cifar10'.
-    """
+    """Folder names in the cache of `datasets`, derived from the hub's: 'uoft-cs/cifar10' is 'uoft-cs___cifar10'."""
     stand_in: str
     classes: int
     shape: tuple[int, int, int] | None = None

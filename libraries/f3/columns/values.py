@@ -200,8 +200,7 @@ class Values:
 
 
 class _DictionaryValues(Values):
-    """Values of a shared dictionary. The original's writer marks the dictionary's units as compressed but stores them
-    raw."""
+    """Values of a shared dictionary. The original's writer marks its units as compressed but stores them raw."""
 
     def _payload(self, unit: Unit, start: int, stored: EncUnit) -> memoryview:
         try:

@@ -273,8 +273,7 @@ class _Instance:
         return run, ctypes.addressof(driver["results"].data_ptr(self._store).contents)
 
     def _call(self, name: str, *arguments: int) -> int:
-        """Call a function of the guest with i32 parameters. Return its result as an unsigned number, or 0 if it has
-        none."""
+        """Call a function of the guest with i32 parameters. Return its result as unsigned, or 0 if it has none."""
         signed = [number - (1 << 32) if number >= 1 << 31 else number for number in arguments]
         answer = self._exports[name](self._store, *signed)
         self._look()

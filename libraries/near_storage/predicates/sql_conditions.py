@@ -103,8 +103,7 @@ def _bare(node: exp.Expression) -> exp.Expression:
 
 
 def _chain(node: exp.Expression) -> list[exp.Expression]:
-    """Return all operands of a chain of one connective, from left to right. Not recursive, because chains can be
-    long."""
+    """Return all operands of a chain of one connective, from left to right. Not recursive: chains can be long."""
     operands = []
     waiting = [node]
     while waiting:

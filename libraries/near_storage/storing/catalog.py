@@ -217,8 +217,7 @@ class Catalog:
     # --- what is known of partitions ---------------------------------------------------------------------
 
     def info(self, digest: str) -> PartitionInfo:
-        """Return the description of a partition. Raises `DamagedError` if it is damaged; `restore_info` can replace
-        it."""
+        """Return a partition's description. Raises `DamagedError` if it is damaged; `restore_info` can replace it."""
         return self._infos.get(check_digest(digest), lambda: self._load_info(digest))
 
     def restore_info(self, info: PartitionInfo) -> None:

@@ -19,8 +19,7 @@ from reports.analysis.units import MILLISECONDS, number_text, spread_text
 from reports.analysis.words import NOTHING, fallback_mark
 
 EPOCH = "epoch_rows"
-"""Name of a figure that only training loops have. The summary of an operation that has this figure belongs to a loop.
-"""
+"""Name of a figure that only training loops have. A summary that has this figure belongs to a loop."""
 HEADERS = ("rows/s", "", "epoch\n1", "epoch\n2", "first\nbatch ms", "p99\ngap ms", "locality", "parts", "rows\nread")
 """Headers of the columns to the right of the format's name."""
 WHOLE = "all"

@@ -72,8 +72,7 @@ def cluster_per_month(stored_gb: float, machine: Machine, redundancy: float = 1.
 
 
 THESIS_STORED_GB = 172_500_000
-"""Data stored by Snowflake in March 2018, as estimated in the thesis. The thesis computes erasure coding for 175.5 PB.
-"""
+"""Data stored by Snowflake in March 2018, as the thesis estimates. The thesis computes erasure coding for 175.5 PB."""
 S3_STANDARD = (Tier(50_000, 0.023), Tier(500_000, 0.022), Tier(None, 0.021))
 """Prices in USD from the thesis, early 2025."""
 D3EN_4XLARGE = Machine(111_840, 1.7460)

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 MONTH_S = 365 * 24 * 3600 / 12
-"""Seconds per month, as in the thesis. The thesis's formula for R_disk lacks the 12, but its printed result includes
-it."""
+"""Seconds per month, as in the thesis. Its formula for R_disk lacks the 12, but its printed result includes it."""
 
 
 @dataclass(frozen=True)

@@ -34,8 +34,7 @@ TECHNIQUES = tuple(
         ("aggregates alone", "", "aggregate[groups=0.01,values=100]"),
     )
 )
-"""Techniques of section 8.1: (title, variant, operation). Each entry uses one technique more than the entry before it.
-"""
+"""Techniques of section 8.1: (title, variant, operation). Each entry uses one technique more than the one before."""
 _GROUP_ROWS = "row_group_rows"
 
 

@@ -53,14 +53,12 @@ class Ranked:
     score: float
     """The score as a multiple of the first variant's score."""
     against_first: Ratio | None
-    """The score as a multiple of the first variant's score, with its interval. It is tied if the interval contains 1.
-    """
+    """The score as a multiple of the first variant's score, with its interval; tied if the interval contains 1."""
     probability: float | None
     """Probability that this variant is the best one that may be recommended, from bootstrap draws of rounds. None if
     there are too few rounds, and for variants that may not be recommended."""
     on_frontier: bool
-    """Whether no other variant is at least as good in every figure with a weight and better in at least one (Pareto).
-    """
+    """Whether no other variant is at least as good in every figure with a weight and better in one (Pareto)."""
 
 
 @dataclass(frozen=True)

@@ -55,8 +55,7 @@ class Line:
     variant: Variant
     label: str
     points: Mapping[float, Interval]
-    """The figure at each value. A value is missing if the variant has no figure there, or a figure that is not ranked.
-    """
+    """The figure at each value. A value is missing if the variant has no ranked figure there."""
     marks: Mapping[float, str]
     """'*' at values where the variant is the best, '=' where it is tied with the best."""
     cells: Mapping[float, Cell]
