@@ -106,7 +106,7 @@ def _comparison(operator: Operator, column: str, literal: Literal, type: pa.Data
 
 
 def _one_sided(operator: Operator, column: str, bound: object, beyond: object, type: pa.DataType) -> Predicate:
-    """Return `column operator bound`. If the type has no value beyond the bound, return a constant where not null."""
+    """Return `column operator bound`. If no value is beyond the bound, return a constant for non-null rows."""
     if bound is None or beyond is None:
         return Known(column, bound is not None)
     return Comparison(operator, column, Literal(bound, type))
