@@ -278,6 +278,10 @@ class Adapter(ABC):
     syncs_on_save: ClassVar[bool] = False
     """Whether `save` itself syncs the data to the storage device."""
 
+    survives_fork: ClassVar[bool] = True
+    """Whether the library works in a process that was forked after `load_library`. It does not if loading starts
+    threads, which a fork does not copy. Each worker then loads the library itself, before timing."""
+
     def __init__(self, settings: Mapping[str, str] | None = None, *, threads: int | None = None) -> None:
         """Check and store the settings. Raises RefusedSetting for an unsupported setting or value.
 

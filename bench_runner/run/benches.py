@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench_runner import registries
 from bench_runner.clock import now_ns, pause
 from bench_runner.machine import environment
 from bench_runner.plan.chain import Plan
@@ -27,7 +28,10 @@ def opened_launchers(plan: Plan, options: Options) -> Iterator[Mapping[str, Laun
     conditions = {chain.conditions.threads: chain.conditions.strings for chain in plan.chains}
     launchers = {
         threads: Launcher(
-            isolate=options.isolate, threads=1 if threads == "1" else None, preload=list(plan.variants), strings=strings
+            isolate=options.isolate,
+            threads=1 if threads == "1" else None,
+            preload=preloaded(plan.variants),
+            strings=strings,
         )
         for threads, strings in conditions.items()
     }
@@ -36,6 +40,11 @@ def opened_launchers(plan: Plan, options: Options) -> Iterator[Mapping[str, Laun
     finally:
         for launcher in launchers.values():
             launcher.close()
+
+
+def preloaded(variants: Iterable[str]) -> list[str]:
+    """Return those variants whose libraries the forkserver may load: they work after a fork."""
+    return [variant for variant in variants if registries.engine_of(variant)[0].survives_fork]
 
 
 def _load_libraries(launchers: Iterable[Launcher]) -> None:
