@@ -9,6 +9,7 @@ from adapters.registry import Entry, Registry
 DOCUMENT_STORES: Registry[DocumentStoreAdapter] = Registry(
     {
         "bson": Entry("document_stores.bson:ENGINES", "documents"),
+        "clickhouse-json": Entry("document_stores.clickhouse_json:ENGINES", "chdb"),
         "document-store": Entry("document_stores.document_store:ENGINES", "documents"),
         "documents-raw-io": Entry("document_stores.raw_io:ENGINES"),
         "duckdb-json": Entry("document_stores.duckdb_tables:JSON", "documents"),

@@ -83,7 +83,7 @@ def _nested(levels: int, array: bool) -> Any:
 
 KINDS: dict[str, Documents] = {
     "plain": [
-        {"id": n, "name": f"n{n}", "size": n / 7, "ok": n % 2 == 0, "at": {"x": n, "tags": [f"t{n % 3}", "u"]}}
+        {"id": n, "name": f"n{n}", "size": n / 7 + 0.1, "ok": n % 2 == 0, "at": {"x": n, "tags": [f"t{n % 3}", "u"]}}
         for n in range(40)
     ],
     "text keys": [{"id": text, "a": n} for n, text in enumerate(TEXTS) if len(text) < 1_000],
@@ -125,6 +125,7 @@ KINDS: dict[str, Documents] = {
         {"id": n, "in": {name: {name: n * 100 + m} for m, name in enumerate(HOSTILE_NAMES)}} for n in (0, 1)
     ],
     "empty name": [{"id": 0, "": 1, "a": {"": 2}}, {"id": 1, "": 3, "a": {"": 4}}],
+    "encoded dot in a name": [{"id": 0, "a%2Eb": 1, "b": {"%2E": 2}}],
     "names that differ by case": [{"id": 0, "a": 1, "A": 2, "b": {"É": 1, "é": 2}}],
     "names of ours": [
         {

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 from adapters.document_store import DocumentLoss
@@ -47,6 +48,24 @@ def without_nulls(value: Any) -> Any:
         return {name: without_nulls(inner) for name, inner in value.items() if inner is not None}
     if isinstance(value, list):
         return [without_nulls(inner) for inner in value]
+    return value
+
+
+def without_empty_objects(value: Any) -> Any:
+    """Return a document without the fields that are empty objects, or objects of such fields only. Empty objects in
+    arrays are kept."""
+    if isinstance(value, list):
+        return [without_empty_objects(inner) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    inner = {name: without_empty_objects(part) for name, part in value.items()}
+    return {name: part for name, part in inner.items() if part != {}}
+
+
+def _whole_as_integer(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer() and abs(value) < CLICKHOUSE_EXPONENT:
+        # ClickHouse writes the same digits as Python, and zeros in place of the exponent.
+        return int(Decimal(repr(value)))
     return value
 
 
@@ -93,6 +112,35 @@ LARGE_WHOLE_AS_INTEGER = DocumentLoss(
     frozenset({"doubles"}),
     everywhere(_large_as_double),
 )
+CLICKHOUSE_EXPONENT = 1e21
+"""Smallest whole double that ClickHouse writes with an exponent."""
+
+WHOLE_AS_INTEGER = DocumentLoss(
+    "a whole double comes back as an integer: its JSON text has no decimal point",
+    "the integer with the same digits; doubles from 1e21 on are kept",
+    Cause.FORMAT,
+    frozenset({"doubles", "changing types"}),
+    everywhere(_whole_as_integer),
+)
+NULLS_DROPPED = DocumentLoss(
+    "a field that is null is missing: the store has no value for it",
+    "no other field, and no other value",
+    Cause.FORMAT,
+    frozenset(
+        {
+            *("not finite", "nulls", "only nulls", "missing and null", "mixed scalars", "changing types"),
+            "references to no database",
+        }
+    ),
+    without_nulls,
+)
+EMPTY_OBJECTS_DROPPED = DocumentLoss(
+    "a field that is an empty object is missing: the store has only paths of values",
+    "no other field, and no other value",
+    Cause.FORMAT,
+    frozenset({"empty objects", "object or empty object"}),
+    without_empty_objects,
+)
 
 
 def missing_as_null(*kinds: str) -> DocumentLoss:
@@ -122,4 +170,7 @@ def refused(what: str, cause: Cause, *kinds: str, lossless: str | None = None) -
     return DocumentLoss(what, "refused when they are stored", cause, frozenset(kinds), lossless=lossless)
 
 
+ENCODED_DOT_REFUSED = refused(
+    "'%2E' in a name, which is how the store writes a dot", Cause.FORMAT, "encoded dot in a name"
+)
 NUL_REFUSED = refused("a NUL in a text or in a name", Cause.FORMAT, "NUL in a text", "NUL in a name")

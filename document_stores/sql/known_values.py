@@ -20,6 +20,8 @@ class KnownValue(Value):
         """`kinds` must contain all kinds that the value has in any document."""
         self._value, self._kinds = value, kinds
         self.tells_null = value.tells_null  # type: ignore[misc]
+        # A field that is in all documents was never dropped.
+        self.drops_empty = value.drops_empty and None in kinds
 
     def step(self, name: str) -> Value:
         """Return the value of the field, whose kinds are not known."""

@@ -29,6 +29,7 @@ TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 _CONTAINERS = "SQL here compares arrays and objects as text"
 _MERGED = "columns of one schema do not distinguish missing from null"
+_DROPPED = "the store has dropped empty objects, and the field may have been one of them"
 
 _CANONICAL, _PLAIN = "\0canonical", "\0plain"
 """Placeholders in SQL for a constant as JSON text and as an SQL value, until a parameter replaces them. They cannot be
@@ -55,6 +56,10 @@ class Dialect(ABC):
     @abstractmethod
     def prefix(self, text: str, parameter: str) -> str:
         """Return the condition that a text begins with a parameter."""
+
+    def length(self, text: str) -> str:
+        """Return SQL for the number of characters of a text."""
+        return f"length({text})"
 
     def extreme(self, function: str, part: str, kind: str) -> str:
         """Return SQL for the `max` or `min` (given by `function`) of `part`, whose values are of one kind or NULL."""
@@ -187,6 +192,11 @@ class Translation:
         if self._merges(expression):
             raise RefusedQuery(_MERGED)
 
+    def _refuse_dropped(self, expression: steps.Expression | None) -> None:
+        """Raise RefusedQuery if a missing value of this field may have been an empty object."""
+        if isinstance(expression, steps.Field) and self._field(expression).drops_empty:
+            raise RefusedQuery(_DROPPED)
+
     def questions(self) -> Iterator[tuple[steps.Field, str]]:
         """Yield each field of the plan with a SELECT that returns the kinds of its values, one per row. Raises
         RefusedQuery if SQL cannot express a name."""
@@ -291,6 +301,8 @@ class Translation:
         if not value.tells_null and not (isinstance(condition, steps.IsType) and condition.kind != "null"):
             raise RefusedQuery(_MERGED)
         if isinstance(condition, steps.IsType):
+            if condition.kind == "object":
+                self._refuse_dropped(condition.expression)
             return f"coalesce({value.kind()} = {self._bound(condition.kind)}, false)"
         if isinstance(condition, steps.IsNull):
             return f"coalesce({value.kind()} = {self._bound('null')}, false)"
@@ -354,7 +366,7 @@ class Translation:
     def _call(self, call: steps.Call) -> str:
         first = call.operands[0]
         if call.function == "length":
-            return f"length({self._scalar(first, 'text')})"
+            return self._dialect.length(self._scalar(first, "text"))
         if call.function == "minus":
             raise RefusedQuery("SQL here computes differences only of results, not of fields")
         divisor = call.operands[1]
@@ -518,6 +530,7 @@ class Translation:
         if value is None or function == "count":
             self._answer_parts(aggregate.name, Result({"integer": self._selecting(self._count(value))}))
         elif function == "count_distinct":
+            self._refuse_dropped(value)
             counted = self._value(value)
             sql = counted if isinstance(counted, str) else counted.plain()
             if sql is None and not isinstance(counted, str):
@@ -540,6 +553,7 @@ class Translation:
     def _count(self, value: steps.Expression | None) -> str:
         if value is None:
             return "count(*)"
+        self._refuse_dropped(value)
         counted = self._value(value)
         sql = counted if isinstance(counted, str) else f"CASE WHEN {counted.kind()} <> 'null' THEN 1 END"
         return f"count({sql})"
@@ -567,6 +581,7 @@ class Translation:
         self._answer_parts(name, Result({"integer": exact}))
 
     def _refuse_counted(self, expression: steps.Expression) -> None:
+        self._refuse_dropped(expression)
         if isinstance(expression, steps.Field) and (value := self._field(expression)).may_hold():
             sql = f"count(CASE WHEN substr({value.canonical()}, 1, 1) IN ('[', '{{') THEN 1 END)"
             self._refuse_where(f"{self._selecting(sql)} > 0", _CONTAINERS)

@@ -36,6 +36,9 @@ class Value(ABC):
     holds_nulls: bool = True
     """Whether documents may contain nulls anywhere. Used only for the value of a whole document."""
 
+    drops_empty: bool = False
+    """Whether a missing value may have been an empty object, which the store has dropped."""
+
     @abstractmethod
     def step(self, name: str) -> Value:
         """Return the value of the field `name`. It is missing if this value is not an object."""
