@@ -114,6 +114,8 @@ def _described(adapter: DocumentStoreAdapter, kind: str, lines: bytes, came: Doc
     if kind == BIG_INTEGERS and all(_is_nearest(document, other) for document, other in pairs):
         how = "an integer over 64 bits becomes a double"
         return _outcome(kind, LOSSY, how, "the double nearest to it", Cause.FORMAT.value)
+    if kind == BIG_INTEGERS and all(_has_digits(document, other) for document, other in pairs):
+        return _outcome(kind, LOSSY, "an integer over 64 bits becomes a text", "its digits", Cause.FORMAT.value)
     return _outcome(kind, ERROR, f"{given} came back as {came}")
 
 
@@ -121,6 +123,12 @@ def _is_nearest(document: Document, other: Document | None) -> bool:
     """Return whether the integer `a` came back exactly, or as the double nearest to it."""
     came = (other or {}).get("a")
     return identical(came, document["a"]) or identical(came, float(document["a"]))
+
+
+def _has_digits(document: Document, other: Document | None) -> bool:
+    """Return whether the integer `a` came back exactly, or as a text of its digits."""
+    came = (other or {}).get("a")
+    return identical(came, document["a"]) or identical(came, str(document["a"]))
 
 
 def _names(document: Document | None, before: str = "") -> list[str]:

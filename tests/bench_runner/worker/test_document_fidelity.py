@@ -131,6 +131,10 @@ def nearest(value: Any) -> Any:
     return float(value) if type(value) is int and abs(value) > 2**63 else value
 
 
+def spelled_out(value: Any) -> Any:
+    return str(value) if type(value) is int and abs(value) >= 2**64 else value
+
+
 def by_name(document: Document) -> Document:
     return {name: by_name(value) if isinstance(value, dict) else value for name, value in sorted(document.items())}
 
@@ -139,6 +143,7 @@ def by_name(document: Document) -> Document:
     ("kind", "adapter", "how"),
     [
         (BIG_INTEGERS, Memory(everywhere(nearest)), "becomes a double"),
+        (BIG_INTEGERS, Memory(everywhere(spelled_out)), "becomes a text"),
         (DUPLICATE_NAMES, Memory(hook=lambda pairs: dict(reversed(pairs))), "the first value of a name is kept"),
         (ORDER, Memory(by_name), "sorted by their names"),
         (ORDER, Memory(lambda document: dict(reversed(document.items()))), "in another order"),
