@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
-import time
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -185,8 +185,8 @@ _PARTS = (
 _CLEANUP = "SETTINGS old_parts_lifetime = 0, cleanup_delay_period = 1, cleanup_delay_period_random_add = 0"
 """Settings of the table with which ClickHouse removes parts soon after they were merged, not after minutes."""
 
-CLEANUP_S = 60
-"""Seconds after which waiting for the removal of merged parts fails."""
+CLEANUP_LOOK_S, CLEANUP_LOOKS = 0.05, 1_200
+"""Seconds between two looks whether merged parts are removed, and the number of looks after which waiting fails."""
 
 
 def _one_row(session: Any, query: str) -> list[str]:
@@ -200,11 +200,12 @@ def _merge(session: Any) -> None:
     if int(_one_row(session, _PARTS)[0]) > 1:
         # A table of one part would be written again.
         session.query("OPTIMIZE TABLE documents FINAL")
-    deadline = time.monotonic() + CLEANUP_S
-    while int(_one_row(session, _PARTS)[1]):
-        if time.monotonic() > deadline:
-            raise AdapterError(f"ClickHouse has not removed merged parts within {CLEANUP_S} s")
-        time.sleep(0.05)
+    pause = threading.Event()
+    for _ in range(CLEANUP_LOOKS):
+        if int(_one_row(session, _PARTS)[1]) == 0:
+            return
+        pause.wait(CLEANUP_LOOK_S)
+    raise AdapterError(f"ClickHouse has not removed merged parts within {CLEANUP_LOOKS * CLEANUP_LOOK_S:.0f} s")
 
 
 def _columns(first: bytes, key: str) -> str:
