@@ -83,9 +83,14 @@ def random_filter(dice: random.Random, depth: int = 0) -> pc.Expression:
     return getattr(column, compare)(pc.scalar(value))
 
 
-def spelled(table: pa.Table) -> str:
-    """Return the types and values of a table. Arrow's `equals` distinguishes NaN from NaN."""
-    return f"{table.schema} {table.to_pydict()}"
+def comparable(table: pa.Table) -> pa.Table:
+    """Return a table with floats as text: Arrow's `equals` distinguishes NaN from NaN, and takes -0.0 for 0.0."""
+    columns = [each.cast(pa.string()) if pa.types.is_floating(each.type) else each for each in table.columns]
+    return pa.table(columns, names=table.column_names)
+
+
+def same(left: pa.Table, right: pa.Table) -> bool:
+    return left.schema.equals(right.schema, check_metadata=True) and comparable(left).equals(comparable(right))
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -94,13 +99,14 @@ def test_filtered_rows_are_those_that_arrow_keeps(seed):
     table = universe_table(dice)
     file = opened(stored(table, rows_per_unit=ZONE_ROWS, row_group_rows=dice.choice([None, 100])))
     assert file.describe().zones >= ROWS // ZONE_ROWS
-    for _ in range(60):
+    for _ in range(30):
         where = random_filter(dice)
         expected = table.filter(where)
         names = dice.sample(table.column_names, dice.randint(0, 3))
-        assert spelled(file.read(where=where)) == spelled(expected), where
-        assert file.read(names, where=where).num_rows == expected.num_rows, where
-        assert spelled(file.read(names, where=where)) == spelled(expected.select(names)), where
+        assert same(file.read(where=where), expected), where
+        found = file.read(names, where=where)
+        assert found.num_rows == expected.num_rows, where
+        assert same(found, expected.select(names)), where
 
 
 @pytest.mark.parametrize("name", UNIVERSES)
