@@ -14,7 +14,7 @@ from format_bench.within.proposal import Proposal
 from formats.registry import FORMATS
 
 ARROW = Target("arrow")
-ROWS = 30_000
+ROWS = 12_000
 SIZE_ONLY = {"read": 0.0, "size": 1.0, "save": 0.0}
 
 
