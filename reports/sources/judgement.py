@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, Ratios
-from reports.analysis.columns import Role
+from reports.analysis.columns import Column, Role
 from reports.analysis.units import MEGABYTES, SECONDS, Unit
 from reports.sources.findings import FAULTS, Fault
 from reports.sources.rows import Finding, Pair, Subject
@@ -56,6 +58,19 @@ class Ours:
     least_bytes: int
     time_unit: Unit = SECONDS
     """The unit in which times are shown."""
+
+    @cached_property
+    def ratios(self) -> Mapping[tuple[Column, str], Ratios]:
+        """The figures of all formats, by kind of figure and data set."""
+        found: dict[tuple[Column, str], dict[Subject, dict[int, float]]] = defaultdict(dict)
+        for subject in self.figures:
+            found[subject.column, subject.dataset][subject] = self.by_round(subject)
+        return {key: Ratios(values, exact=key[0].role is Role.SIZE) for key, values in found.items()}
+
+    def by_round(self, subject: Subject) -> dict[int, float]:
+        """Return the figure of each round. Memory is at least what the run's probe can tell."""
+        least = self.least_bytes if subject.column.is_memory else 0
+        return {number: float(max(value, least)) for number, value in self.figures[subject][1].items()}
 
 
 def by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
@@ -185,7 +200,7 @@ def _where(pair: Pair, subject: Subject) -> str:
 def _weigh(pair: Pair, ours: Ours) -> _Weighed | None:
     if pair.lower not in ours.figures or pair.higher not in ours.figures:
         return None
-    ratios = Ratios(_alike(pair, ours), exact=pair.lower.column.role is Role.SIZE)
+    ratios = _ratios(pair, ours)
     ratio = ratios.of(pair.lower, pair.higher)
     if ratio is None or ratio.low is None or ratio.high is None:
         return None
@@ -193,17 +208,13 @@ def _weigh(pair: Pair, ours: Ours) -> _Weighed | None:
     return _Weighed(pair, ratio.ratio * pair.factor, tied)
 
 
-def _alike(pair: Pair, ours: Ours) -> dict[Subject, dict[int, float]]:
-    """Return the two figures to compare, by round. If both are the same kind of figure on the same data set, add this
-    figure of all other formats."""
-    of_one = pair.lower.dataset == pair.higher.dataset and pair.lower.column == pair.higher.column
-    found = {}
-    for subject, (_, by_round) in ours.figures.items():
-        same = of_one and (subject.column, subject.dataset) == (pair.lower.column, pair.lower.dataset)
-        if same or subject in (pair.lower, pair.higher):
-            least = ours.least_bytes if subject.column.is_memory else 0
-            found[subject] = {number: float(max(value, least)) for number, value in by_round.items()}
-    return found
+def _ratios(pair: Pair, ours: Ours) -> Ratios:
+    """Return the ratios of the two figures to compare. If both are the same kind of figure on the same data set, the
+    effects of rounds are estimated from this figure of all other formats."""
+    lower, higher = pair.lower, pair.higher
+    if (lower.column, lower.dataset) == (higher.column, higher.dataset):
+        return ours.ratios[lower.column, lower.dataset]
+    return Ratios({each: ours.by_round(each) for each in (lower, higher)}, exact=lower.column.role is Role.SIZE)
 
 
 def _verdict(weighed: Sequence[_Weighed], too_few: Sequence[str]) -> FindingVerdict:
