@@ -20,9 +20,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("flock") is None
 NO_PART = ("tests/", "docs/", "bench_runner/results/reference_runs/")
 """Left out of the test repository, because every test checks it out."""
 
-STUB = """#!{python}
-# Replaces the interpreter of .venv: runs are invented, and asv only writes files like its own. asv's settings and the
-# pages are also invented, unless STUB_REAL is set.
+STUB = """#!{python} -IS
+# Replaces the interpreter of .venv, without site-packages, which take most of its start: runs are invented, and asv
+# only writes files like its own. asv's settings and the pages are also invented, unless STUB_REAL is set.
 import os, sys
 from pathlib import Path
 
