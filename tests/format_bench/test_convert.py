@@ -30,6 +30,7 @@ from format_bench.api.convert import convert
 from format_bench.errors import ConversionError, RequestError
 from formats.registry import FORMATS
 from tests.bench_runner.conftest import PLUGINS, plugins_in
+from tests.data_generator.imported.readers_here import read_here
 
 ROOT = Path(__file__).parents[2]
 MANY = 4 * conversion.TRIAL_ROWS
@@ -63,6 +64,17 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture
+def own_process() -> None:
+    """Read the table in a process, as the product does."""
+
+
+@pytest.fixture(autouse=True)
+def _readers_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if "own_process" not in request.fixturenames:
+        read_here(monkeypatch)
+
+
 def others(folder: Path) -> list[str]:
     """Return the names in a folder, except the input's."""
     return sorted(path.name for path in folder.iterdir() if not path.name.startswith("in."))
@@ -88,7 +100,7 @@ def test_every_format_takes_a_table_and_only_declared_losses_occur(name: str, ta
     assert "n" not in copy.losses
 
 
-def test_the_copy_has_the_values_of_the_table(table: Path, tmp_path: Path) -> None:
+def test_the_copy_has_the_values_of_the_table(table: Path, tmp_path: Path, own_process: None) -> None:
     copy = convert(table, tmp_path / "out.feather", variant="feather")
     assert copy.losses == {}
     assert pa.feather.read_table(tmp_path / "out.feather").equals(pq.read_table(table))
@@ -218,7 +230,7 @@ def test_the_input_is_never_replaced(table: Path, tmp_path: Path) -> None:
 
 
 def test_a_table_that_changes_meanwhile_is_refused(
-    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_process: None
 ) -> None:
     real = conversion._store
 
@@ -250,7 +262,7 @@ def test_a_full_disk_is_an_error_of_two_lines(table: Path, tmp_path: Path, monke
 
 
 def test_a_table_that_memory_does_not_hold_is_refused_if_all_of_it_is_needed(
-    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own_process: None
 ) -> None:
     monkeypatch.setattr(conversion.environment, "usable_memory_bytes", lambda: 1000)
     with pytest.raises(ConversionError, match="holds the whole table in memory"):
