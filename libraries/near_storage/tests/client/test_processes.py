@@ -4,6 +4,7 @@ import random
 import signal
 import socket
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 from libraries.near_storage.client import stream_queue
-from libraries.near_storage.client.connection import connect
-from libraries.near_storage.client.executor import Options
+from libraries.near_storage.client.connection import Client, connect
+from libraries.near_storage.client.executor import Asked, Options
 from libraries.near_storage.errors import NearStorageError, UnavailableError
 from libraries.near_storage.query import Query
 from libraries.near_storage.tests.serving.processes import Processes, processes
@@ -42,21 +43,34 @@ def test_a_node_is_gone_in_the_middle_of_a_stream(
     started: Processes, table: pa.Table, way: str, number: signal.Signals, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(stream_queue, "QUEUE_BYTES", 50_000)
-    with connect(started.uri, started.token, idle_s=1.5) as client:
+    try:
+        with connect(started.uri, started.token, idle_s=1.5) as client:
+            asked = _asked_of_node0(client, way)
+            streams = client.executor.streams(asked)
+            batches = (batch for _, batch in streams.rows(asked.sources))
+            rows = [next(batches)]
+            started.send("node0", number)
+            rows += list(batches)
+            assert pa.Table.from_batches(rows).equals(table)
+            assert streams.received.resumed
+            assert client.query("SELECT count(*) AS n FROM t WHERE b < 10", None)["n"].to_pylist() == [8_000]
+    finally:
+        if number is signal.SIGKILL:
+            started.send("node0", signal.SIGKILL)
+            started.running.pop("node0").communicate()
+            started.start("node0")
+        else:
+            started.send("node0", signal.SIGCONT)
+
+
+def _asked_of_node0(client: Client, way: str) -> Asked:
+    """Ask until node0 is to send some rows: after it was started again, others answer until the catalog knows it."""
+    for _ in range(200):
         asked = client.executor.ask(Query("t"), Options(way=way))
-        streams = client.executor.streams(asked)
-        batches = (batch for _, batch in streams.rows(asked.sources))
-        rows = [next(batches)]
-        started.send("node0", number)
-        rows += list(batches)
-        assert pa.Table.from_batches(rows).equals(table)
-        assert streams.received.resumed
-        assert client.query("SELECT count(*) AS n FROM t WHERE b < 10", None)["n"].to_pylist() == [8_000]
-    if number is signal.SIGKILL:
-        started.running.pop("node0").communicate()
-        started.start("node0")
-    else:
-        started.send("node0", signal.SIGCONT)
+        if any(source.share.nodes[0] == "node0" for source in asked.sources):
+            return asked
+        time.sleep(0.05)
+    pytest.fail("node0 was not asked within 10 s")
 
 
 def test_both_nodes_are_gone(started: Processes):
