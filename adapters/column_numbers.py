@@ -1,5 +1,5 @@
-"""Settings that select columns by their numbers, such as `0+3+7-9`. Names of variants cannot contain names of columns,
-which may have any characters."""
+"""Settings that select columns by their numbers, such as `0+3+7-9`. The name of a variant contains these numbers,
+because the names of columns may have characters that are not allowed there."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 
 
 class ColumnNumbers:
-    """The allowed values of such a setting: numbers of columns, counted from 0, and ranges, joined by '+'."""
+    """The allowed values of a setting that selects columns: column numbers, counted from 0, and ranges of numbers,
+    joined by '+'."""
 
     def canonical(self, text: str) -> str:
-        """Return the shortest spelling of the same columns. Raises ValueError for any other text."""
+        """Return the shortest spelling of the columns that `text` selects. Raises ValueError for any other text."""
         return spelled(numbers_of(text))
 
     def __str__(self) -> str:
@@ -24,7 +25,8 @@ COLUMN_NUMBERS = ColumnNumbers()
 
 
 def numbers_of(text: str) -> tuple[int, ...]:
-    """Return the numbers in ascending order. Raises ValueError if the text is not of this form."""
+    """Return the column numbers that a text such as '0+3+7-9' contains, in ascending order. Raises ValueError for any
+    other text."""
     found: set[int] = set()
     for part in text.split("+"):
         match = _RANGE.fullmatch(part)

@@ -1,10 +1,10 @@
 """Define the contracts for tabular formats and image storages.
 
-An adapter is a class for one format and one library (its engine). It declares its settings, its capabilities, and its
-losses, which are the changes that the format is known to make to data. Otherwise it only stores and returns data. It
-measures no times, chooses no paths, and removes no files except the partial output of a stream that failed. It imports
-its libraries only in `load_library`, so that import time never counts as save time. `adapters.offers` defines the
-optional operations beyond save and read.
+An adapter is a class for one format and one library (its engine). An adapter declares its settings, its capabilities,
+and its losses, which are the changes that the format is known to make to data. Otherwise it only stores and returns
+data. It measures no times, chooses no paths, and removes no files except the partial output of a stream that failed. It
+imports its libraries only in `load_library`, so that import time never counts as save time. `adapters.offers` defines
+the optional operations beyond save and read.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ if TYPE_CHECKING:
 class Native(Enum):
     """The kind of object that the library's own call takes and returns.
 
-    The harness, which is the code that measures, converts this object from and to the kind of object that the user
-    wants (the target). The measured time includes the conversion."""
+    The harness, which is the code that measures, converts the user's object (the target) to this kind before a save,
+    and converts the result of a read back to the user's kind. The measured times include these conversions."""
 
     PANDAS = "pandas"
     ARROW = "arrow"
     POLARS = "polars"
-    """A polars DataFrame, which the harness converts from and to an Arrow table."""
+    """A polars DataFrame. The harness converts Arrow tables to DataFrames before a save, and DataFrames to Arrow tables
+    after a read."""
     RECORDS = "records"
     BUFFERS = "buffers"
     """The Arrow table of the data set, for every target. Only raw I/O uses this kind, because raw I/O converts
@@ -92,7 +93,7 @@ class Can(Enum):
 
 
 class Stage(Enum):
-    """Maturity of a format. The members are sorted, with the most mature first."""
+    """Maturity of a format. The members are sorted from most to least mature."""
 
     ESTABLISHED = "established"
     """A stable specification, and several independent implementations."""
@@ -116,7 +117,7 @@ class Maturity:
 
 
 UNDECLARED = Maturity(Stage.YOUNG, "declares none")
-"""Maturity of third-party adapters that declare no maturity. The contract's tests require a declaration."""
+"""Maturity of third-party adapters that declare no maturity. Such adapters fail the contract tests."""
 
 
 @dataclass(frozen=True)
@@ -159,8 +160,8 @@ class Setting:
 class Stored:
     """The codec and encodings that a stored file records. The harness checks that they match the variant's settings.
 
-    `codec` is None for formats without codecs. `encodings` are sorted, by the format's own names. `details` are other
-    properties of the file, such as the number of row groups, by name.
+    `codec` is None for formats without codecs. `encodings` are sorted, by the format's own names. `details` maps the
+    names of other properties of the file, such as the number of row groups, to their values.
     """
 
     codec: str | None = None
@@ -194,10 +195,10 @@ class Program:
 class PartCall:
     """The code that a user writes to read part of a table, or to append rows.
 
-    `before` are statements before the expression, `after` are statements after it, and `imports` are additional
-    imports. The code may use these names: `columns` (names of the requested columns), `rows` (list of row numbers), and
-    for a condition, `column` (the column's name) with `low` and `high`, `value`, `values` or `prefix`, depending on the
-    kind of condition. `{more}` is replaced by the object with the rows to append.
+    `before` and `after` are the statements before and after the expression, and `imports` are additional imports. The
+    code may use these names: `columns` (names of the requested columns), `rows` (list of row numbers), and for a
+    condition, `column` (the column's name) with `low` and `high`, `value`, `values` or `prefix`, depending on the kind
+    of condition. `{more}` is replaced by the object with the rows to append.
     """
 
     expression: str
@@ -212,8 +213,9 @@ class Calls:
 
     `save` and `read` are expressions for tables, and statements for images and documents. In this code, `{held}` is
     replaced by the object to save, and `{path}` by the file's path as a Python literal. Objects are of the adapter's
-    `native` kind, except that records are an Arrow table. An operation that the adapter's `offers` has, but that is
-    None or missing here, takes more than a few lines of code. Generated code then calls Format Bench instead.
+    `native` kind, but an Arrow table if this kind is RECORDS. If an operation is in the adapter's `offers`, but is None
+    or missing here, the user's code for this operation would have more than a few lines. Generated code then calls
+    Format Bench instead.
     """
 
     imports: tuple[str, ...]
@@ -252,40 +254,44 @@ class Adapter(ABC):
     """Whether a stored copy is a folder. (A folder cannot be replaced atomically.)"""
     settings: ClassVar[Mapping[str, Setting]] = {}
     plain: ClassVar[Mapping[str, str]] = {}
-    """The settings with which runs without compression (the track `plain`) measure this engine."""
+    """Settings of this engine in the track `plain`, which compares variants without compression."""
     library_default: ClassVar[Mapping[str, str]] = {}
-    """The settings with which runs with the libraries' defaults (the track `default`) measure this engine."""
+    """Settings of this engine in the track `default`, which compares the defaults of the libraries."""
     equal: ClassVar[Mapping[str, str]] = {}
-    """The settings with which runs with the same codec for all formats (the track `equal`, zstd at level 1) measure
-    this engine. Empty if the engine does not have this codec."""
+    """Settings of this engine in the track `equal`, which compares all formats with the same codec, zstd at level 1.
+    Empty if the engine does not have this codec."""
     beside: ClassVar[tuple[Mapping[str, str], ...]] = ()
-    """Further settings, such as arrays=views, with which the track `plain` also measures this engine."""
+    """Additional settings of this engine, such as arrays=views, each of which is a further variant in the track
+    `plain`."""
     capabilities: ClassVar[frozenset[Can]]
     maturity: ClassVar[Maturity] = UNDECLARED
     """Maturity of the format, or of the library if the library is less mature."""
     levels: ClassVar[Mapping[str, range]] = {}
     """Allowed values of the setting `level` for each codec. A codec that is missing here has no levels."""
     codec_names: ClassVar[Mapping[str, str]] = {}
-    """Maps the common name of a codec to this engine's name, if the names differ: {'lz4': 'blosc:lz4'}."""
+    """Maps the common name of a codec to this engine's name for the codec, if the two names differ, e.g. {'lz4':
+    'blosc:lz4'}."""
     codec_distributions: ClassVar[Mapping[str, str]] = {}
     """Maps a value of the setting `codec` to the additional Python distribution that this value needs."""
     besides_for: ClassVar[Mapping[str, Besides]] = {}
     """Maps a value of another setting, written as 'parser=lxml', to the distributions that this value needs."""
     extra: ClassVar[str | None] = None
-    """The pip extra that installs this engine, or several as in 'a,b', if the format's extra does not."""
+    """The pip extra that installs this engine. Several extras are joined by commas, as in 'a,b'. None if the format's
+    extra installs the engine."""
     is_served: bool = False
-    """Whether running services, that is other programs, read the stored copies for this adapter (see `services`)."""
+    """Whether this adapter reads stored copies through services, which are separate programs (see `services`)."""
     syncs_on_save: ClassVar[bool] = False
     """Whether `save` itself syncs the data to the storage device."""
 
     survives_fork: ClassVar[bool] = True
-    """Whether the library works in a process that was forked after `load_library`. It does not if loading starts
-    threads, which a fork does not copy. Each worker then loads the library itself, before timing."""
+    """Whether the library works in a process that was forked after `load_library`. A library that starts threads while
+    it is loaded does not, because a fork does not copy threads. If False, each worker process loads the library itself,
+    before timing."""
 
     def __init__(self, settings: Mapping[str, str] | None = None, *, threads: int | None = None) -> None:
         """Check and store the settings. Raises RefusedSetting for an unsupported setting or value.
 
-        `threads` is 1, or None for the library's default.
+        `threads` is 1 to limit the library to one thread, or None for the library's default.
         """
         self.threads = threads
         self.values = self._checked(settings or {})
@@ -313,7 +319,9 @@ class Adapter(ABC):
         levels = self.levels.get(str(values["codec"]))
         if levels is None:
             with_levels = ", ".join(self.levels)
-            raise RefusedSetting(f"{self.format}: codec={values['codec']} takes no level (with one: {with_levels})")
+            raise RefusedSetting(
+                f"{self.format}: codec={values['codec']} takes no level; codecs with a level: {with_levels}"
+            )
         if level not in levels:
             raise RefusedSetting(
                 f"{self.format}: codec={values['codec']},level={level} is not possible "
@@ -358,7 +366,7 @@ class Adapter(ABC):
         return location
 
     def begin(self, location: Path) -> None:
-        """Start programs that users would have started before they store or read data, such as a database server.
+        """Start programs, such as a database server, that users would have started before storing or reading data.
 
         `location` may be empty or missing. By default nothing is started."""
         return
@@ -374,14 +382,14 @@ class Adapter(ABC):
         return ()
 
     def reach(self, location: Path, served: Served) -> None:
-        """Store the addresses of running services, so that later calls read the copy at `location` through them.
+        """Store the addresses of running services. Later calls then read the copy at `location` through these services.
 
         Later calls still read copies at other locations as files."""
         raise NotImplementedError(f"{self.variant} is read from files")
 
     def warm_up(self, location: Path) -> None:
-        """Send the services a small request for the copy at `location`, so that the first measured request is not their
-        first request."""
+        """Send the services a small request for the copy at `location`, so that no measured request is the first
+        request that a service receives."""
         raise NotImplementedError(f"{self.variant} is read from files")
 
     def stored(self, location: Path) -> Stored:
@@ -438,7 +446,7 @@ class TabularFormat(Adapter):
         raise NotImplementedError(f"{self.variant} has no call that saves a stream")
 
     parts: ClassVar[Parts | str] = Parts.FILES
-    """How several processes store one table in partitions. If they cannot, the reason as text."""
+    """How several processes store one table in partitions, or a text with the reason why they cannot."""
     reads_folders: ClassVar[bool] = False
     """Whether `read` and `open` also accept a folder of partitions, which the library's own threads then read."""
 
@@ -466,8 +474,8 @@ class TabularFormat(Adapter):
         raise NotImplementedError(f"{self.variant} has no call of dask")
 
     def parts_computed(self, frame: Any) -> Any:
-        """Return the result of a dask DataFrame that was derived from `parts_frame`, with rows numbered from 0. Only
-        called like `save_parts`."""
+        """Compute a dask DataFrame that was derived from `parts_frame`, and return the result with rows numbered from
+        0. Only called if `parts` is `Parts.DASK`."""
         raise NotImplementedError(f"{self.variant} has no call of dask")
 
     takes_masked: ClassVar[bool] = True
@@ -476,24 +484,25 @@ class TabularFormat(Adapter):
     max_rows: ClassVar[int | None] = None
     """Maximum number of rows, if the format has a limit."""
     lost_names: ClassVar[str | None] = None
-    """A regular expression that finds a match in each column name that is not the same after a save and a read."""
+    """A regular expression. A save and a read change every column name in which this expression finds a match."""
 
     @property
     def known_faults(self) -> Mapping[str, str]:
         """Kinds of columns that the library returns with wrong values, each with a description of the fault.
 
-        A fault is more than a declared loss: no `Relation` can describe its result. Data with such columns fails
-        verification, and reports show no figures. This property only records that the fault is known."""
+        Unlike a declared loss, a fault changes values in a way that no `Relation` can describe. Data with such columns
+        fails verification, and reports show no figures. This property only records that the fault is known."""
         return {}
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """The changes that this variant is known to make to data. For columns with such a change, the harness checks
-        that a read returns the changed column, instead of the stored column."""
+        """The changes that this variant is known to make to data. The harness checks that a read returns columns that
+        are changed as declared, and not in any other way."""
         return ()
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return the reason why a table of this schema and number of rows cannot be stored, or None.
+        """Return the reason why a table with this schema and number of rows cannot be stored, or None if no reason is
+        known.
 
         If the result is None, saving may still fail. Called before anything is measured, with the schema of the Arrow
         table from which the user's object is made. An override ends with a call of `super().refusal`, which checks
@@ -549,7 +558,8 @@ class ImageStorage(Adapter):
         return None
 
     def refusal(self, max_side: int) -> str | None:
-        """Return the reason why images cannot be stored of which the longest side has `max_side` pixels, or None."""
+        """Return the reason why images whose longest side has `max_side` pixels cannot be stored, or None if they
+        can."""
         if self.max_side is not None and max_side > self.max_side:
             return f"{self.title} holds at most {self.max_side:,} pixels a side, one image has {max_side:,}"
         return None

@@ -34,7 +34,8 @@ Batch = bytes | Sequence[Document]
 Key = int | str
 
 FieldPath = tuple[str, ...]
-"""The position of a field in a document: the names of the enclosing fields from the top down, and its own name.
+"""The position of a field in a document: the names of all fields on the way to the field, from the top down, and the
+name of the field itself.
 
 A path leads through objects, but not into arrays. A name may be any text."""
 
@@ -50,7 +51,8 @@ document can be compared."""
 
 @dataclass(frozen=True)
 class TypedField:
-    """A field whose values have one kind in all documents, unless they are missing or null. Integers have 64 bits."""
+    """A field whose values have the same kind in all documents. The field may be missing or null in some documents.
+    Integers have 64 bits."""
 
     path: FieldPath
     kind: FieldKind
@@ -128,8 +130,9 @@ class DocumentHandle(ABC):
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
         """Yield every document once, in non-empty batches and in any order.
 
-        If `paths` are given, each document has only the fields at these paths, as the function `parts` returns them. A
-        document without such fields is an empty dict. Close an unfinished iterator before closing the handle.
+        If `paths` are given, the yielded documents are those that the function `parts` returns: only the fields at
+        these paths. A document without such fields is an empty dict. Close an unfinished iterator before closing the
+        handle.
         """
 
     @abstractmethod
@@ -141,7 +144,8 @@ class DocumentHandle(ABC):
         """Return the values of some fields of all documents, in any order of documents.
 
         The table has one column for each field, of type bool, int64, double, string or large_string. A missing value
-        and null are both null. The default decodes documents, and makes arrays of their values.
+        and null are both null. By default, this method decodes all documents and makes arrays of the values in the
+        documents.
         """
         values: list[list[Any]] = [[] for _ in fields]
         for batch in self.scan([field.path for field in fields]):
@@ -159,9 +163,8 @@ class DocumentHandle(ABC):
         return
 
     def learn_from(self, other: DocumentHandle) -> None:
-        """Reuse the translations of queries that `other` keeps, a handle of the same store with the same documents.
-
-        `other` may be closed."""
+        """Copy the translated queries from `other`, another handle of the same store with the same documents, so that
+        they need not be translated again. `other` may be closed."""
         return
 
     def query(self, plan: Plan) -> list[dict[str, Any]]:
@@ -173,10 +176,10 @@ class DocumentHandle(ABC):
         raise RefusedQuery("this store has no call that answers queries; read all documents by `scan` instead")
 
     def upsert(self, batch: Batch) -> None:
-        """Store the documents of a batch. They replace stored documents with the same keys.
+        """Store the documents of a batch. These documents replace stored documents with the same keys.
 
-        If this method raises an error, no document of the batch is stored. When it returns, the documents are as
-        durable as the store's settings require. Only called if `offers.upsert` is True."""
+        If this method raises an error, no document of the batch is stored. When the method returns, the documents are
+        as durable as the store's settings require. Only called if `offers.upsert` is True."""
         raise NotImplementedError("this store has no call that replaces documents")
 
     def delete(self, keys: Sequence[Key]) -> None:
@@ -184,7 +187,8 @@ class DocumentHandle(ABC):
         raise NotImplementedError("this store has no call that removes documents")
 
     def index(self, path: FieldPath) -> None:
-        """Create an index on the field at this path, unless it has one. Only called if `offers.index` is True."""
+        """Create an index on the field at this path, unless the field has an index already. Only called if
+        `offers.index` is True."""
         raise NotImplementedError("this store has no index of fields")
 
     def has_index(self, path: FieldPath) -> bool:
@@ -201,7 +205,8 @@ class DocumentHandle(ABC):
         raise NotImplementedError("this store has no index of fields")
 
     def settle(self) -> None:
-        """Wait until the store has finished work that writes have deferred, such as merges. Most stores defer none."""
+        """Wait until the store has finished work that writes have deferred, such as merges. By default do nothing,
+        because most stores defer no work."""
         return
 
     @abstractmethod
@@ -219,8 +224,8 @@ class DocumentStoreAdapter(Adapter):
     native: ClassVar[Native] = Native.DOCUMENTS
     offers: ClassVar[DocumentOffers] = DocumentOffers()
     checks_lines: ClassVar[bool] = True
-    """Whether the store refuses lines that are not JSON when it stores them. A store that keeps lines unchanged detects
-    invalid lines only when it reads them."""
+    """Whether the store checks while storing that each line is JSON, and refuses other lines. A store that keeps lines
+    unchanged detects invalid lines only when it reads the lines."""
 
     @property
     def calls(self) -> Calls | None:
@@ -254,7 +259,8 @@ class DocumentStoreAdapter(Adapter):
         """Return a handle of the store at `location`. `key` is the key field that was passed to `ingest`."""
 
     def shows_nothing(self, location: Path) -> str | None:
-        """Return the reason why a setting of this variant has no effect on the stored data; None if all have an effect.
+        """Return the reason why a setting of this variant has no effect on the stored data, or None if every setting
+        has an effect.
 
         Reports show no figures of a variant whose setting has no effect. Call this method for a store of all documents,
         not of a small sample."""
@@ -296,7 +302,8 @@ def value_at(document: Document, path: FieldPath) -> Any:
 
 
 def table_of_values(fields: Sequence[TypedField], columns: Sequence[Sequence[Any]]) -> pa.Table:
-    """Return the table of `read_table` for Python values. Booleans may be 0 and 1."""
+    """Return the table that `read_table` defines, made from Python values. `columns` has a sequence of values for each
+    field. Booleans may be 0 and 1."""
     import pyarrow as pa
 
     types = {"boolean": pa.bool_(), "integer": pa.int64(), "double": pa.float64(), "text": pa.string()}
@@ -334,7 +341,7 @@ def identical(a: Any, b: Any) -> bool:
 
 
 def seen(value: Any, losses: Sequence[DocumentLoss]) -> Any:
-    """Return a document after the views of all losses were applied to it, without what the losses may change."""
+    """Return a document without the information that the losses may change: the view of each loss is applied to it."""
     for loss in losses:
         if loss.view is not None:
             value = loss.view(value)

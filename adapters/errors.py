@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection
 
 _PARAMETER = re.compile(r"`([a-z_]+)(?:=([^`]*))?`")
 _ONE_LINE = 100
-"""Maximum number of characters of a problem and its next step if they are to be printed on the same line. Longer
-messages get a separate line for the next step."""
+"""A problem and its next step are printed on one line if they have fewer characters together than this limit. Otherwise
+the next step gets a separate line."""
 
 
 class UserError(Exception):
@@ -39,7 +39,7 @@ class UserError(Exception):
         given: object = None,
         allowed: str | Collection[str] = "",
     ) -> None:
-        """Create the error. Without a `problem`, its text is built from `parameter`, `allowed` and `given`."""
+        """Create the error. If `problem` is empty, the message is built from `parameter`, `allowed` and `given`."""
         self.problem = problem or f"`{parameter}` must be {_either(allowed)} (got {given!r})."
         self.parameter, self.given, self.allowed, self.next_step = parameter, given, allowed, next_step
         one_line = len(self.problem) + len(next_step) < _ONE_LINE and "\n" not in self.problem + next_step
@@ -60,7 +60,8 @@ def as_in_python(name: str, value: str | None) -> str:
 
 
 def replace_parameters(text: str, spell: Callable[[str, str | None], str] = as_in_python) -> str:
-    """Replace each `name` or `name=value` in backticks by the text that `spell` returns for its name and value."""
+    """Replace each parameter in backticks, such as `name` or `name=value`, by the text that `spell(name, value)`
+    returns. Without a value, `spell` gets None."""
     return _PARAMETER.sub(lambda found: spell(found[1], found[2]), text)
 
 
@@ -89,8 +90,8 @@ class NotInstalled(AdapterError):
 
 
 class RefusedSetting(AdapterError):
-    """The engine does not support a setting, or does not support this value. No unsupported setting is ignored: the
-    error is raised before anything is measured."""
+    """The engine does not support a setting, or does not support this value. An unsupported setting always raises this
+    error, before anything is measured."""
 
 
 class RefusedData(AdapterError):

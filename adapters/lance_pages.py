@@ -27,7 +27,7 @@ name from 2.3 on."""
 
 _ENCODING = re.compile(r"\b([A-Z]\w+)\(\s*\1\b")
 _PLANAR, _PLANE = "PlanarLayout", re.compile(r"\b(Chunked|Zipped)\(\s*\1Values\b")
-"""From file format 2.3 on, all pages have the layout PlanarLayout, which names the layout of its values separately."""
+"""From file format 2.3 on, all pages have the layout PlanarLayout, which names the layout of the values separately."""
 _SCHEME = re.compile(r"\bscheme: CompressionAlgorithm(\w+)")
 _DICTIONARY = "dictionary: Some("
 
@@ -36,10 +36,11 @@ def stored_of(location: Path, dataset: Any, open_file: Callable[[str], Any]) -> 
     """Return codec and encodings of all pages of the data set at `location`.
 
     `open_file` is `lance.file.LanceFileReader`. The returned codec is 'auto' if the schema requests no codec. Otherwise
-    it is the codec that Lance used for the pages' values, or 'none'. Several codecs are joined by '+'. Lance always
-    compresses dictionaries with LZ4. This LZ4 is listed among the encodings, not as the codec.
+    the returned codec is the codec that Lance used for the pages' values, or 'none'. Several codecs are joined by '+'.
+    Lance always compresses dictionaries with LZ4, which is therefore listed among the encodings, not as the codec.
 
-    Raises RefusedData if Lance used the requested codec for no page. This happens with booleans, for example.
+    Raises RefusedData if the schema requests a codec, but Lance compressed no page with it, for example because all
+    columns are booleans.
     """
     pages = [page for path in sorted((location / "data").rglob("*.lance")) for page in _pages(open_file(str(path)))]
     asked = {(field.metadata or {}).get(CODEC_KEY, b"auto").decode() for field in dataset.schema}
@@ -54,7 +55,7 @@ def check_layout(found: Iterable[str], structural: str) -> None:
     """Check that all pages with values have the requested layout.
 
     `found` are the layouts and encodings of the pages, and `structural` is the requested layout. Raises RefusedData if
-    Lance chose another layout. Lance does so for dictionaries, for example."""
+    Lance chose another layout. For dictionaries, for example, Lance does not use the requested layout."""
     others = {
         name for asked, names in LAYOUTS.items() if structural != "default" and asked != structural for name in names
     }

@@ -30,20 +30,20 @@ Expect = Callable[["pa.ChunkedArray"], "pa.ChunkedArray | None"]
 not affect this column."""
 
 Parse = Callable[["pa.ChunkedArray", "pa.DataType"], "pa.ChunkedArray"]
-"""A function that takes a column of text, which was read, and a type, and returns the values of this type that the text
-represents."""
+"""A function with two arguments: a column of text that was read, and a type. It returns the values of this type that
+the text represents."""
 
 
 @dataclass(frozen=True)
 class Relation:
-    """How the column that is read depends on the stored column, if a format changes columns.
+    """How a format changes a column: the relation between the stored column and the column that a read returns.
 
-    expect: maps the stored Arrow column to the column that a read should return. If it returns None, the loss does not
-        affect this column, and the column must come back exactly.
+    expect: maps the stored Arrow column to the column that a read should return. If `expect` returns None, the loss
+        does not affect this column, and the column must come back exactly.
     tolerance, relative_tolerance: floats may differ by `tolerance` plus `relative_tolerance` times the stored value.
     nulls: 'numpy' if integers with nulls come back to pandas as float64 instead of Int64, and booleans with nulls as
         object instead of boolean.
-    strings: 'str' if text comes back to pandas as this dtype, whatever the target's is.
+    strings: 'str' if text comes back to pandas as this dtype, even if the user's DataFrame has another dtype for text.
     parse: if not None, the column comes back as text, and its parsed values must equal the expected values.
     """
 
@@ -71,10 +71,10 @@ class Loss:
     strings: frozenset[str] = frozenset({"str", "object"})
     """The loss occurs only if text columns have one of these dtypes in pandas."""
     nulls: frozenset[str] = frozenset({"masked", "numpy"})
-    """The loss occurs only if pandas uses one of these groups of types for integers and booleans with nulls: 'masked'
-    for Int64 and boolean, 'numpy' for float64 and object."""
+    """The loss occurs only if pandas uses one of these groups of types for integers and booleans with nulls. 'masked'
+    stands for Int64 and boolean, 'numpy' for float64 and object."""
     lossless: str | None = None
-    """Full name of a variant of the same format without this loss; None if there is no such variant."""
+    """Full name of a variant of the same format that does not have this loss; None if there is no such variant."""
 
     def holds_for(self, target: str, strings: str, nulls: str) -> bool:
         """Return whether this loss occurs with these conditions.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Reach(Enum):
-    """How much of a file an engine reads to return rows by their numbers."""
+    """How much of a file an engine has to read to return rows that are requested by their numbers."""
 
     ROWS = "rows"
     """Only the requested rows, and what is needed to find them."""
@@ -48,7 +48,8 @@ class Parts(Enum):
     FILES = "a file for each partition"
     """A process stores or reads a partition by `save` or `read` of the adapter that `TabularFormat.part` returns."""
     DASK = "dask.dataframe's own calls"
-    """The caller's process calls `save_parts` or `parts_frame`, and dask sends the work to its worker processes."""
+    """The caller's process calls `save_parts` or `parts_frame`, and dask sends the work to the worker processes of
+    dask."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,8 @@ class Offers:
     aggregate: bool = False
     metadata: bool = False
     group_rows: int | None = None
-    """Number of rows in each row group of a stored copy; the last group may have fewer. Adapters that need not state
-    this number leave it None."""
+    """Number of rows in each row group of a stored copy; the last group may have fewer. None if no operation in
+    `offers` needs this number."""
     file_rows: int | None = None
     """Number of rows in each file of a stored copy; None if a copy is a single file."""
     append: bool = False
@@ -110,9 +111,8 @@ class Handle:
     """A stored copy of a table that is open for reading parts of the table.
 
     Each field is a function that performs one operation, or None if the adapter's `offers` does not have this
-    operation. Tables that these functions return are of the kind that the adapter's `native_read` names, own their
-    memory, and stay valid after `close`. Callers request at least one column, and results have the columns in the
-    requested order.
+    operation. Returned tables are of the kind that the adapter's `native_read` names. They own their memory and stay
+    valid after `close`. Callers request at least one column, and results have the columns in the requested order.
     """
 
     project: Callable[[Sequence[str]], Any] | None = None

@@ -61,9 +61,11 @@ def check_layout(
 
 
 def check_encoding(metadata: pq.FileMetaData, columns: Collection[str], encoding: str, said: str) -> None:
-    """Check that these columns have the encoding, which replaces a dictionary. Raises AdapterError otherwise.
+    """Check that the chunks of these columns have the encoding, which a setting requests instead of a dictionary.
+    Raises AdapterError otherwise.
 
-    `said` is the setting that asks for the encoding. A chunk without any value may have no pages."""
+    `said` is the text of this setting, for the error message. Chunks without any value are not checked, because they
+    may have no pages."""
     for chunk in _chunks(metadata):
         has_values = not chunk.is_stats_set or chunk.statistics.null_count != chunk.num_values
         if chunk.path_in_schema in columns and has_values and encoding not in chunk.encodings:

@@ -34,8 +34,8 @@ VALUES = {Kind.RANGE: (2, 2), Kind.EQUAL: (1, 1), Kind.IN: (1, None), Kind.NULL:
 class Predicate:
     """A condition on one column.
 
-    `values` are int, float, bool, str, bytes, date, or datetime with the column's unit and time zone. Only conditions
-    of the kind IN may have None among their values. Raises ValueError for a wrong number of values, or for None in a
+    `values` are int, float, bool, str, bytes, date, or datetime with the column's unit and time zone. None may be among
+    the values of conditions of the kind IN only. Raises ValueError for a wrong number of values, or for None in a
     condition of another kind."""
 
     column: str

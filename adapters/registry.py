@@ -41,8 +41,8 @@ class Entry:
 class Availability:
     """Which of the distributions and programs that an engine needs are installed on this machine.
 
-    `versions` has the versions of the installed distributions and programs, by name. `missing` are the names of those
-    that are not installed, and `install` is the command that installs them."""
+    `versions` maps the names of the installed distributions and programs to their versions. `missing` has the names of
+    the distributions and programs that are not installed, and `install` is the command that installs these."""
 
     versions: Mapping[str, str]
     missing: tuple[str, ...]
@@ -58,8 +58,8 @@ class Availability:
 def _version(distribution: str) -> str:
     """Return the installed version of a distribution.
 
-    The result is cached, because planning a run calls this function for every variant. That a distribution is missing
-    is not cached, because the distribution may be installed later."""
+    The result is cached, because planning a run calls this function for every variant. If the distribution is missing,
+    an error is raised and nothing is cached, because the distribution may be installed later."""
     return importlib.metadata.version(distribution)
 
 
@@ -89,7 +89,8 @@ class Registry(Generic[AdapterT]):
 
     @cached_property
     def entries(self) -> Mapping[str, Entry]:
-        """All entries by name, also those of third parties. Raises AdapterError if two entries have the same name."""
+        """All entries by name, including the entries of third parties. Raises AdapterError if two entries have the same
+        name."""
         rows = dict(self._own)
         for point in importlib.metadata.entry_points(group=self._group):
             if point.name in rows:

@@ -43,7 +43,7 @@ def build(into: Path, name: str) -> None:
 
 
 def main() -> int:
-    """Build in place. Return the exit code."""
+    """Compile all libraries in place. Return the exit code: 1 if a library could not be compiled, else 0."""
     failed = 0
     for name, without in WITHOUT.items():
         try:

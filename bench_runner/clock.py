@@ -22,8 +22,8 @@ def thread_cpu_ns() -> int:
 
 
 def cpu_of_process_ns(process: int) -> int:
-    """Return the user and system time of all threads of another process, in nanoseconds. The process may have ended, as
-    long as its parent has not waited for it. Raises OSError if there is no such process."""
+    """Return the user and system time of all threads of another process, in nanoseconds. The process may have ended
+    already, unless its parent has waited for it. Raises OSError if there is no such process."""
     # Python offers clock_getcpuclockid(3) for threads only. The id of a process's clock is computed from its pid.
     return time.clock_gettime_ns((~process << 3) | 2)
 
@@ -79,7 +79,7 @@ class Laps:
             self.note("paused_ns", self._paused_ns)
 
     def note(self, name: str, value: int) -> None:
-        """Store a figure that is not a time part."""
+        """Store a figure that is not the time of a named part, under this name."""
         self.parts[name] = value
 
     def stop(self) -> None:

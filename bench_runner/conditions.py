@@ -1,5 +1,5 @@
 """The conditions under which a sample is measured, such as the state of the page cache. Plans set the conditions,
-workers apply them, and records store them.
+worker processes apply the conditions, and records store them.
 
 To add a condition, write a field of `Conditions` and a row in `CONDITIONS`. Reports, the website and `--list` use this
 row. Then add the keyword of `run` (`format_bench.api.request`), its option (`format_bench.options`), the field of
@@ -67,8 +67,8 @@ class Condition:
     """Whether raw I/O is measured under each value of the condition, because the condition affects the device or the
     machine."""
     repeated: Callable[[str], str | None] = str
-    """Function that returns the value of the option that requests a stored condition again, or None if there is no such
-    value."""
+    """Function that takes a stored value of the condition, and returns the value of the option with which a user
+    requests this condition again. It returns None if there is no such value."""
 
 
 _TRACKS = {

@@ -3,7 +3,7 @@
 To add a kind, make a `DataKind` here and register three things under its name: the formats that store it
 (`registries.REGISTRIES`), the function that makes the user's object (`operations.targets.MAKERS`), and the function
 that compares what an operation returned with the stored data (`worker.verification.COMPARISONS`). The rule of a suite
-decides which formats take part. An operation lists the targets that it supports in its `target_kinds`.
+decides which formats take part. The field `target_kinds` of an operation lists the targets that the operation supports.
 """
 
 from __future__ import annotations
@@ -14,22 +14,24 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceLimits:
-    """The part of the data that `recommend` measures by default, chosen to fit its default budget."""
+    """The part of the data that `recommend` measures by default, so that the measurement fits into the default time
+    budget."""
 
     most_rows: int
     screened_rows: int
-    """Number of rows of the screening, which measures every candidate once to select the candidates for the race.
-    Smaller data are not screened."""
+    """Number of rows of the screening, which measures every candidate once. The best candidates are then measured on
+    more rows, in many rounds (the race). Smaller data are not screened."""
     screened_share: float = 1.0
     """Largest share of the data that the screening uses."""
     most_bytes: int | None = None
     """Largest size of the measured rows, for data with large rows; None for no limit."""
     fewest_rows: int = 1
-    """Number of rows that are measured even if they exceed `most_bytes`."""
+    """Number of rows that are measured even if these rows exceed `most_bytes`."""
     in_time: bool = False
-    """Whether fewer rows are measured if the race could not do enough rounds on all of them within its budget."""
+    """Whether fewer rows are measured if the time budget would not allow enough rounds with all rows."""
     block_ns: int | None = None
-    """Longest block with more than three calls; None for the usual length (rule 19)."""
+    """Longest time in ns of a block (a series of timed calls) with more than three calls; None for the usual limit
+    (rule 19)."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -63,11 +65,12 @@ class DataKind:
     file_per_row: bool = False
     """Whether some formats write a file for each row."""
     fidelity_targets: tuple[str, ...] = ()
-    """Targets for which variants are tested for changed values (rule 12); empty if each sample shows all changes."""
+    """Targets for which a separate test finds the values that variants change (rule 12). Empty if the verification of
+    each sample already finds all changes."""
     counts_own_memory: bool = False
     """Whether `recommend` counts times of a library that stays open and answers from its own memory. Document stores
-    are used like this: a database keeps what it has read, and files are in the page cache. No store reads from the
-    device then. The libraries keep stored values, not results."""
+    are used in this way: a database keeps the data that it has read in memory, and the data of other stores are in the
+    page cache. So no store reads from the device. The libraries keep stored values, not results."""
 
 
 TABLES = DataKind(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 NONE = ""
-"""Name for no network: one process reads the stored copy from the disk. Users write it as ONE_PROCESS."""
+"""Name for no network: one process reads the stored copy from the disk. Users write the text ONE_PROCESS instead."""
 ONE_PROCESS = "one-process"
 LOOPBACK = "loopback"
 """Name for services on this machine that are reached without a rate limit."""

@@ -17,7 +17,8 @@ from adapters.errors import RefusedData
 from bench_runner.errors import in_one_line
 
 NOT_TAKEN = (NotImplementedError, TypeError)
-"""Types of errors that mean that a library does not support a kind of data, whichever code raises them."""
+"""Types of errors that mean that a library does not support a kind of data, whether code of a library or of this
+project raises the error."""
 NOT_HELD = (ValueError, OverflowError)
 """Types of errors that mean that a library refuses some values. If code of this project raises them, they are
 faults."""
@@ -42,8 +43,8 @@ _SIGNS = re.compile(
 def refusal(error: Exception, adapter: Adapter, who: str = "the call", next_step: str = "") -> RefusedData:
     """Return the refusal that replaces an error of a save, or of the conversion before the save.
 
-    `error` is one of REFUSING, just caught. `who` names what refuses the data, and `next_step` says what the user can
-    do instead. If `error` is a fault, raises `error` itself.
+    `error` was just caught, and its type is in REFUSING. `who` names what refuses the data, and `next_step` says what
+    the user can do instead. If `error` is not a refusal but a fault, raises `error` itself.
     """
     if _is_of_the_system(error) or (not isinstance(error, NOT_TAKEN) and _is_raised_by_us(error, adapter)):
         raise error
@@ -70,8 +71,8 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 def _is_raised_by_us(error: BaseException, adapter: Adapter) -> bool:
     """Return whether the Python code that raised the error belongs to this project or to the adapter, and not to a
-    library. If an adapter calls a C library directly, its errors count as errors of the adapter. Such an adapter must
-    raise RefusedData itself."""
+    library. If an adapter calls a C library directly, the library's errors count as errors of the adapter. Such an
+    adapter must raise RefusedData itself."""
     frame: FrameType | None = None
     traceback = error.__traceback__
     while traceback is not None:

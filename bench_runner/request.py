@@ -37,7 +37,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     datasets: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
     webface: Path | None = None
-    """The user's own file for the data set webface. `generated_webface` adds the same data set with generated data."""
+    """The user's own file for the data set webface. If `generated_webface` is True and this is None, the data set is
+    generated instead."""
     generated_webface: bool = False
     data: Path | None = None
     data_title: str | None = None
@@ -63,7 +64,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     service: str = WARM
     """WARM or FRESH: whether services have served requests before, or are started for each sample."""
     baseline: str | None = None
-    """The full name of the variant in use now. It is always measured, whatever `formats` and `formats_not` are."""
+    """The full name of the variant in use now. This variant is always measured, whatever `formats` and `formats_not`
+    are."""
     quick: bool = False
     """Whether to measure one round for a first look, with the number of rows that the suite has for quick rounds."""
     over: Over | None = None

@@ -17,4 +17,4 @@ ONE_THREAD = dict.fromkeys(
     "1",
 )
 """Name and value of each variable. Set them before a library is loaded, because polars, for example, ignores later
-changes. Other libraries read theirs when they start their threads, at their first call."""
+changes. Other libraries read the variables only when their first call starts threads."""

@@ -1,7 +1,8 @@
 """Cache each generated or imported data set as an Arrow IPC file with a digest, in the user's cache folder.
 
 A file is written under a temporary name in the same folder, flushed to disk (fsync) and then renamed, so no run sees a
-partial file. Each use computes the digest again, and a damaged data set is made again. At most one batch is in memory.
+partial file. Each use of a file compares its content with its digest. If they differ, the data set is made again. At
+most one batch is in memory.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _ABANDONED_AFTER_S = 60.0
 
 @dataclass(frozen=True)
 class StoredDataset:
-    """A complete data set in the cache, with its digest as recorded when it was written."""
+    """A complete data set in the cache. Its digest was recorded when the file was written."""
 
     name: str
     path: Path
@@ -59,7 +60,7 @@ def default_folder() -> Path:
 
 
 def prepare(dataset: Dataset, folder: Path, *, on_rows: Callable[[int], None] | None = None) -> StoredDataset:
-    """Return the data set from the cache. If it is missing or damaged, make it first.
+    """Return the data set from the cache. Make it first if the cached file is missing or damaged.
 
     `on_rows` is called with the number of rows made so far. Concurrent runs are safe, because each run writes a
     separate temporary file with the same bytes. Raises DataError if the file cannot be written.
@@ -73,7 +74,7 @@ def prepare(dataset: Dataset, folder: Path, *, on_rows: Callable[[int], None] | 
 
 @contextlib.contextmanager
 def errors_told(what: str, folder: Path) -> Iterator[None]:
-    """Turn an OSError into a DataError, with a message that `what` cannot be stored in `folder`."""
+    """Turn an OSError of the `with` block into a DataError, which states that `what` cannot be stored in `folder`."""
     try:
         yield
     except OSError as error:
@@ -85,10 +86,10 @@ def errors_told(what: str, folder: Path) -> Iterator[None]:
 
 
 def read_table(path: Path, rows: int | None = None, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return the first `rows` rows (default: all) of a stored data set in private memory, one chunk per stored batch.
+    """Return the first `rows` rows (default: all) of a stored data set, one chunk per stored batch.
 
-    Only these rows and columns are read. If only part of a batch is needed, that part is copied from a memory mapping
-    of the file.
+    The rows are in private memory, not mapped from the file. Only the requested rows and columns are read. If only part
+    of a batch is needed, this part is copied from a memory mapping of the file.
     """
     with pa.OSFile(str(path)) as file, pa.memory_map(str(path)) as mapping:
         mapped = pa.ipc.open_file(mapping)
@@ -110,7 +111,7 @@ def read_table(path: Path, rows: int | None = None, columns: Sequence[str] | Non
 
 
 def read_rows(path: Path, start: int, rows: int) -> Iterator[pa.RecordBatch]:
-    """Yield `rows` rows of a stored data set from row `start` (counted from 0), in private memory."""
+    """Yield `rows` rows of a stored data set from row `start` (counted from 0) as copies, not mapped from the file."""
     with pa.memory_map(str(path)) as mapping:
         stored = pa.ipc.open_file(mapping)
         first = 0
@@ -123,7 +124,7 @@ def read_rows(path: Path, start: int, rows: int) -> Iterator[pa.RecordBatch]:
 
 
 def kept_schema(name: str, rows: int, version: int, source: Mapping[str, str], folder: Path) -> pa.Schema | None:
-    """Return the schema of a data set in the cache; None if it is missing or unreadable."""
+    """Return the schema of a data set in the cache; None if the data set is missing or unreadable."""
     path = folder / f"{_stem(name, rows, version, source)}.arrow"
     try:
         with pa.memory_map(str(path)) as mapping:
@@ -145,7 +146,8 @@ def columns_with_nulls(path: Path) -> frozenset[str]:
 
 
 def read_facts(name: str, version: int, source: Mapping[str, str], folder: Path) -> dict[str, Any]:
-    """Return the facts that `keep_facts` stored for a data set from `source`; {} if no valid facts are stored."""
+    """Return the facts, such as the number of rows, that `keep_facts` stored for this `source`; {} if there are none or
+    they are damaged."""
     try:
         facts = json.loads(_facts_path(name, version, source, folder).read_text())
     except (OSError, ValueError):
@@ -161,8 +163,8 @@ def _is_texts(value: object) -> bool:
 def keep_facts(name: str, version: int, source: Mapping[str, str], folder: Path, facts: Mapping[str, Any]) -> None:
     """Store facts that are known only after reading the whole source, such as its number of rows.
 
-    Values are integers and lists of texts. `source` must change whenever the data it identifies change. Raises
-    DataError if the file cannot be written.
+    Values are integers and lists of texts. `source` identifies the data, so it must change whenever the data change.
+    Raises DataError if the file cannot be written.
     """
     with errors_told(name, folder), moved_into_place(_facts_path(name, version, source, folder)) as file:
         file.write(json.dumps(facts).encode())
@@ -174,8 +176,8 @@ def _facts_path(name: str, version: int, source: Mapping[str, str], folder: Path
 
 
 def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a copy of the batch in memory. Its size is computed first, because a growing buffer would need twice
-    the memory."""
+    """Return a copy of the batch in memory. The size of the copy is computed first, because a buffer that grows would
+    need twice the memory."""
     size = pa.MockOutputStream()
     _write_stream(batch, size)
     buffer = pa.allocate_buffer(size.size())
@@ -249,7 +251,7 @@ def _make(dataset: Dataset, path: Path, on_rows: Callable[[int], None] | None) -
 def moved_into_place(path: Path) -> Iterator[IO[bytes]]:
     """Yield a temporary file that is moved to `path` atomically at the end, or removed after an error.
 
-    A lock on the file shows `remove_abandoned` that the writer is alive.
+    The file is locked until then, so that `remove_abandoned` does not remove it.
     """
     descriptor, temporary = tempfile.mkstemp(suffix=PARTIAL, prefix=f"{path.name}.", dir=path.parent)
     try:

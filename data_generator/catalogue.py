@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 class Parameter:
     """A parameter of a data set.
 
-    `allowed` is a tuple of the allowed texts or the two ends of a range of numbers. If it is empty, any text without
-    brackets, commas and equals signs is allowed."""
+    `allowed` has all allowed texts, or the lowest and the highest allowed number. If `allowed` is empty, any text
+    without brackets, commas and equals signs is allowed.
+    """
 
     name: str
     allowed: tuple[str, ...] | tuple[int, int] | tuple[float, float]
@@ -32,7 +33,8 @@ class Parameter:
     meaning: str
 
     def canonical(self, text: str) -> str:
-        """Return the canonical spelling: '0.1' for '0.10'. Raises ValueError for a value that is not allowed."""
+        """Return the value in its canonical spelling, e.g. '0.1' for '0.10'. Raises ValueError for a value that is not
+        allowed."""
         if not self.allowed:
             if set(text) & set("[],="):
                 raise ValueError(text)
@@ -71,10 +73,11 @@ class Entry:
     """Default number of rows; None if the parameters or the user's file determine the number of rows."""
     parameters: tuple[Parameter, ...] = ()
     fixed: Mapping[str, str] | None = None
-    """Parameters that are fixed for this data set. They are passed to `build` unchanged."""
+    """Parameters that the user cannot change. They are passed to `build` together with the user's parameters."""
     takes_file: bool = False
     imports: bool = False
-    """Whether `resolve` already reads the data, which may take minutes. `build` then also takes `on_rows`."""
+    """Whether the call of `build` reads the data, and not only the first use of the data set. This may take minutes.
+    `build` then takes the argument `on_rows`."""
     takes_options: bool = False
     """Whether `build` takes `options` for reading the user's file."""
     kind: str = "tables"
@@ -324,7 +327,7 @@ def resolve(
     """Return the data set with this name and these parameters, whose values are texts.
 
     `rows` replaces the default number of rows. `source` is the user's file or folder, for data sets that are read from
-    files, and `options` define how to read it. The source is read now unless its data are in the cache; `on_rows` is
+    files, and `options` define how to read it. The source is read now, unless its data are in the cache. `on_rows` is
     called with the number of rows read so far. Raises DataError for a name or value that is not allowed.
     """
     entry = CATALOGUE.get(name)

@@ -15,8 +15,8 @@ BATCH_ROWS = 1_048_576
 class Dataset:
     """A table that is made on demand.
 
-    `batches` yields the table batch by batch from the start. All batches have the schema `schema`, and every call
-    yields the same batches.
+    `batches` is a function that yields the table batch by batch. All batches have the schema `schema`. Every call
+    starts from the first batch and yields the same batches.
     """
 
     name: str
@@ -24,7 +24,7 @@ class Dataset:
     rows: int
     schema: pa.Schema
     version: int
-    """Version of the generator. A changed generator gets a new version, and the cache then uses a new file."""
+    """Version of the generator. A changed generator gets a new version, so that the cache does not use the old file."""
     batches: Callable[[], Iterator[pa.RecordBatch]]
     source: Mapping[str, str] = field(default_factory=dict)
     """For data from the user's files: facts that identify the files, such as path, size_bytes and mtime_ns."""
@@ -39,12 +39,13 @@ class Dataset:
 
 
 def columns_of(dataset: Dataset) -> dict[str, str]:
-    """Return the type of each column by name for the user's data; empty for other data."""
+    """Return column name -> name of its type, for the user's data; {} for other data."""
     return {column.name: type_name(column.type) for column in dataset.schema} if dataset.source else {}
 
 
 def type_name(kind: pa.DataType) -> str:
-    """Return a type's name in reports and options: 'float64' for Arrow's double, 'text' for Arrow's string."""
+    """Return the name of a type in reports and options, e.g. 'float64' for Arrow's double, 'text' for Arrow's
+    string."""
     if pa.types.is_dictionary(kind):
         return f"{'ordered ' if kind.ordered else ''}category of {type_name(kind.value_type)}"
     names = {pa.string(): "text", pa.float64(): "float64", pa.float32(): "float32", pa.float16(): "float16"}

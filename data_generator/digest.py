@@ -1,9 +1,10 @@
 """Compute the digest of a table's content.
 
-The digest covers names, types and nullability of columns, the row counts of batches, and the logical buffers of each
-column: validity if there are nulls, values, and offsets of strings from the first byte of the batch. Lists, maps and
-structs contribute the buffers of their children. Categorical columns contribute the codes and, at the end, all
-categories. The digest does not depend on Arrow's file format, its version or its padding.
+The digest covers the names, types and nullability of the columns, the number of rows of each batch, and the values. The
+values are covered as Arrow's buffers: the validity bits if there are nulls, the values, and the offsets of strings,
+counted from the first byte of the batch. Lists, maps and structs contribute the buffers of the columns within them.
+Categorical columns contribute the codes and, at the end, all categories. The version and the padding of Arrow's file
+format do not change the digest.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ class TableDigest:
     """SHA-256 over successive batches (1.6 GB/s if the processor supports it)."""
 
     def __init__(self, schema: pa.Schema) -> None:
-        """Raises TypeError for column types that no data set of this package has."""
+        """Start the digest of a table with this schema.
+
+        Raises TypeError for column types that no data set of this package has.
+        """
         self._hash = hashlib.sha256()
         self._categories: dict[int, pa.Array] = {}
-        """Column number to dictionary. A batch may extend the dictionary of the previous batches."""
+        """Column number -> categories so far. A batch may add categories to those of the previous batches."""
         for column in schema:
             if not _is_defined(column.type.value_type if pt.is_dictionary(column.type) else column.type):
                 raise TypeError(f"No digest is defined for the type {column.type} of column {column.name!r}.")

@@ -1,7 +1,7 @@
 """A stream of changes to documents: new documents, mixed with upserts and deletes of earlier documents.
 
-As in Alkowaileet and Carey (VLDB 2022, section 6.3), updates choose uniformly among the keys of earlier calls. The
-stream is the same on every machine.
+As in Alkowaileet and Carey (VLDB 2022, section 6.3), each upsert or delete chooses at random one of the documents that
+were new in earlier calls, all with the same probability. The stream is the same on every machine.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _DECODER = msgspec.json.Decoder(dict[str, Any])
 
 @dataclass(frozen=True)
 class Call:
-    """The changes in one call of a store: documents to upsert, as JSON Lines, and keys to delete.
+    """The changes that a document store gets in one call: documents to upsert, as JSON Lines, and keys to delete.
 
-    No key occurs twice.
+    No key occurs twice in a call.
     """
 
     upserts: bytes
@@ -36,8 +36,9 @@ def calls(lines: Iterable[bytes], key: str, updates: float, call_bytes: int = 1_
 
     For each new document there are on average `updates` (0 to 1) changes to documents of earlier calls. Half of these
     changes are upserts, and half are deletes. The first calls have slightly fewer changes, because no call changes a
-    document twice. An upsert stores the content of a new document of its call under the earlier key. A deleted key may
-    be stored again. Keys are kept in memory; documents are not. Raises ValueError for `updates` outside 0 to 1.
+    document twice. An upsert has the key of an earlier document and the content of a new document. An upsert may choose
+    a deleted key, which then exists again. Keys are kept in memory; documents are not. Raises ValueError for `updates`
+    outside 0 to 1.
     """
     if not 0 <= updates <= 1:
         raise ValueError(f"updates must be a share from 0 to 1 (got {updates}).")
@@ -68,7 +69,8 @@ def _together(lines: Iterable[bytes], call_bytes: int) -> Iterator[list[bytes]]:
 def _changes(
     parsed: list[dict[str, Any]], key: str, updates: float, earlier: list[Key], number: int
 ) -> tuple[list[bytes], tuple[Key, ...]]:
-    """Return the lines to upsert and the keys to delete in call `number`, for documents of earlier calls."""
+    """Return the upserts (JSON lines) and the keys to delete of call `number`. All of them change documents of earlier
+    calls."""
     if not earlier:
         return [], ()
     count = len(parsed)

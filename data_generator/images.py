@@ -19,8 +19,8 @@ SCHEMA = pa.schema(
         pa.field("label", pa.int64(), nullable=False),
     ]
 )
-"""`pixels` are uint8, row by row, with the channels of a pixel next to each other. An image has
-height * width * max(channels, 1) bytes. `channels` is 3 for RGB, and 0 for grey, which is a two-dimensional array."""
+"""`pixels` are uint8, row by row, with the channels of a pixel next to each other. An image has height * width *
+max(channels, 1) bytes. `channels` is 3 for RGB images. It is 0 for grey images, which are two-dimensional arrays."""
 
 BATCH_BYTES = 64 * 1024 * 1024
 """Approximate bytes of pixels per batch."""
@@ -57,8 +57,8 @@ def batch(
 
 
 def is_sound(made: pa.RecordBatch) -> bool:
-    """Return whether a batch is valid: it has no nulls, sides of at least 1, 0 or 3 channels, and the right number of
-    bytes."""
+    """Return whether a batch is valid: no nulls, height and width of at least 1, `channels` of 0 or 3, and as many
+    bytes as the shapes require."""
     if any(column.null_count for column in made.columns):
         return False
     heights, widths, channels = (made[name].to_numpy().astype(np.int64) for name in ("height", "width", "channels"))

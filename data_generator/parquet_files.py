@@ -1,8 +1,8 @@
 """Write a data set as many Parquet files with a fixed number of rows per file and row group.
 
-The files are for measurements that need files instead of tables in memory. They are written once, to a separate folder
-in the cache. A list with the size and SHA-256 of each file is written last, so a folder with a list is complete. At
-most the rows of one file are in memory.
+Some measurements need files instead of tables in memory. The files are written once, to a separate folder in the cache.
+A list with the size and SHA-256 of each file is written last, so a folder with a list is complete. At most the rows of
+one file are in memory.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _LIST = "files.json"
 
 @dataclass(frozen=True)
 class Layout:
-    """Rows per file and row group. `file_rows` is a multiple of `row_group_rows`, so all files but the last have full
-    row groups."""
+    """Rows per file and row group. `file_rows` is a multiple of `row_group_rows`, so all row groups are full, except in
+    the last file."""
 
     file_rows: int
     row_group_rows: int
@@ -58,10 +58,10 @@ class ParquetFiles:
 def prepare(
     dataset: Dataset, layout: Layout, folder: Path, *, on_rows: Callable[[int], None] | None = None
 ) -> ParquetFiles:
-    """Return the Parquet files of a data set, which are below `folder`. Missing or incomplete files are written first.
+    """Return a data set's Parquet files below `folder`. Write the files first if some are missing or damaged.
 
-    `on_rows` is called with the number of rows written so far. An unfinished folder is removed and written again.
-    Raises DataError if it cannot be written.
+    `on_rows` is called with the number of rows written so far. An incomplete folder is removed and written again.
+    Raises DataError if the files cannot be written.
     """
     key = hashlib.sha256(json.dumps(_key(dataset, layout)).encode()).hexdigest()[:12]
     target = folder / f"{dataset.name.partition('[')[0]}-{dataset.rows}-{key}"
@@ -122,7 +122,7 @@ def _cut(dataset: Dataset, rows: int) -> Iterator[pa.Table]:
 
 
 def _listed(target: Path) -> ParquetFiles | None:
-    """Return the files that the list in `target` names; None if a file is missing, truncated or changed."""
+    """Return the files that the list in `target` names; None if the list or a file is missing, truncated or changed."""
     try:
         listed = json.loads((target / _LIST).read_text())
         paths = tuple(target / name for name in sorted(listed))

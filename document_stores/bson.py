@@ -19,7 +19,7 @@ MOST_DOCUMENT_BYTES = 1 << 30
 
 
 class Bson(StreamStore):
-    """Writes with pymongo's bson.encode and reads with bson.decode, which is configured to return integers as int."""
+    """Writes with pymongo's bson.encode and reads with bson.decode, configured so that integers are returned as int."""
 
     format = "bson"
     engine = "pymongo"
@@ -30,7 +30,8 @@ class Bson(StreamStore):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Names with a NUL character, which ends a name in BSON, are refused. References lose a null $db."""
+        """The store refuses names with a NUL character, which ends a name in BSON. References lose a field $db that is
+        null."""
         return (
             refused("a field's name that contains a NUL, which ends names in BSON", Cause.FORMAT, "NUL in a name"),
             DocumentLoss(
@@ -95,7 +96,7 @@ class Bson(StreamStore):
             raise AdapterError(f"{location}: a document is damaged ({error})") from None
 
     def counted(self, file: BinaryIO, location: Path) -> int:
-        """Return the number of documents, which is found from their length fields without decoding them."""
+        """Return the number of documents, counted by their length fields. No document is decoded."""
         return sum(1 for _ in _documents(file, location))
 
 

@@ -1,6 +1,7 @@
 """ClickHouse's JSON type, by chdb, which runs ClickHouse within the Python process. A folder holds one MergeTree table.
 
-ClickHouse locks the folder, so one process at a time can open a store, and a process one store.
+ClickHouse locks the folder, so only one process at a time can open a store. A process can have only one store open at a
+time.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ _TOO_MUCH = re.compile(r"^Code: (62|167|168|306|308)\.")
 """Pattern of ClickHouse's errors for queries that are too large or too deeply nested."""
 
 _ENCODED_DOT = re.compile(rb"%2E|\\u00(?:25|32|45)")
-"""Pattern of JSON text in which a name may have the letters that ClickHouse writes for a dot."""
+"""Pattern of JSON text in which a name may contain '%2E', which ClickHouse writes instead of a dot in a name."""
 
 
 def _nothing() -> None:
@@ -101,7 +102,8 @@ class ClickhouseJson(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses, because JSON cannot express some values, and because ClickHouse stores paths and their values."""
+        """Losses of values that JSON cannot express, and of nulls and empty objects: ClickHouse stores only paths that
+        have a value."""
         return (*JSON_TEXT, WHOLE_AS_INTEGER, NULLS_DROPPED, EMPTY_OBJECTS_DROPPED, ENCODED_DOT_REFUSED)
 
     def load_library(self) -> None:
@@ -121,7 +123,7 @@ class ClickhouseJson(DocumentStoreAdapter):
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = _nothing
     ) -> None:
-        """Insert all documents by one statement, then merge the parts that it has written."""
+        """Insert all documents by one statement, then merge the parts that ClickHouse has written."""
         dropped = DroppedPaths()
         texts = _checked(batches, dropped)
         first = next(texts, b"")
@@ -144,7 +146,7 @@ class ClickhouseJson(DocumentStoreAdapter):
             raise RefusedData(f"ClickHouse found {written} documents in {number} lines")
 
     def open(self, location: Path, key: str = "id") -> DocumentHandle:
-        """Open a session, the only one of this process for another folder than those of its open sessions."""
+        """Open a session. A process that has an open session for another folder must close that session first."""
         if not (location / "metadata").is_dir():
             raise AdapterError(f"{location}: is not a folder of ClickHouse")
         session = self._connect(location)
@@ -175,22 +177,23 @@ _ABOUT = (
     " (SELECT count() FROM system.detached_parts WHERE database = 'default' AND table = 'documents')"
     " FROM system.columns WHERE database = 'default' AND table = 'documents' AND name = 'key'"
 )
-"""SELECT of the type of keys, the table's comment, and the number of damaged parts, which ClickHouse leaves out without
-an error."""
+"""SELECT of the type of keys, the table's comment, and the number of damaged parts. ClickHouse reports no error for
+damaged parts, but omits their rows."""
 
 _PARTS = (
     "SELECT countIf(active), countIf(NOT active) FROM system.parts WHERE database = 'default' AND table = 'documents'"
 )
 
 _CLEANUP = "SETTINGS old_parts_lifetime = 0, cleanup_delay_period = 1, cleanup_delay_period_random_add = 0"
-"""Settings of the table with which ClickHouse removes parts soon after they were merged, not after minutes."""
+"""Settings of the table. With these settings, ClickHouse removes merged parts at once instead of minutes later."""
 
 CLEANUP_LOOK_S, CLEANUP_LOOKS = 0.05, 1_200
-"""Seconds between two looks whether merged parts are removed, and the number of looks after which waiting fails."""
+"""Interval in seconds between checks whether ClickHouse has removed merged parts, and the number of checks after which
+waiting fails."""
 
 
 def _one_row(session: Any, query: str) -> list[str]:
-    """Return the values of a result's only row as texts."""
+    """Execute a query that returns one row, and return the values of this row as texts."""
     found: str = session.query(query, "TSVRaw").bytes().decode()
     return found.rstrip("\n").split("\t")
 
@@ -225,8 +228,9 @@ def _columns(first: bytes, key: str) -> str:
 
 
 def _checked(batches: Iterable[Batch], dropped: DroppedPaths) -> Iterator[bytes]:
-    """Yield each batch as JSON Lines, and record what ClickHouse will drop. Raises RefusedData for what it would accept
-    or change."""
+    """Yield each batch as JSON Lines, and record the paths of nulls and empty objects, which ClickHouse will drop.
+    Raises RefusedData for invalid documents that ClickHouse would accept, and for names that ClickHouse would
+    change."""
     first = 0
     for text in document_encoding.lines(batches):
         document_encoding.strict(text, first)
@@ -318,7 +322,7 @@ class ClickhouseHandle(StatementHandle):
                 stream.close()
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """Return the documents with these keys, which ClickHouse finds by the order of the table."""
+        """Return the documents with these keys. ClickHouse finds documents fast, because the table is sorted by key."""
         wanted_type = str if self._key_type == "String" else int
         wanted = document_encoding.possible(key for key in keys if type(key) is wanted_type)
         found: dict[Key, Document] = {}

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from libraries.document_store.tree.manifest import Manifest
 
 KEPT_BYTES = 128 << 20
-"""Maximum size of the read cache with pages=kept, which is the store's default."""
+"""Maximum size of the read cache with pages=kept. It is also the store's default size."""
 SCAN_DOCUMENTS = 1_024
 """Number of documents that a scan yields at a time."""
 
@@ -74,7 +74,7 @@ class OwnStore(DocumentStoreAdapter):
 
     @property
     def calls(self) -> Calls:
-        """Return code with which users can store all documents by one upsert, and read them."""
+        """Return code with which users can store all documents by one upsert, and read all documents."""
         words = {"layout": "layout", "codec": "compression", "sync": "sync", "merges": "merges"}
         given = "".join(f", {words[name]}={self.values[name]!r}" for name in words)
         # The default of the store is pages=kept.
@@ -152,7 +152,7 @@ class OwnStore(DocumentStoreAdapter):
         return OwnHandle(self, self._open(location, key), location)
 
     def stored(self, location: Path) -> Stored:
-        """Return codec and layout, which are in the store's manifest."""
+        """Return the codec and the layout that the store's manifest states."""
         found = self._manifest_of(location)
         return Stored(found.compression, (found.layout,), {"components": str(len(found.components))})
 
@@ -163,7 +163,8 @@ class OwnStore(DocumentStoreAdapter):
         return found
 
     def shows_nothing(self, location: Path) -> str | None:
-        """With merges=late, return why the setting has no effect if there are too few documents for a merge."""
+        """Return why merges=late has no effect if the store has too few documents for a merge. Return None otherwise,
+        and for other settings."""
         if self.values["merges"] != "late":
             return None
         with self._open(location, self._manifest_of(location).key) as store:
@@ -208,7 +209,7 @@ class OwnHandle(DocumentHandle):
                 yield batch
 
     def read_table(self, fields: Sequence[TypedField]) -> pa.Table:
-        """Read all fields by `to_arrow`."""
+        """Read all fields by the store's method `to_arrow`."""
         with self._reading():
             return self._store.to_arrow([str(self._adapter._paths.Path(field.path)) for field in fields])
 
@@ -250,7 +251,8 @@ class OwnHandle(DocumentHandle):
             self._store.delete(self._possible(keys, kind))
 
     def _possible(self, keys: Sequence[Key], kind: type) -> list[Key]:
-        """Return the keys of this type that a document can have, without duplicates. The store would refuse others."""
+        """Return the keys of this type that a document can have, without duplicates. The store would raise an error for
+        other keys."""
         no_key = self._adapter.key_fault
         return list(dict.fromkeys(key for key in keys if type(key) is kind and no_key(key) is None))
 

@@ -41,7 +41,7 @@ class DuckStore(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses, because JSON cannot express some values."""
+        """Losses of values that JSON cannot express."""
         return JSON_TEXT
 
     def load_library(self) -> None:
@@ -63,7 +63,8 @@ class DuckStore(DocumentStoreAdapter):
         return session.connect(self._duckdb, location, self.threads)
 
     def _described(self, connection: Any, location: Path) -> Any:
-        """Return DuckDB's description of the table's columns: a tuple for each, which begins with name and type."""
+        """Return DuckDB's description of the table's columns: a tuple for each column, which begins with the column's
+        name and type."""
         try:
             return connection.execute("SELECT * FROM documents LIMIT 0").description
         except self._duckdb.Error as error:
@@ -171,7 +172,8 @@ class DuckVariant(KeyedTable):
     maturity = Maturity(Stage.YOUNG, "VARIANT came with DuckDB 1.4 in 2025; one implementation reads its tables")
 
     def documents(self, key_type: str) -> DocumentRelation:
-        """Return the SQL expressions. Documents are read as JSON text, which is faster than as Python objects."""
+        """Return the SQL expressions. Documents are read as JSON text, because reading them as Python objects is
+        slower."""
         return DocumentRelation(
             "documents", "CAST(to_json(document) AS VARCHAR)", VariantValue("document"), "key", key_type
         )
@@ -204,7 +206,7 @@ class DuckNested(DuckStore):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses, because all documents get the same schema."""
+        """Losses that occur because all documents get the same schema."""
         return (*JSON_TEXT, *DUCKDB_LOSSES)
 
     def ingest(

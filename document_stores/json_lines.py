@@ -46,7 +46,7 @@ class JsonLines(StreamStore):
         return document_encoding.lines(batches)
 
     def decoded(self, file: BinaryIO, location: Path) -> Iterator[list[Document]]:
-        """Yield the documents in batches, decoded from about READ_BYTES bytes of lines each."""
+        """Yield the documents in batches. A batch has the documents of about READ_BYTES bytes of lines."""
         first = 0
         for text in _whole_lines(file):
             try:

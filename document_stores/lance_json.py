@@ -55,7 +55,7 @@ class LanceJson(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses, because JSON cannot express some values."""
+        """Losses of values that JSON cannot express."""
         return JSON_TEXT
 
     def load_library(self) -> None:
@@ -138,11 +138,12 @@ class LanceHandle(DocumentHandle):
         return self._dataset.schema.field("key").type
 
     def count(self) -> int:
-        """Return the number of documents, which is in the manifest."""
+        """Return the number of documents that Lance's manifest states."""
         return int(self._dataset.count_rows())
 
     def scan(self, paths: Sequence[FieldPath] | None = None) -> Iterator[list[Document]]:
-        """Yield all documents, or their fields at `paths`, which are taken from whole documents."""
+        """Yield all documents, or their fields at `paths`. The whole documents are read, and the fields are selected
+        here."""
         try:
             for batch in self._dataset.to_batches(columns=["document"], batch_size=SCAN_DOCUMENTS):
                 documents = _documents(batch.column(0))
@@ -152,7 +153,7 @@ class LanceHandle(DocumentHandle):
             raise AdapterError(f"{self._dataset.uri}: Lance cannot read the documents ({error})") from None
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """Return the documents with these keys, which are found by conditions on the column of keys."""
+        """Find the documents with these keys by conditions on the column of keys, and return the documents."""
         wanted = self._fitting(keys)
         found: dict[Key, Document] = {}
         for first in range(0, len(wanted), KEYS_AT_A_TIME):
@@ -181,7 +182,7 @@ class LanceHandle(DocumentHandle):
         merging.execute(table)
 
     def delete(self, keys: Sequence[Key]) -> None:
-        """Delete the documents with these keys. Lance marks the rows as deleted, but keeps them in their files."""
+        """Delete the documents with these keys. Lance marks the rows as deleted, but the rows stay in the files."""
         wanted = self._fitting(keys)
         for first in range(0, len(wanted), KEYS_AT_A_TIME):
             self._dataset.delete(_among(wanted[first : first + KEYS_AT_A_TIME]))

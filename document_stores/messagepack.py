@@ -26,7 +26,7 @@ class MessagePack(StreamStore):
     maturity = Maturity(Stage.ESTABLISHED, "a published specification, stable since 2013; fifty languages read it")
 
     def encoded(self, batches: Iterable[Batch]) -> Iterator[bytes]:
-        """Yield the documents of each batch as consecutive messages with their lengths."""
+        """Yield the documents of each batch as consecutive messages, each after its length in four bytes."""
         encoder = self._msgspec.msgpack.Encoder()
         first = 0
         for batch in document_encoding.dicts(batches):
@@ -46,7 +46,7 @@ class MessagePack(StreamStore):
             raise AdapterError(f"{location}: a document is damaged ({error})") from None
 
     def counted(self, file: BinaryIO, location: Path) -> int:
-        """Return the number of documents, which is found from their length fields without decoding them."""
+        """Return the number of documents, counted by their length fields. No document is decoded."""
         return sum(1 for _ in _messages(file, location))
 
 

@@ -63,7 +63,7 @@ class NestedParquet(DocumentStoreAdapter):
     maturity = Maturity(Stage.ESTABLISHED, "a stable specification since 2013; many independent implementations")
 
     def load_library(self) -> None:
-        """Import pyarrow's JSON and Parquet, and duckdb if it is the writer."""
+        """Import the JSON and Parquet modules of pyarrow, and also duckdb if DuckDB writes the file."""
         import msgspec
         import pyarrow.compute
         import pyarrow.json
@@ -74,7 +74,7 @@ class NestedParquet(DocumentStoreAdapter):
         pyarrow.array([0])
 
     def stored(self, location: Path) -> Stored:
-        """Return the codec, which is in the file's footer."""
+        """Return the codec that the file's footer states."""
         return Stored(codec_of(self._arrow.parquet, location))
 
 
@@ -91,7 +91,7 @@ class PyarrowNested(NestedParquet):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses, because all documents get the same schema, and documents that pyarrow refuses."""
+        """Losses that occur because all documents get the same schema, and the documents that pyarrow refuses."""
         return (*JSON_TEXT, *PYARROW_LOSSES)
 
     def ingest(
@@ -125,7 +125,7 @@ class PyarrowHandle(DocumentHandle):
         self._arrow, self._file, self._location, self._key, self._threads = arrow, file, location, key, threads
 
     def count(self) -> int:
-        """Return the number of documents, which is in the file's footer."""
+        """Return the number of documents that the file's footer states."""
         found: int = self._file.metadata.num_rows
         return found
 
@@ -144,7 +144,7 @@ class PyarrowHandle(DocumentHandle):
             raise AdapterError(f"{self._location}: is damaged ({error})") from None
 
     def read_table(self, fields: Sequence[TypedField]) -> pa.Table:
-        """Read the columns at these paths, and take them out of their structs."""
+        """Read the columns at the fields' paths, and extract the columns that are nested in structs."""
         columns = sorted({".".join(field.path) for field in fields})
         try:
             table = self._file.read(columns, use_threads=self._threads)
@@ -183,7 +183,7 @@ class DuckdbNested(NestedParquet):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses, because all documents get the same schema."""
+        """Losses that occur because all documents get the same schema."""
         return (*JSON_TEXT, *DUCKDB_LOSSES, *DUCKDB_PARQUET_LOSSES)
 
     def load_library(self) -> None:

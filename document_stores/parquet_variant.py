@@ -47,7 +47,7 @@ class ParquetVariant(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses, because JSON cannot express some values, and documents that DuckDB cannot write or read."""
+        """Losses of values that JSON cannot express, and the documents that DuckDB cannot write or read."""
         return (
             *JSON_TEXT,
             refused("a field without a name: DuckDB cannot write it", Cause.CALL, "empty name"),
@@ -95,7 +95,7 @@ class ParquetVariant(DocumentStoreAdapter):
         return DuckDocuments(self._duckdb, connection, documents, key)
 
     def stored(self, location: Path) -> Stored:
-        """Return the codec, which is in the file's footer."""
+        """Return the codec that the file's footer states."""
         return Stored(codec_of(self._arrow.parquet, location))
 
 

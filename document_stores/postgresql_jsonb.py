@@ -1,5 +1,5 @@
 """PostgreSQL: a table with a column for the key and a JSONB column for the document. The stored copy is the data
-directory of a server that is started only for it."""
+directory of a server that is started for this copy alone."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class PostgresqlJsonb(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses, because JSON, decimal numbers or PostgreSQL's texts cannot express some values."""
+        """Losses of values that JSON, decimal numbers or PostgreSQL's texts cannot express."""
         return (*JSON_TEXT, MINUS_ZERO_AS_ZERO, LARGE_WHOLE_AS_INTEGER, NUL_REFUSED)
 
     @property
@@ -192,7 +192,8 @@ class PostgresqlJsonb(DocumentStoreAdapter):
             raise
 
     def data_of(self, location: Path) -> Path:
-        """Return the folder of the table and its indexes, which excludes the 40 MB of an empty data directory."""
+        """Return the folder of the table and its indexes. The rest of the data directory has 40 MB even without
+        documents."""
         spaces = location / "pg_tblspc"
         return next(spaces.iterdir(), location) if spaces.is_dir() else location
 
@@ -231,8 +232,8 @@ class PostgresqlHandle(StatementHandle):
 
     @contextmanager
     def _connection(self) -> Iterator[Any]:
-        """Yield a connection that is not in use. An unfinished scan keeps its connection, because a write must not be
-        part of the scan's transaction."""
+        """Yield a connection that is not in use. A connection that an unfinished scan uses is not yielded, because a
+        write must not be part of the scan's transaction."""
         if not self._idle:
             self._connections.append(self._server.connect(self._psycopg))
             self._idle.append(self._connections[-1])
@@ -281,7 +282,7 @@ class PostgresqlHandle(StatementHandle):
             yield document_decoding.assembled(rows, paths)
 
     def read_table(self, fields: Sequence[TypedField]) -> pa.Table:
-        """Select all fields as columns of their types, and make arrays of the rows."""
+        """Select each field as a column of the field's type, and convert the rows to an Arrow table."""
         if any("\0" in name for field in fields for name in field.path):
             return super().read_table(fields)
         selected = ", ".join(_at(field.path).unguarded(_TYPES[field.kind]) for field in fields)
@@ -304,7 +305,7 @@ class PostgresqlHandle(StatementHandle):
                 yield rows
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """Return the documents with these keys, which are found by the index of keys."""
+        """Find the documents with these keys in the index of keys, and return the documents."""
         wanted = self._fitting(keys)
         found: dict[Key, Document] = {}
         if wanted:
@@ -374,8 +375,8 @@ class PostgresqlHandle(StatementHandle):
             connection.execute(text, parameters)
 
     def index(self, path: FieldPath) -> None:
-        """Create a B-tree index of the field as JSONB, which orders values of all types. The path is stored as the
-        index's comment."""
+        """Create a B-tree index of the field's JSONB values, because JSONB orders values of all types. The field's path
+        is stored as the comment of the index."""
         if path in self._indexed or any("\0" in name for name in path):
             return
         text = json.dumps(path)
@@ -393,8 +394,8 @@ class PostgresqlHandle(StatementHandle):
         return path in self._paths_with_an_index()
 
     def uses_index(self, plan: Plan) -> bool:
-        """Return whether PostgreSQL uses an index for the plan, according to EXPLAIN. Small tables are scanned, because
-        a scan is faster."""
+        """Return whether PostgreSQL uses an index for the plan, according to EXPLAIN. PostgreSQL scans small tables
+        without the index, because a scan is faster."""
         selection = self.statement(plan)
         lines = self._rows(f"EXPLAIN {as_psycopg_takes_it(selection.text)}", selection.parameters)
         return any(_TAKES_INDEX.search(line) for (line,) in lines)

@@ -39,7 +39,7 @@ class RawIO(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses, because JSON cannot express some values."""
+        """Losses of values that JSON cannot express."""
         return JSON_TEXT
 
     def load_library(self) -> None:
@@ -51,7 +51,7 @@ class RawIO(DocumentStoreAdapter):
     def ingest(
         self, batches: Iterable[Batch], location: Path, key: str = "id", accepted: Callable[[], None] = lambda: None
     ) -> None:
-        """Write the documents as JSON Lines. The key has no effect."""
+        """Write the documents as JSON Lines. `key` has no effect, because raw I/O does not find documents by key."""
         with location.open("wb", buffering=0) as file:
             for piece in document_encoding.lines(batches):
                 rest = memoryview(piece)
@@ -76,7 +76,7 @@ class RawHandle(DocumentHandle):
     """The whole text in memory. Documents are decoded when they are requested."""
 
     def __init__(self, text: bytes, key: str) -> None:
-        """`text` is JSON Lines."""
+        """`text` is all documents as JSON Lines, and `key` is the name of the key field."""
         self._text, self._key = text, key
 
     def count(self) -> int:

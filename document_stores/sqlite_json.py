@@ -67,8 +67,8 @@ def _nothing() -> None:
 
 
 class SqliteJson(DocumentStoreAdapter):
-    """Writes and reads with Python's sqlite3. Each document is a row. SQLite has its default settings, with which every
-    commit is synced.
+    """Writes and reads with Python's sqlite3. Each document is a row. SQLite is used with its default settings, so
+    every commit is synced.
 
     `ingest` stores all documents in one transaction. Each later upsert is a transaction.
     """
@@ -96,7 +96,7 @@ class SqliteJson(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses, because JSON cannot express some values."""
+        """Losses of values that JSON cannot express."""
         return JSON_TEXT
 
     def load_library(self) -> None:
@@ -190,7 +190,8 @@ class SqliteHandle(StatementHandle):
             yield document_decoding.assembled(rows, paths)
 
     def read_table(self, fields: Sequence[TypedField]) -> pa.Table:
-        """Select all fields, and make columns of the rows. Texts with a NUL are read from whole documents."""
+        """Select all fields, and make columns of the rows. If a text of any document contains a NUL, at which SQLite
+        would end the text, or if SQLite cannot express a field's name, read whole documents instead."""
         ((flags,),) = self._rows("PRAGMA user_version")
         if flags or not all(can_name(name) for field in fields for name in field.path):
             return super().read_table(fields)
@@ -199,7 +200,7 @@ class SqliteHandle(StatementHandle):
         return table_of_values(fields, list(zip(*rows, strict=True)) or [[] for _ in fields])
 
     def get(self, keys: Sequence[Key]) -> list[Document | None]:
-        """Return the documents with these keys, which are found by the primary key."""
+        """Find the documents with these keys by the primary key, and return the documents."""
         wanted = document_encoding.possible(keys)
         found: dict[tuple[type, Key], Document] = {}
         for first in range(0, len(wanted), KEYS_AT_A_TIME):

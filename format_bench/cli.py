@@ -32,8 +32,8 @@ from format_bench.terminal import INTERRUPTED, WRONG_REQUEST
 
 PROGRAM = "format-bench"
 SUITE_FLAGS = ("--tabular", "--compression", "--image")
-"""Flags that the original program of the thesis had: `--tabular ...` is the same as `run tabular ...`. Suites that
-were added later have no such flag."""
+"""Flags of the original program, which belonged to a thesis (see the README): `--tabular ...` is the same as `run
+tabular ...`. Suites that were added later have no such flag."""
 
 EPILOG = """
 \b
@@ -129,7 +129,8 @@ def expanded(words: list[str]) -> list[str]:
 
 
 def _with_hint(error: click.NoSuchOption) -> click.UsageError:
-    """Return the error for an unknown option. If its name resembles that of a suite, the error says how to run it."""
+    """Return the error for an unknown option. If the option's name resembles the name of a suite, the error says how to
+    run this suite."""
     name = error.option_name.lstrip("-")
     suite = name if name in _suites() else None if error.possibilities else _near(name, _suites())
     if suite is None:

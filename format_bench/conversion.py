@@ -1,8 +1,9 @@
 """Convert the user's table to another format, batch by batch, and verify what was stored.
 
-The table is read by the separate process that also reads it for measurements. A digest of each column is computed while
-the rows are stored, and again while they are read back. A column with another digest or type is compared value by
-value; it may then differ only as the variant declares (`adapters.losses`), and only if the caller allows it.
+A separate process reads the table, in the same way as for measurements. One digest of each column is computed while the
+rows are stored, and another while they are read back. If the digests or the types of a column differ, the column is
+compared value by value. Only changes that the variant declares (`adapters.losses`) and that the caller allows are then
+accepted.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ from format_bench.errors import ConversionError
 
 ARROW = Target(kind="arrow")
 TRIAL_ROWS, TRIAL_BYTES = 65_536, 64 << 20
-"""Rows that are stored and read back first, fewer if they are large. Losses and the size of the whole copy are usually
-known from them."""
+"""About this number of rows, or this number of bytes if rows are large, is stored and read back first, as a trial. The
+trial usually shows which columns would change, and how large the whole copy will be."""
 READ_ROWS = 65_536
-"""Rows of a batch that is read back."""
+"""Maximum number of rows in a batch that is read back."""
 COMPARED_BYTES = 512 << 20
-"""Approximate size of the columns that are compared value by value at a time."""
+"""Columns are compared value by value in groups of at most this size in memory. A larger column is compared alone."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,11 @@ class Copy:
 
 @dataclass(frozen=True)
 class Task:
-    """What is converted: the user's input and how it is read, the variant, the columns that may change (all if None),
-    and how many bytes the copy may need."""
+    """What to convert: the user's input (`source`), how to read it (`options`), and the variant to store (`adapter`).
+
+    `may_change` has the names of the columns that may change; None allows changes to every column. `free_bytes` returns
+    the free space on the disk of the copy.
+    """
 
     source: UserInput
     options: ReadOptions
@@ -73,14 +77,15 @@ class Watch:
 
     stage: Callable[[str], None]
     rows: Callable[[int, int], None]
-    """Called with the number of rows done and of all rows, which is 0 while it is unknown."""
+    """Called with the number of rows that are done and the total number of rows. The total is 0 while it is unknown."""
 
 
 def copied(task: Task, place: Path, watch: Watch) -> Copy:
     """Store the user's table at `place`, which does not exist yet, and verify the copy.
 
-    Other files are written only next to `place`. Raises DataError if the table is refused, ConversionError if the
-    variant does not take it or if the copy would lack space or would differ, and OSError.
+    Other files are written only next to `place`. Raises DataError if the table is refused; ConversionError if the
+    variant cannot store the table, if the copy would differ from the table, or if memory or disk space is too small;
+    and OSError.
     """
     watch.stage(f"read {task.source.path.name}")
     began_ns = now_ns()
@@ -106,7 +111,8 @@ def copied(task: Task, place: Path, watch: Watch) -> Copy:
 
 @dataclass
 class _Source:
-    """The user's table, which can be read again: its process must then give the same facts and the same schema."""
+    """The user's table, which can be read several times. Every reading must give the same `facts` and `schema`;
+    otherwise the user's files have changed in the meantime."""
 
     task: Task
     facts: TableFacts
@@ -114,8 +120,8 @@ class _Source:
     _categories: dict[int, pa.Array] = field(default_factory=dict)
 
     def with_all_categories(self, answers: table_worker.Import) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of `answers`. All batches have the categories of the whole table, because files with one
-        dictionary for each column cannot add to it."""
+        """Yield the batches of `answers`. In each batch, categorical columns have the categories of the whole table,
+        because some formats store one dictionary for each column and cannot extend it later."""
         places = [place for place, each in enumerate(self.schema) if pt.is_dictionary(each.type)]
         if not places:
             return answers.batches()
@@ -150,7 +156,7 @@ class _Source:
 
 
 def _first(batches: Iterator[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """Return the first batches, until they have TRIAL_ROWS rows or TRIAL_BYTES bytes together."""
+    """Return the first batches: as many as are needed for TRIAL_ROWS rows or TRIAL_BYTES bytes together."""
     found: list[pa.RecordBatch] = []
     rows = size_bytes = 0
     while rows < TRIAL_ROWS and size_bytes < TRIAL_BYTES and (batch := next(batches, None)) is not None:
@@ -160,7 +166,8 @@ def _first(batches: Iterator[pa.RecordBatch]) -> list[pa.RecordBatch]:
 
 
 def _chained(head: list[pa.RecordBatch], rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield all batches, and keep no reference to a batch of `head` that was yielded."""
+    """Yield the batches of `head`, then the batches of `rest`. Each batch is removed from `head` when it is yielded, so
+    that the batch's memory can be freed."""
     head.reverse()
     while head:
         yield head.pop()
@@ -168,7 +175,7 @@ def _chained(head: list[pa.RecordBatch], rest: Iterator[pa.RecordBatch]) -> Iter
 
 
 def _seen(batches: Iterator[pa.RecordBatch], digests: _Digests, rows: int, watch: Watch) -> Iterator[pa.RecordBatch]:
-    """Yield the batches after adding them to the digests."""
+    """Add each batch to the digests, report the progress to `watch`, and yield the batch."""
     for batch in batches:
         digests.update(pa.Table.from_batches([batch]))
         watch.rows(digests.rows, rows)
@@ -176,7 +183,8 @@ def _seen(batches: Iterator[pa.RecordBatch], digests: _Digests, rows: int, watch
 
 
 def _check_fits(task: Task, table: _Source) -> None:
-    """Raise ConversionError if the variant cannot store such a table, or if it lacks a column that may change."""
+    """Raise ConversionError if the variant cannot store the table, or if the caller allows changes to a column that the
+    table lacks."""
     reason = task.adapter.refusal(table.schema, table.facts.rows)
     if reason is not None:
         raise ConversionError(f"{task.adapter.variant} cannot store this table: {reason}.", _OTHER_VARIANT)
@@ -192,7 +200,8 @@ def _check_fits(task: Task, table: _Source) -> None:
 
 
 def _check_read(task: Task, facts: TableFacts) -> None:
-    """Raise ConversionError if reading changes values of a column that may not change, such as leading zeros."""
+    """Raise ConversionError if reading the user's file changes values in a column that may not change, for example if
+    leading zeros are lost."""
     changed = [name for name in facts.changed if task.may_change is not None and name not in task.may_change]
     if changed:
         said = [remark.partition("\n")[0] for remark in facts.remarks]
@@ -209,7 +218,8 @@ _OTHER_VARIANT = "Choose another variant; 'format-bench list formats' shows them
 
 
 def _check_memory(task: Task, head: pa.Table, rows: int) -> None:
-    """Raise ConversionError if the whole table must be in memory and does not fit. `head` are the first rows."""
+    """Raise ConversionError if the variant needs the whole table in memory, and the table does not fit. `head` has the
+    first rows, from which the size of all `rows` is estimated."""
     offers = task.adapter.offers
     needed_bytes = 2 * head.nbytes * rows // head.num_rows
     usable_bytes = environment.usable_memory_bytes()
@@ -235,9 +245,10 @@ def _check_space(task: Task, stored_bytes: int) -> None:
 
 
 def _store(adapter: TabularFormat, schema: pa.Schema, batches: Iterator[pa.RecordBatch], place: Path) -> None:
-    """Store the batches at `place`, one after the other if the variant can; else all of them at once.
+    """Store the batches at `place`: one after the other if the variant supports this, otherwise all together as one
+    table.
 
-    Raises ConversionError if the library does not take the data.
+    Raises ConversionError if the library cannot store the data.
     """
     try:
         if adapter.offers.save_stream:
@@ -254,7 +265,8 @@ def _store(adapter: TabularFormat, schema: pa.Schema, batches: Iterator[pa.Recor
 
 
 def _of_library(adapter: TabularFormat, what: str, error: Exception) -> ConversionError:
-    """Return the error for an exception of a library, whose kinds of exceptions are not known."""
+    """Return the ConversionError for an exception of any type that a library raised. `what` is the step that failed:
+    'store' or 'read back'."""
     said = in_one_line(error) or "no message"
     return ConversionError(
         f"{adapter.variant} cannot {what} this table: {type(error).__name__}: {said[:300]}", _OTHER_VARIANT
@@ -274,9 +286,10 @@ def _size_bytes(place: Path) -> int:
 
 
 def _try(task: Task, head: pa.Table, place: Path) -> int:
-    """Store the first rows next to `place`, compare what is read back, remove it, and return its size in bytes.
+    """Store the first rows next to `place`, read them back, compare them, remove the trial copy, and return its size in
+    bytes.
 
-    Raises ConversionError for a column that changes and may not.
+    Raises ConversionError if a column changes that may not change.
     """
     trial = place.with_name(f"trial-{place.name}")
     _store(task.adapter, head.schema, iter(head.to_batches()), trial)
@@ -296,8 +309,8 @@ def _try(task: Task, head: pa.Table, place: Path) -> int:
 
 
 class _Digests:
-    """For each column, the types in which it came and a digest of its values, which batches of other sizes do not
-    change."""
+    """For each column, a digest of its values, and the types that the column had in the batches. The digest does not
+    depend on how the rows are divided into batches."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -318,7 +331,9 @@ class _Digests:
         return list(self._digests)
 
     def proves_equal(self, name: str, other: _Digests) -> bool:
-        """Return whether a column has the same values, in types that count as equal. If not, it may still be equal."""
+        """Return whether the digests prove that a column has the same values in both tables, in types that count as
+        equal. If the result is False, the column may still be equal, and only a comparison of the values can show
+        it."""
         one, two = self._types[name], other._types[name]
         if len(one) != 1 or len(two) != 1:
             return False
@@ -330,7 +345,8 @@ class _Digests:
 
 
 def _read_back(adapter: TabularFormat, place: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield the rows of a copy, in batches if the variant can read batches. Raises ConversionError if it cannot."""
+    """Yield the rows of a copy, in batches if the variant can read batches, otherwise as one table. Raises
+    ConversionError if the library cannot read the copy."""
     try:
         if not adapter.offers.batches:
             yield targets.from_native(adapter.read(place), ARROW, adapter.native_read).select(columns)
@@ -347,19 +363,25 @@ def _read_back(adapter: TabularFormat, place: Path, columns: Sequence[str]) -> I
 
 
 def _joined(batches: Iterator[pa.Table]) -> pa.Table:
-    """Return all batches as one table. Raises ConversionError if their types do not fit together."""
+    """Return all batches as one table. Raises ConversionError if the types of a column differ between batches and do
+    not fit together."""
     found = list(batches)
     try:
         return pieces.joined(found) if found else pa.table({})
     except pa.ArrowException as error:
         raise ConversionError(
-            f"The copy cannot be verified: its batches have types that one column cannot have ({error}).",
+            f"The copy cannot be verified: a column has different types in different batches ({error}).",
             _OTHER_VARIANT,
         ) from error
 
 
 def _verified(task: Task, table: _Source, stored: _Digests, place: Path, watch: Watch) -> Mapping[str, str]:
-    """Read the copy at `place` and return its allowed losses. Raises ConversionError if it is not right."""
+    """Read the copy at `place`, compare it with the table, and return the allowed losses: a description for each column
+    that changed. `stored` has the digests of the rows that were stored.
+
+    Raises ConversionError if rows or columns are missing, or if a column changed that may not change. Raises DataError
+    if the user's files have changed.
+    """
     table.check_unchanged()
     if stored.rows != table.facts.rows:
         raise ConversionError(
@@ -386,7 +408,8 @@ def _verified(task: Task, table: _Source, stored: _Digests, place: Path, watch: 
 
 
 def _groups(names: Sequence[str], sizes_bytes: Mapping[str, int]) -> Iterator[list[str]]:
-    """Yield the names in groups of limited size, with at least one name each."""
+    """Yield the names in groups. The columns of a group have at most COMPARED_BYTES bytes together, unless a single
+    column is larger."""
     group: list[str] = []
     for name in names:
         if group and sum(sizes_bytes[each] for each in (*group, name)) > COMPARED_BYTES:
@@ -398,7 +421,8 @@ def _groups(names: Sequence[str], sizes_bytes: Mapping[str, int]) -> Iterator[li
 
 
 def _changes(task: Task, wanted: pa.Table, got: pa.Table) -> Mapping[str, str]:
-    """Return the declared losses of each column that changed. Raises ConversionError for any other difference."""
+    """Return the name of each column that changed, with the declared losses that explain the change. Raises
+    ConversionError for any other difference."""
     whole = verify.compare(wanted, got, ARROW, task.adapter.losses)
     if whole.problems:
         raise ConversionError(
@@ -414,7 +438,7 @@ def _changes(task: Task, wanted: pa.Table, got: pa.Table) -> Mapping[str, str]:
 
 
 def _allowed(task: Task, changes: Mapping[str, str]) -> Mapping[str, str]:
-    """Return the changes. Raises ConversionError if one of them is not allowed."""
+    """Return `changes` as they are. Raises ConversionError if they include a column that may not change."""
     forbidden = {} if task.may_change is None else {n: what for n, what in changes.items() if n not in task.may_change}
     if forbidden:
         said = "; ".join(f"{printable(name)!r} ({what})" for name, what in list(forbidden.items())[:4])

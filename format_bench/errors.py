@@ -1,6 +1,7 @@
-"""The errors of the Python API and of the command line. The packages below this one define their own errors.
+"""The errors of the Python API and of the command line.
 
-This module imports only the base class, so that `--help` stays fast.
+Packages that these two call, such as bench_runner, define their own errors. This module imports only the base class of
+all errors, so that `--help` stays fast.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ from adapters.errors import UserError, replace_parameters
 
 
 class RequestError(UserError, ValueError):
-    """A request that is invalid, which was found before anything was measured."""
+    """An invalid request. It is raised before anything is measured."""
 
 
 class ConversionError(UserError):
-    """A table that cannot be converted, or a copy that is not what it should be."""
+    """A table that cannot be converted, or a stored copy that differs from the table."""
 
 
 class Interrupted(KeyboardInterrupt):
     """A run was interrupted by Ctrl-C or an equivalent signal. `folder` holds everything that was measured.
 
-    `text` is the message with names of parameters in backticks, as in a UserError.
+    `text` is the message, with names of parameters in backticks. The command line replaces these names by its flags.
     """
 
     def __init__(self, folder: Path, next_step: str = "") -> None:

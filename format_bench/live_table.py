@@ -1,4 +1,4 @@
-"""The live table: shows the result tables of a run on the terminal while they fill up during measuring.
+"""The live table: shows the result tables of a run on the terminal, and fills them while the run is measuring.
 
 The live table uses no thread. It draws only when one of its methods is called, which happens between two measurements
 and never during a measurement. reports.text.live lays out the screen, and this module controls the terminal.
@@ -46,7 +46,7 @@ class LiveTable(Watcher):
         self._share_done: float | None = None
         self._screens: Screens | None = None
         self._screen: Screen | None = None
-        """The tables as last drawn; None if their contents have changed since then."""
+        """The tables as last drawn; None if the contents of the tables have changed since then."""
         self._variant: Variant | None = None
         """The variant that is measured now."""
         self._place: Cell | None = None
@@ -100,7 +100,8 @@ class LiveTable(Watcher):
             self._live.stop()
 
     def _turned_to(self, step: str, now: int) -> str:
-        """Make the table that the step belongs to visible, and return the step's text for the status line."""
+        """Show the table to which the step belongs, and return the step's text for the status line. A table that became
+        visible less than STAYS_NS ago stays."""
         so_far = self._screens.so_far if self._screens else None
         found = so_far.chain_of(step) if so_far else None
         if so_far is None or found is None:

@@ -104,10 +104,8 @@ class Over(click.ParamType):
 
 
 class Uses(click.ParamType):
-    """A parameter type for uses such as 'take 100 rows 1000 times a day'.
-
-    The value maps each operation to its number per day.
-    """
+    """A parameter type for uses such as 'take 100 rows 1000 times a day'. The value maps the full name of each
+    operation to how often per day it is done."""
 
     name = "uses"
 

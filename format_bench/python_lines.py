@@ -1,7 +1,8 @@
 """Make lines of Python that save and read data as a variant does. `recommend` prints them in its answer.
 
-Each adapter declares its calls next to the code that is measured. This module adds variable names, and the conversion
-from and to the user's objects, which is also a part of the measured time. It does not run the lines.
+Each adapter (the class that calls a library) declares the library calls as text, next to the code that is measured.
+This module adds variable names, and the conversion from and to the user's objects. The measured times include this
+conversion, too. This module does not run the lines.
 """
 
 from __future__ import annotations
@@ -63,9 +64,9 @@ class PartLines:
 def lines_of(variant: str, target: str, key: str = "id") -> Lines:
     """Return the lines that save and read all data.
 
-    `variant` is a full name such as 'csv[engine=pandas]'. `target` is 'pandas', 'arrow', 'images' or 'documents'; the
-    latter use `key`, the field that identifies a document. The setting `nulls` is ignored, because it belongs to the
-    measuring code and not to the library. Raises the errors of Registry.engine.
+    `variant` is a full name such as 'csv[engine=pandas]'. `target` is 'pandas', 'arrow', 'images' or 'documents'. For
+    'documents', `key` is the field that identifies a document. The setting `nulls` is ignored, because it belongs to
+    the measuring code and not to the library. Raises the errors of Registry.engine.
     """
     adapter = _adapter(variant)
     path = f'"data{adapter.suffix}"'
@@ -81,7 +82,8 @@ def lines_of(variant: str, target: str, key: str = "id") -> Lines:
 
 
 def part_lines_of(variant: str, target: str, spelled: str, key: str = "id") -> PartLines:
-    """Return the lines for an operation on a part of the stored data. `spelled` is its full name with parameters.
+    """Return the lines for an operation on a part of the stored data. `spelled` is the full name of the operation, such
+    as 'take[rows=10]'.
 
     If a variant has no call for the operation, the lines do the same as the measuring code: they read all data and
     select a part, or add rows and save all data again. Raises the errors of Registry.engine, and PlanError for an
@@ -150,7 +152,8 @@ _GIVES_VIEWS = ("datafusion",)
 
 
 def _part_by_adapter(adapter: TabularFormat, name: str, kind: Kind | None) -> PartCall:
-    """Return a call of the measured adapter of Format Bench, for operations without a call of the library itself."""
+    """Return code that calls Format Bench's own adapter for an operation. It is used if the adapter declares no call of
+    the library for this operation."""
     storage = f'build_loaded("{adapter.variant}")'
     imports = ("from pathlib import Path", "from bench_runner.registries import build_loaded")
     if name == "append":
@@ -171,7 +174,11 @@ def _part_by_adapter(adapter: TabularFormat, name: str, kind: Kind | None) -> Pa
 def _whole(
     lines: Lines, name: str, kind: Kind | None, target: str, held: str, adapter: TabularFormat
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return import lines, and lines that read all data and select a part, or add rows and save all data again."""
+    """Return import lines, and lines for an operation that the library does not offer.
+
+    To append, the lines read all data, add the rows, and save all data again. For other operations, they read all data
+    and select a part.
+    """
     pandas = target == "pandas"
     if name == "append":
         in_arrow = "pa.concat_tables([table, more.cast(table.schema)])"
@@ -210,9 +217,9 @@ def _adapter(variant: str) -> Adapter:
 
 
 def _natives(adapter: Adapter) -> tuple[Native, Native]:
-    """Return the types of object that the adapter's save call takes, and that its read call returns.
+    """Return two types of object: the one that the adapter's save call takes, and the one that its read call returns.
 
-    For adapters whose type is Native.RECORDS, the calls use an Arrow table.
+    Native.RECORDS (rows as dicts) is replaced by Native.ARROW, because the lines for users pass an Arrow table then.
     """
     save, read = (
         Native.ARROW if native is Native.RECORDS else native for native in (adapter.native, adapter.native_read)
@@ -245,7 +252,7 @@ def _imports(expressions: str) -> Iterator[str]:
 def _of_documents(adapter: DocumentStoreAdapter, path: str, key: str) -> Lines:
     """Return the lines that save `lines`, which are JSON Lines, and that read them as `documents`, a list of dicts.
 
-    If a store needs more than a few lines, the lines call the measured adapter of Format Bench.
+    If the library needs more than a few lines for this, the returned lines call Format Bench's own adapter instead.
     """
     calls = adapter.calls
     if calls is not None:
@@ -273,8 +280,9 @@ _PLAN = "plan: a question as JSON, see docs/operations.md#documents"
 def _part_of_documents(adapter: DocumentStoreAdapter, operation: Operation, key: str) -> PartLines:
     """Return the lines that read a part of the documents: documents by key, some fields, or the answer to a question.
 
-    The lines use the handle `opened` of the lines that read all documents. If those lines open no handle, a new handle
-    is opened, or documents are selected from the list `documents` if the store cannot find documents by key.
+    The lines are to be run after the lines that read all documents. They use the handle `opened`, and open a new handle
+    if there is none yet. If the store itself cannot find documents by key or answer questions, the lines do this in
+    Python, over all documents.
     """
     name = operation.name
     imports: tuple[str, ...] = ()
@@ -308,9 +316,9 @@ def _part_of_documents(adapter: DocumentStoreAdapter, operation: Operation, key:
 
 
 def _by_adapter(variant: str, path: str, target: str, native: Native, native_read: Native) -> Lines:
-    """Return lines that call the measured adapter of Format Bench, for variants that declare no call of the library.
+    """Return lines that call Format Bench's own adapter, for variants that declare no call of the library.
 
-    Among image storages, only storages from plugins declare none.
+    All image storages declare such calls, except storages that plugins add.
     """
     imports: tuple[str, ...] = ("from pathlib import Path", "from bench_runner.registries import build_loaded")
     if target == "images":
@@ -325,7 +333,8 @@ def _by_adapter(variant: str, path: str, target: str, native: Native, native_rea
 
 
 _RECORDS = {kind: f'Target("{kind}"), Native.RECORDS' for kind in ("pandas", "arrow")}
-"""Arguments for the conversion of records. Records are a type of the measuring code, which also has the conversion."""
+"""Arguments of `to_native` and `from_native` for records, which are rows as dicts. Records and these two functions
+belong to the measuring code."""
 _GIVEN = {
     ("pandas", Native.RECORDS): f"to_native(df, {_RECORDS['pandas']})",
     ("arrow", Native.RECORDS): f"to_native(table, {_RECORDS['arrow']})",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 FAILED, WRONG_REQUEST, REGRESSION, INTERRUPTED = 1, 2, 3, 130
-"""Exit codes other than 0, which means that everything was measured. Variants that are not installed or are refused do
+"""Exit codes other than 0. Code 0 means that everything was measured. Variants that are not installed or are refused do
 not count as failures."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -119,7 +119,8 @@ def errors_told() -> Iterator[None]:
 
 
 def _next_step(error: OSError) -> str:
-    """Return a second line for the message of an OSError, which says what to do; '' for other kinds of OSError."""
+    """Return a second line for the message of an OSError, which says what to do, for example if the disk is full.
+    Return '' if the kind of OSError suggests no next step."""
     if error.errno in _FULL:
         context = click.get_current_context(silent=True)
         resumed = context is not None and context.command.name in _RESUMED

@@ -1,7 +1,7 @@
 """Parse how a user uses a table, such as 'take 100 rows 1000 times a day, read all once'.
 
-The result maps the full name of each operation, such as 'take[rows=100,handle=kept]', to its number per day.
-bench_runner checks the parameters of operations, and the reports combine the numbers with measured times.
+The result maps the full name of each operation, such as 'take[rows=100,handle=kept]', to how often per day it is done.
+bench_runner checks the parameters of operations, and the reports combine these numbers with measured times.
 """
 
 from __future__ import annotations
@@ -200,7 +200,8 @@ def weighed(weights: Mapping[str, float]) -> tuple[dict[str, float], dict[str, s
 
 
 def _operation(parameter: str, text: str) -> tuple[str, str]:
-    """Return the full name of an operation with all parameters, and its title. Raises RequestError if it is unknown."""
+    """Return the full name of an operation with all parameters, and its title. `parameter` is the API's parameter that
+    has this text. Raises RequestError, which names `parameter`, if the operation is unknown."""
     try:
         operation = operation_of(text, parameter)
     except PlanError as error:

@@ -64,10 +64,11 @@ _BY_PYARROW = (
         expect=written.of_types(*("binary", "large_binary", "time32", "time64", "duration", "list", "struct", "map")),
     ),
 )
-"""Changes to data if pandas writes CSV, and reads it with pyarrow's parser."""
+"""Known changes to data (losses) if pandas writes CSV, and pandas reads it with pyarrow's parser."""
 
 SAMPLE_ROWS, SAMPLE_BYTES = 1_000, 2**20
-"""The most from which dask guesses the types of columns. Its usual number of rows, 10, often shows no missing value."""
+"""Maximum number of rows, and of bytes, from which dask guesses the types of columns. dask's default number of rows,
+10, is too small, because these rows often have no missing value."""
 _TIMES = ("date", "date-early", "time", *shared.TIMESTAMPS)
 
 
@@ -102,7 +103,8 @@ class CsvPandas(ProjectsByOneCall, _Csv):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Known changes to data because CSV stores no types, and because the reader takes some words for missing."""
+        """Known changes to data because CSV stores no types, and because the reader reads some words as missing
+        values."""
         if self.values.get("parser") == "pyarrow":
             return _BY_PYARROW
         if self.values["keep_default_na"] == "false":
@@ -416,11 +418,12 @@ class CsvDask(DaskEngine, CsvPandas):
     capabilities = _Csv.capabilities - NOT_OFFERED
 
     def write(self, frame: dd.DataFrame, folder: Path) -> None:
-        """Write files without the index."""
+        """Write one file for each partition, without the index of the DataFrame."""
         frame.to_csv(f"{folder}/part-*.csv", index=False, name_function=number)
 
     def frame_of(self, files: list[str]) -> dd.DataFrame:
-        """Guess the types from the first rows of the first file. Files are not split."""
+        """Return the files as one dask DataFrame, with one partition for each file. dask guesses the types from the
+        first rows of the first file."""
         keep: Any = {"keep_default_na": False} if self.values["keep_default_na"] == "false" else {}
         return self._frames.read_csv(files, blocksize=None, sample=SAMPLE_BYTES, sample_rows=SAMPLE_ROWS, **keep)
 

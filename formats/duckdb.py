@@ -71,7 +71,7 @@ class DuckdbTable(DuckdbEngine):
         return reason or super().refusal(schema, rows)
 
     def load_library(self) -> None:
-        """Import duckdb, and pyarrow, in whose tables row numbers are passed to DuckDB."""
+        """Import duckdb and pyarrow. pyarrow makes the tables in which row numbers are passed to DuckDB."""
         super().load_library()
         import pyarrow
 

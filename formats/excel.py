@@ -225,8 +225,8 @@ class ExcelPandas(ProjectsByOneCall):
         return faults
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return a reason if the table has vectors, timestamps with a time zone, or column names that polars takes for
-        a pattern."""
+        """Return a reason if the table has vectors, timestamps with a time zone, or (with read=polars) column names
+        that polars would interpret as a pattern."""
         import pyarrow.types as of
 
         for field in schema:
@@ -256,8 +256,8 @@ class ExcelPandas(ProjectsByOneCall):
         )
 
     def load_library(self) -> None:
-        """Import pandas, the libraries that save and read with these settings, and modules that their first calls would
-        import."""
+        """Import pandas, the libraries that save and read with these settings, and the modules that these libraries
+        would import in their first call."""
         import pandas
 
         for module in ("pandas.io.formats.excel", *_MODULES[self.values["save"]], *_MODULES[self.values["read"]]):
@@ -294,8 +294,8 @@ class ExcelPandas(ProjectsByOneCall):
         return in_order(self._pandas.read_excel(location, usecols=columns, engine=engine), columns)
 
     def stored(self, location: Path) -> Stored:
-        """Return no codec, because all workbooks are compressed in the same way, and the application that wrote the
-        workbook, as its properties state it."""
+        """Return the name of the application that wrote the workbook, from the workbook's properties. Return no codec,
+        because all workbooks are compressed in the same way."""
         import zipfile
 
         with zipfile.ZipFile(location) as archive:

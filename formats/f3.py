@@ -1,6 +1,6 @@
-"""F3, a research format whose files contain the code that decodes them, by this project's own implementation.
+"""F3, a research format whose files contain the code that decodes them.
 
-The package `libraries.f3` implements the format. This module is its adapter.
+The package `libraries.f3`, which is part of this project, implements the format. This module is its adapter.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class F3(TabularFormat):
-    """F3 by `libraries.f3`, with its calls `write`, which uses one thread, and `open(..).read`."""
+    """F3 by the calls `write` and `open(..).read` of `libraries.f3`. `write` uses one thread."""
 
     format = "f3"
     # There is only one library for F3, so the names of variants have no engine.

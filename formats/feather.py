@@ -57,13 +57,13 @@ class _Feather(TabularFormat):
 
     @property
     def codec(self) -> Any:
-        """The libraries' name of the codec. The type is Any because the libraries' type hints require literals."""
+        """The name of the codec in calls of the libraries. The type is Any because the libraries' type hints require
+        literals."""
         return "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
 
     def stored(self, location: Path) -> Stored:
-        """Return the codec of the first record batch. All batches of a file have the same codec.
-
-        The codec is read from the file's metadata, because pyarrow has no call that returns it."""
+        """Return the codec of the first record batch; all batches of a file have the same one. It is read from the
+        file's metadata, because pyarrow has no call that returns it."""
         import pyarrow as pa
 
         with pa.OSFile(str(location)) as file:
@@ -167,11 +167,13 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         return super().stored(location)
 
     def read(self, location: Path) -> pa.Table:
-        """Return all columns of the file. With mapped=true and without a codec, they stay in a mapping of the file."""
+        """Return all columns of the file. With mapped=true and without a codec, the columns are not copied, but refer
+        to the memory-mapped file."""
         return self._read(location)
 
     def project(self, location: Path, columns: list[str]) -> pa.Table:
-        """Return only these columns. With mapped=true and without a codec, they stay in a mapping of the file."""
+        """Return only these columns. With mapped=true and without a codec, the columns are not copied, but refer to the
+        memory-mapped file."""
         if self.values["mapped"] == "true" and self.values["codec"] == "none":
             # The columns are selected afterwards, because pyarrow copies data from the mapping if it gets column names.
             return self._read(location).select(columns)
@@ -184,7 +186,8 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         return table.to_table(columns=columns, filter=arrow_expression(predicate), use_threads=self.threads is None)
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
-        """Read or map the given columns of one record batch after the other."""
+        """Yield the given columns of one record batch after the other. With mapped=true the file is mapped, otherwise
+        read."""
         with self._opened(location) as source:
             names = self._arrow.ipc.open_file(source).schema.names
             if missing := set(columns).difference(names):
@@ -302,7 +305,7 @@ class FeatherPolars(_Feather, LazyPolarsEngine):
         return self._polars.scan_ipc(location)
 
     reads_unseen = True
-    """polars maps such files into memory."""
+    """polars maps such files into memory. The measuring code counts read calls, so it does not see these reads."""
 
 
 ENGINES = (FeatherPyarrow, FeatherPandas, FeatherPolars)

@@ -148,7 +148,7 @@ class _HdfPandas(TabularFormat):
 
 
 class HdfFixed(_HdfPandas):
-    """HDF5 in pandas' layout `fixed`, in which columns of the same type are one array, and text is pickled objects.
+    """HDF5 in pandas' layout `fixed`. Columns of the same type are stored as one array, and text as pickled objects.
 
     read_hdf cannot read single columns from this layout."""
 
@@ -207,9 +207,8 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
         return refused or super().refusal(schema, rows)
 
     def project(self, location: Path, columns: list[str]) -> pd.DataFrame:
-        """Return only these columns. read_hdf reads whole rows, and ignores missing columns.
-
-        Raises KeyError for missing columns."""
+        """Return only these columns. read_hdf reads whole rows. Raises KeyError for a missing column, which read_hdf
+        itself would ignore."""
         frame: Any = self._pandas.read_hdf(location, key=_KEY, columns=columns)
         return in_order(frame, columns)
 
@@ -236,10 +235,8 @@ class HdfTable(ProjectsByOneCall, _HdfPandas):
         return Handle(take=take, close=store.close)
 
     def append(self, table: pd.DataFrame, location: Path) -> None:
-        """Append rows.
-
-        Raises RefusedData if a text is longer than the texts that `save` stored in its column, or if the types of
-        columns differ."""
+        """Append rows. Raises RefusedData if a text is longer than all texts that `save` stored in the same column, or
+        if the types of columns differ."""
         with _refusing_what_does_not_fit():
             table.to_hdf(location, key=_KEY, mode="a", format="table", append=True, index=False)
 
@@ -268,14 +265,15 @@ class HdfDask(DaskEngine, HdfTable):
     capabilities = HdfTable.capabilities - NOT_OFFERED
 
     def load_library(self) -> None:
-        """Import dask. Its usual lock lets only one process of a cluster open a file, so each process gets its own."""
+        """Import dask, and make a lock for this process. dask's default lock would let only one process of a cluster
+        open a file at a time."""
         super().load_library()
         from dask.utils import SerializableLock
 
         self._lock = SerializableLock()
 
     def write(self, frame: dd.DataFrame, folder: Path) -> None:
-        """Write files with one key each."""
+        """Write one file for each partition. Each file has one table, under the same key."""
         frame.to_hdf(
             f"{folder}/part-*.h5",
             key=_KEY,
@@ -288,7 +286,7 @@ class HdfDask(DaskEngine, HdfTable):
         )
 
     def frame_of(self, files: list[str]) -> dd.DataFrame:
-        """Read the key of each file, without splitting long files."""
+        """Return the files as one dask DataFrame, with one partition for each file. Long files are not split."""
         return self._frames.read_hdf(files, key=_KEY, chunksize=_MOST_ROWS, lock=self._lock)
 
 

@@ -245,7 +245,7 @@ class JsonPolars(_Json, LazyPolarsEngine):
     or times."""
 
     known_faults: ClassVar = {"map": "maps come back as structs that have every key of the column"}
-    """Faults of polars 2.1."""
+    """Kinds of columns that polars 2.1 returns with wrong values, each with a description of the fault."""
 
     calls = lazy_calls("{held}.write_ndjson({path})", "pl.read_ndjson({path})", "pl.scan_ndjson({path})")
 
@@ -267,7 +267,7 @@ class JsonPolars(_Json, LazyPolarsEngine):
         return self._polars.scan_ndjson(location)
 
     reads_unseen = True
-    """polars maps such files into memory."""
+    """polars maps such files into memory. The measuring code counts read calls, so it does not see these reads."""
 
 
 class JsonDuckdb(_Json, DuckdbCopies):
@@ -305,7 +305,7 @@ class JsonDuckdb(_Json, DuckdbCopies):
     """Known changes to values that JSON cannot express, and the changes because DuckDB guesses types."""
 
     known_faults: ClassVar = {"map": "maps come back as structs that have every key of the column"}
-    """Faults of DuckDB 2.0."""
+    """Kinds of columns that DuckDB 2.0 returns with wrong values, each with a description of the fault."""
 
     def copy_options(self) -> str:
         """Return the options of COPY for JSON, which DuckDB writes as one object on each line."""
@@ -323,14 +323,15 @@ class JsonDask(DaskEngine, JsonPandas):
     capabilities = JsonPandas.capabilities - NOT_OFFERED
 
     def write(self, frame: dd.DataFrame, folder: Path) -> None:
-        """Write files of lines."""
+        """Write one file of lines for each partition."""
         precision = int(str(self.values["double_precision"]))
         frame.to_json(
             f"{folder}/part-*.json", orient="records", lines=True, double_precision=precision, name_function=number
         )
 
     def frame_of(self, files: list[str]) -> dd.DataFrame:
-        """Read the first file, whose types all files must have."""
+        """Return the files as one dask DataFrame, with one partition for each file. dask guesses the types from the
+        first file, and all files must have these types."""
         return self._frames.read_json(files, orient="records", lines=True)
 
 

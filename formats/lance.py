@@ -91,14 +91,14 @@ class LancePylance(TabularFormat):
         save_stream=True,
     )
     losses = (_CATEGORIES_WITHOUT_ORDER,)
-    """Known changes to data by Lance's writer, which does not store that a dictionary is ordered."""
+    """Known changes to data by Lance's writer. It stores dictionaries, but not whether their values are ordered."""
 
     @property
     def calls(self) -> Calls | None:
         """The code that a user writes to save and read the data without this adapter.
 
-        None if it takes more than one line: a codec or page layout must be set in the metadata of every field, and an
-        index is made by a separate call."""
+        None if the code takes more than one line: with a codec or page layout, which must be set in the metadata of
+        every field, or with an index, which a separate call makes."""
         if self.values["codec"] != "auto" or self.values["structural"] != "default" or self.values["index"] != "none":
             return None
         version = "" if self.values["version"] == "2.2" else f', data_storage_version="{self.values["version"]}"'
@@ -227,7 +227,8 @@ class LancePylance(TabularFormat):
         return Handle(project=project, take=take, scan=scan, batches=batches)
 
     def part(self, folder: Path, number: int) -> tuple[TabularFormat, Path]:
-        """Return an adapter that stores partition `number` as a fragment of a data set, and the data set's folder."""
+        """Return two objects: an adapter that stores partition `number` as a fragment of a data set, and the folder of
+        the data set."""
         settings = {key: str(value) for key, value in self.values.items() if value is not None}
         return LanceFragment(settings, number), folder
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_ROWS_OF_LEAST_STRIPE = 10_000
-"""Number of rows that a stripe may have even if it then exceeds the requested number of bytes: the writer's index
-has one entry for this number of rows."""
+"""A stripe may have this number of rows even if it then exceeds the requested number of bytes. The reason is the
+writer's index, which has one entry for every 10,000 rows."""
 
 _TIMESTAMPS_AS_NS_IN_UTC = Loss(
     "timestamps become ns, and UTC where they have a zone",
@@ -70,7 +70,8 @@ class _Orc(ProjectsByOneCall):
     def refusing(self) -> Iterator[None]:
         """Return a context manager that raises RefusedData for pyarrow's error about timestamps that it cannot read.
 
-        pyarrow reads ORC's timestamps only in nanoseconds, but also writes timestamps that do not fit into them."""
+        pyarrow reads ORC's timestamps only as nanoseconds. It also writes timestamps that do not fit into 64-bit
+        nanoseconds, and cannot read them back."""
         try:
             yield
         except ValueError as error:
@@ -84,7 +85,7 @@ class _Orc(ProjectsByOneCall):
         return "uncompressed" if self.values["codec"] == "none" else str(self.values["codec"])
 
     def stored(self, location: Path) -> Stored:
-        """Return the codec and the number of stripes, as the end of the file states them."""
+        """Return the codec and the number of stripes, from the metadata at the end of the file."""
         import pyarrow.orc
 
         with location.open("rb") as file:
@@ -116,7 +117,8 @@ class OrcPyarrow(_Orc):
         save_stream=True,
     )
     losses = (_TIMESTAMPS_AS_NS_IN_UTC, replace(shared.VECTORS_AS_LISTS, cause=Cause.FORMAT))
-    """Known changes to data by ORC, which has only nanosecond timestamps, no time zones' names, and no vectors."""
+    """Known changes to data by ORC: it stores timestamps only in nanoseconds, and neither the names of time zones nor
+    vectors."""
 
     @property
     def calls(self) -> Calls:
@@ -247,7 +249,8 @@ class OrcPandas(_Orc):
         shared.BOOLEANS_WITH_NULLS_AS_OBJECTS,
         shared.INTEGERS_IN_MISSING_STRUCTS,
     )
-    """Known changes to columns of types that ORC lacks, and of pandas' own types, which the file does not store."""
+    """Known changes to data. They affect columns of types that ORC lacks, and columns of types that only pandas has,
+    because the file does not store pandas' types."""
 
     def load_library(self) -> None:
         """Import pandas, including modules that its first save or read would import."""
@@ -294,10 +297,11 @@ class OrcDask(DaskEngine, OrcPandas):
         *(loss for loss in OrcPandas.losses if loss is not shared.INTEGERS_IN_MISSING_STRUCTS),
         *(_DATES_AS_TIMESTAMPS, shared.TEXT_AS_STR),
     )
-    """Known changes to data by pandas, except those of structs, and by dask's conversion to pandas."""
+    """Known changes to data: the changes by the pandas adapter, except those to structs, which dask refuses, and the
+    changes by dask's conversion to pandas."""
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Refuse structs."""
+        """Return a reason if the table has structs, which dask omits when it reads ORC."""
         import pyarrow.types as of
 
         for field in schema:
@@ -306,11 +310,12 @@ class OrcDask(DaskEngine, OrcPandas):
         return super().refusal(schema, rows)
 
     def write(self, frame: dd.DataFrame, folder: Path) -> None:
-        """Write files without the index."""
+        """Write one file for each partition, without the index of the DataFrame."""
         frame.to_orc(str(folder), write_index=False)
 
     def frame_of(self, files: list[str]) -> dd.DataFrame:
-        """Read the schema of the first file. Files are not split at their stripes."""
+        """Return the files as one dask DataFrame, with one partition for each file. The schema is read from the first
+        file."""
         return self._frames.read_orc(files, split_stripes=False)
 
     def read(self, location: Path) -> pd.DataFrame:

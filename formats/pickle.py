@@ -1,7 +1,7 @@
 """Pickle: Python's own serialisation of the DataFrame.
 
-Reading a pickle can run code that its writer chose. Format Bench reads only pickles that it has written in the same
-run. Do not use this adapter for other files.
+Reading a pickle can run code that the author of the file chose. Format Bench reads only pickles that it has written in
+the same run. Do not use this adapter for other files.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Pytables(TabularFormat):
         return super().refusal(schema, rows)
 
     def load_library(self) -> None:
-        """Import PyTables. With threads=1, it evaluates conditions on one thread only."""
+        """Import PyTables and numexpr. With threads=1, numexpr evaluates conditions on one thread only."""
         import numexpr
         import numpy
         import pyarrow
@@ -178,7 +178,8 @@ class Pytables(TabularFormat):
         return {"c": numbers.fill_null(0).to_numpy(zero_copy_only=False)}
 
     def _table(self, rows: Any, schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
-        """Return the given columns as an Arrow table. `rows` is a structured array, or a dict of the fields' arrays."""
+        """Return the given columns as an Arrow table. `rows` has the fields of the stored table: as a structured array,
+        or as a dict of arrays."""
         names = rows.keys() if isinstance(rows, dict) else rows.dtype.names
         made = []
         for column in columns:

@@ -260,7 +260,8 @@ class RawIO(TabularFormat):
 
 
 def _messages(file: FileIO) -> Iterator[tuple[int, bytes, Message]]:
-    """Yield for each message of the stream its position in the file, its prefix and metadata, and its parsed metadata.
+    """Yield three things for each message of the stream: the message's position in the file, the bytes of its prefix
+    and metadata, and the parsed metadata.
 
     When a message is yielded, the file's position is the beginning of the message's body. After the last message, the
     position is the end of the stream.

@@ -1,7 +1,7 @@
 """The list of all formats for tables: the name of a format, the module of its adapters, and the pip extra that installs
-their libraries.
+the libraries of these adapters.
 
-The list is sorted by name. Benchmark suites, listings, documentation and shell completion are derived from it.
+The list is sorted by name. Benchmark suites, listings, documentation and shell completion are derived from the list.
 """
 
 from adapters.contract import TabularFormat

@@ -1,5 +1,7 @@
-"""Vortex: a file in which columns are encoded by several light-weight encodings in turn. The writer chooses them by
-samples of the values."""
+"""Vortex: a file in which columns are encoded by several light-weight encodings in turn.
+
+The writer chooses these encodings by samples of the values.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,8 @@ _CONDITIONS: Mapping[Kind, str] = {
 
 
 class VortexData(TabularFormat):
-    """Vortex by the package vortex-data, with its default writing strategy or, with codec=compact, its compact one."""
+    """Vortex by the package vortex-data. With codec=compact, the writer uses its compact strategy, otherwise its
+    default."""
 
     format = "vortex"
     engine = "vortex-data"
@@ -102,7 +105,7 @@ class VortexData(TabularFormat):
         )
 
     def load_library(self) -> None:
-        """Import vortex. With threads=1, its pool has no worker threads, so only the calling thread works."""
+        """Import vortex. With threads=1, vortex's pool has no worker threads, so only the calling thread works."""
         import pyarrow
         import pyarrow.types  # used to distinguish the types of columns
         import vortex

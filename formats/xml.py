@@ -59,7 +59,7 @@ class XmlPandas(TabularFormat):
         shared.written_as_text("binary", "date", "date-early", "time", "duration", "struct", *shared.TIMESTAMPS),
         *shared.TEXT_TYPES_WITH_NULLS,
     )
-    """Known changes to data because XML stores no types, and because the reader takes some words for missing."""
+    """Known changes to data because XML stores no types, and because the reader reads some words as missing values."""
 
     @property
     def known_faults(self) -> Mapping[str, str]:

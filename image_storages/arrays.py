@@ -169,7 +169,7 @@ def sliced(pieces: Iterable[Piece], location: Path) -> Images:
 
 def gathered(pieces: Iterable[Piece], most_bytes: int, location: Path) -> Images:
     """Return the images of the pieces as views of one new block, into which all pixels are copied. Use this function if
-    the memory of a piece is not valid after the next piece.
+    the memory of a piece becomes invalid when the next piece is requested.
 
     The block has `most_bytes` bytes; the system does not provide memory for the unused part. Raises ValueError if there
     are more pixels, and AdapterError, naming `location`, if shapes do not fit the pixels.
@@ -215,7 +215,8 @@ def shape_of(numbers: np.ndarray) -> tuple[int, ...]:
 
 
 def demand_agreement(sizes_bytes: np.ndarray, there_bytes: int, location: Path) -> None:
-    """Raise AdapterError, naming `location`, if the sizes do not sum to the number of stored bytes."""
+    """Raise AdapterError, naming `location`, if the sizes of the images do not sum to the number of stored bytes, or if
+    an image has no pixels."""
     if sizes_bytes.sum() != there_bytes or (sizes_bytes < 1).any():
         raise AdapterError(
             f"{location} is damaged: it has {there_bytes:,} bytes of pixels, and its shapes need {sizes_bytes.sum():,}."
@@ -230,5 +231,6 @@ def _shape(height: int, width: int, channels: int) -> tuple[int, ...]:
 
 
 def copy_of(storage: ImageStorage) -> str:
-    """Return the code that makes a copy of an array in code for users, or '' if the variant returns views."""
+    """Return '.copy()' for the lines of Python that users see, or '' if the variant returns views, which need no
+    copy."""
     return ".copy()" if storage.values["arrays"] == "owned" else ""

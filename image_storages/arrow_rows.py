@@ -1,7 +1,7 @@
 """Convert images to rows of an Arrow table and back, for Parquet and Lance.
 
 The pixels of a batch are one buffer, both when writing and when reading, so that the only work per image is to create
-its array.
+an array for it.
 """
 
 from __future__ import annotations

@@ -78,7 +78,8 @@ class Base64Csv(ImageStorage):
         return arrays.joined(self._images(location))
 
     def open(self, location: Path) -> ImageHandle:
-        """Open nothing yet: images can only be found by reading the file from its beginning."""
+        """Return a handle that has opened nothing yet: images can only be found by reading the file from its
+        beginning."""
         return ImageHandle(batches=lambda count: arrays.in_turn(self._images(location), count))
 
     def _images(self, location: Path) -> Iterator[tuple[np.ndarray, int]]:

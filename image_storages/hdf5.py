@@ -1,5 +1,8 @@
-"""HDF5 files through h5py. If all images have the same shape, their pixels are one HDF5 data set with a row per image.
-Otherwise their pixels are a flat data set, and another data set has their shapes."""
+"""HDF5 files through h5py.
+
+If all images have the same shape, the pixels are one HDF5 data set with a row per image. Otherwise the pixels are a
+flat data set, and another data set has the shapes.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +92,7 @@ class HdfImages(ImageStorage):
     def read(self, location: Path) -> Images:
         """Read all images. With arrays=views the pixels are read as one block, otherwise in pieces that are copied.
 
-        Raises AdapterError for a file that was not written by `save`, or not completely.
+        Raises AdapterError for a file that `save` did not write, or did not finish.
         """
         with self._h5py.File(location, "r") as file:
             pixels, shapes, labels = _index(file, location)
@@ -135,8 +138,8 @@ class HdfImages(ImageStorage):
             yield arrays.Piece(shapes[group], labels[group], block.reshape(-1))
 
     def _parts(self, pixels: h5py.Dataset, sizes_bytes: np.ndarray) -> Iterator[tuple[slice, slice, np.ndarray]]:
-        """Yield a tuple for each group of images: the slice of their numbers, the slice of the data set that contains
-        their pixels, and a buffer for the pixels, which is used again for the next group."""
+        """Yield a tuple for each group of images: the slice of the images' numbers, the slice of the data set that
+        contains the pixels, and a buffer for the pixels. The same buffer is used again for the next group."""
         flat = pixels.ndim == 1
         buffer = self._numpy.empty(max(_GROUP_BYTES, sizes_bytes.max(initial=0)), self._numpy.uint8)
         start = 0

@@ -185,14 +185,14 @@ class Png(_ImageFiles):
 
 
 _LEAST_QUALITY = 50
-"""Minimum quality. A lower quality has no useful limit of the error, because the result may be more similar to another
-image."""
+"""Minimum of the setting `quality`. Below it, no useful limit of the error can be declared, because an image may become
+more similar to a different image than to the original."""
 
 
 def _least_psnr_db(quality: int) -> float:
     """Return the declared minimum of the signal-to-noise ratio (docs/operations.md).
 
-    It is well below the ratio of photographs, and well above the ratio of an image to a different image."""
+    Stored photographs have a much higher ratio to their originals, and two different images have a much lower one."""
     return 20.0 + (quality - _LEAST_QUALITY) * 0.16
 
 

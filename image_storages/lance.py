@@ -46,7 +46,7 @@ class LanceImages(ImageStorage):
 
     @property
     def calls(self) -> Calls:
-        """Return code with which users can write and read the same columns. It makes one table of all images."""
+        """Return code with which users can write and read the same columns. The code makes one table of all images."""
         imports = ("import lance", "import numpy as np", "import pyarrow as pa")
         return Calls(imports, _SAVE, _READ.replace("{copy}", arrays.copy_of(self)))
 

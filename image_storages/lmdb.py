@@ -1,4 +1,5 @@
-"""LMDB: one file with an entry for each image. Its key is the image's number, its value has shape, label and pixels."""
+"""LMDB: one file with an entry for each image. The key of an entry is the number of the image. The value has the shape,
+the label and the pixels."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ class LmdbImages(ImageStorage):
     syncs_on_save = True
 
     reads_unseen = True
-    """LMDB maps its file into memory."""
+    """LMDB maps its file into memory. The measuring code counts read calls, so it does not see these reads."""
 
     @property
     def calls(self) -> Calls:
@@ -75,7 +76,7 @@ class LmdbImages(ImageStorage):
         )
 
     def load_library(self) -> None:
-        """Import lmdb, and the modules that it loads when it opens its first file."""
+        """Import lmdb, and the modules that lmdb itself loads when it opens its first file."""
         import lmdb
         import numpy
 
@@ -113,7 +114,7 @@ class LmdbImages(ImageStorage):
             return arrays.gathered(pieces, location.stat().st_size, location)
 
     def open(self, location: Path) -> ImageHandle:
-        """Map the file into memory, and begin a read transaction. Images are found by their numbers, which are keys."""
+        """Map the file into memory, and begin a read transaction. The number of an image is its key."""
         environment = self._open(location)
         count = environment.stat()["entries"]
         transaction = environment.begin(buffers=True)
@@ -147,8 +148,7 @@ class LmdbImages(ImageStorage):
         return self._numpy.frombuffer(headers, _HEADER_FIELDS), self._numpy.frombuffer(pixels, self._numpy.uint8)
 
     def _apart_as_rows(self, group: list[memoryview]) -> tuple[np.ndarray, np.ndarray]:
-        """Return headers and pixels as `_apart` does, but for entries of the same size, which need not be sliced one by
-        one."""
+        """Return headers and pixels as `_apart` does, but faster. All entries must have the same size."""
         rows = self._numpy.frombuffer(b"".join(group), self._numpy.uint8).reshape(len(group), -1)
         headers = rows[:, : _HEADER.size].tobytes()
         return self._numpy.frombuffer(headers, _HEADER_FIELDS), rows[:, _HEADER.size :]
@@ -197,7 +197,8 @@ def _grouped(entries: Iterator[memoryview]) -> Iterator[list[memoryview]]:
 
 
 def _map_bytes(images: Images) -> int:
-    """Return an upper limit for the size of the file. An entry needs its own pages and at most one page of the tree."""
+    """Return an upper limit for the size of the file. Each entry is counted with the pages that it needs, and with one
+    page of the tree, which is the most that it can need."""
     entry_bytes = _KEY.size + _HEADER.size
     pages = sum((entry_bytes + array.nbytes) // _PAGE_BYTES + 2 for array in images.arrays)
     return pages * _PAGE_BYTES + _SLACK_BYTES

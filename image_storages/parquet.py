@@ -53,12 +53,12 @@ class ParquetImages(ImageStorage):
     offers = Offers(take=Reach.GROUPS, batches=True)
 
     reads_unseen = True
-    """The file is memory-mapped (see `read`)."""
+    """The file is memory-mapped (see `read`). The measuring code counts read calls, so it does not see these reads."""
 
     @property
     def calls(self) -> Calls:
-        """Return code with which users can write and read the same columns, pages and row groups. It makes one table of
-        all images."""
+        """Return code with which users can write and read the same columns, pages and row groups. The code makes one
+        table of all images."""
         save = _SAVE.replace("{codec}", repr(self.values["codec"])).replace("{level}", str(self.values["level"]))
         imports = ("import numpy as np", "import pyarrow as pa", "import pyarrow.parquet as pq")
         return Calls(imports, save, _READ.replace("{copy}", arrays.copy_of(self)))

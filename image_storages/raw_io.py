@@ -1,7 +1,8 @@
 """Raw I/O: writing and reading images without any storage format, as a baseline for all figures.
 
-A header, the labels, the shapes and the contiguous pixels are written to a file. Pixels are read by readinto into
-separate arrays, or into one block, and the arrays are views of this block. Users should not store images in this way.
+A header, the labels, the shapes and the contiguous pixels are written to a file. `readinto` reads the pixels in groups,
+from which each image is copied into a separate array, or as one block, of which the arrays are views. Users should not
+store images in this way.
 """
 
 from __future__ import annotations
@@ -133,8 +134,8 @@ class RawIO(ImageStorage):
             yield arrays.Piece(shapes[group], labels[group], _filled(file, block))
 
     def _groups(self, sizes_bytes: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield a pair for each group of images: the slice of their numbers, and a buffer for their pixels, which is
-        used again for the next group."""
+        """Yield a pair for each group of images: the slice of the images' numbers, and a buffer for the pixels. The
+        same buffer is used again for the next group."""
         buffer = self._numpy.empty(max(arrays.GROUP_BYTES, sizes_bytes.max(initial=0)), self._numpy.uint8)
         for group in arrays.groups(sizes_bytes, arrays.GROUP_BYTES):
             yield group, buffer[: sizes_bytes[group].sum()]
@@ -147,8 +148,8 @@ class RawIO(ImageStorage):
 
 
 def _header(file: FileIO, location: Path) -> tuple[int, int]:
-    """Return the number of images and the number of bytes of pixels from the header. Raises AdapterError if they do not
-    fit the size of the file."""
+    """Return the number of images and the number of bytes of pixels from the header. Raises AdapterError if these
+    numbers do not fit the size of the file."""
     header = file.read(_HEADER.size)
     if len(header) < _HEADER.size or not header.startswith(_MAGIC):
         raise AdapterError(

@@ -76,7 +76,8 @@ class WebDatasetTar(ImageStorage):
         return arrays.joined(self._images(location))
 
     def open(self, location: Path) -> ImageHandle:
-        """Open nothing yet: a tar archive has no list of its members, so each pass reads the file from its start."""
+        """Return a handle that has opened nothing yet: a tar archive has no list of its members, so each pass reads the
+        file from its start."""
         return ImageHandle(batches=lambda count: arrays.in_turn(self._images(location), count))
 
     def _images(self, location: Path) -> Iterator[tuple[np.ndarray, int]]:

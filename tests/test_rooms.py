@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, lru_cache
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 
@@ -330,6 +331,16 @@ def test_no_file_names_private_folders_or_registries():
             continue
         problems += unnamed_words(file, text)
     assert problems == []
+
+
+@pytest.mark.parametrize(
+    "package",
+    ["format_bench", *(f"libraries.{name}" for name in ("document_queries", "document_store", "f3", "near_storage"))],
+)
+def test_every_name_that_a_package_exports_exists(package: str) -> None:
+    """The packages import most of their names only when they are used."""
+    module = import_module(package)
+    assert [name for name in module.__all__ if getattr(module, name, None) is None] == []
 
 
 def test_large_modules_and_folders_cause_a_warning():

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _JSON_LARGE = 1e16
-"""From this value on, pandas' JSON writer writes floats with an exponent."""
+"""Smallest value that pandas' JSON writer writes with an exponent."""
 
 
 def any_floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -30,8 +30,8 @@ def any_floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 def floats_of_decimals(decimals: int) -> Expect:
     """Return a function that changes float columns as pandas' JSON writer does if it writes `decimals` decimals.
 
-    The function rounds only values from 1e16 on, of which the writer keeps `decimals` significant digits. Use it with a
-    tolerance that covers the rounding of smaller values to `decimals` decimals."""
+    The function rounds only values from 1e16 on, because the writer keeps only `decimals` significant digits of such
+    values. Use it with a tolerance that covers the rounding of smaller values to `decimals` decimals."""
 
     def expect(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
         import numpy as np
@@ -109,7 +109,7 @@ def infinite_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def nan_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a float column with nulls in place of NaN, as pandas treats them; None if no value is NaN."""
+    """Return a float column with nulls in place of NaN, because pandas treats NaN as null; None if no value is NaN."""
     import pyarrow.compute as pc
 
     return null_where(column, pc.is_nan(column)) if _is_float(column) else None

@@ -89,7 +89,7 @@ def integers_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray |
 def small_integers_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Return the same as `integers_with_nulls_as_float64`, but None for columns with values too large for int64.
 
-    Use this function for readers that return such large values as text if the column has nulls."""
+    Use this function for readers that return a column with nulls as text if some values are too large for int64."""
     return None if _beyond_int64(column) else integers_with_nulls_as_float64(column)
 
 
@@ -115,7 +115,7 @@ def integers_rounded_to_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | No
 
 
 def any_integers_rounded_to_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return the same as `integers_rounded_to_float64`, but treat columns with nulls in the same way."""
+    """Return the same as `integers_rounded_to_float64`, but also for columns with nulls. Nulls stay null."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -149,7 +149,7 @@ def booleans_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray |
 def integers_in_missing_structs_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Return a struct column with nulls, in which the integer fields are float64; None for other columns.
 
-    pandas uses float64 for integers of which some are missing."""
+    pandas uses float64 for integers if some of them are missing."""
     import pyarrow as pa
 
     if not pa.types.is_struct(column.type) or not column.null_count:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return an all-null column as float64, the type that pandas' readers infer for it."""
+    """Return an all-null column as float64, the type that pandas' readers infer for a column without values."""
     import pyarrow as pa
 
     return _nulls(column, pa.float64())
@@ -37,12 +37,13 @@ def nulls_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def objects_of_nulls_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return an all-null column as text if pandas may store values of its type as Python objects; otherwise None."""
+    """Return an all-null column as text if its type is one that pandas may store as Python objects; otherwise None."""
     return nulls_as_text(column) if _may_be_objects(column) else None
 
 
 def objects_of_nulls_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return an all-null column as Arrow's null type; None if pandas does not store values of its type as objects.
+    """Return an all-null column as Arrow's null type; None if its type is one that pandas never stores as Python
+    objects.
 
     Without any value, pyarrow cannot infer the type of a column of Python objects."""
     return nulls_as_null(column) if _may_be_objects(column) else None

@@ -33,14 +33,15 @@ def words_as_null(words: Iterable[str]) -> Expect:
 
 
 def formulas_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a text column with nulls in place of values that begin with '=', which spreadsheets take for formulas."""
+    """Return a text column with nulls in place of values that begin with '=', because spreadsheets treat such values as
+    formulas."""
     import pyarrow.compute as pc
 
     return null_where(column, pc.starts_with(column, "=")) if is_text(column) else None
 
 
 def numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a text column as numbers if every value is a number; None for other columns.
+    """Return a text column as numbers if every value is the text of a number; None for other columns.
 
     The numbers are int64, or float64 if the column has nulls or fractions."""
     import pyarrow as pa
@@ -57,7 +58,8 @@ def numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def any_numeric_text_as_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a text column as numbers if every value is a number, for readers whose int64 columns can have nulls.
+    """Return a text column as numbers if every value is the text of a number. Use this function for readers whose int64
+    columns can have nulls.
 
     The numbers are int64, or float64 if the column has fractions. Returns None for other columns."""
     numbers = numeric_text_as_numbers(column.drop_null())

@@ -98,8 +98,9 @@ def zoned_timestamps_cut_to_us(column: pa.ChunkedArray) -> pa.ChunkedArray | Non
 def timestamps_in_s_or_ns(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Return a timestamp column with the unit s, or with the unit ns if any value has a fraction of a second.
 
-    Timestamps with a time zone are converted to UTC. Readers infer these units from text in which only values with a
-    fraction of a second have decimals. Returns None for columns that are already in this form, and for other types."""
+    Timestamps with a time zone are converted to UTC. The stored text has decimals only for values with a fraction of a
+    second, and readers infer these units from this text. Returns None for columns that are already in this form, and
+    for other types."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

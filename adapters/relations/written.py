@@ -44,7 +44,8 @@ def anything_with_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def parse_text(text: pa.ChunkedArray, arrow_type: pa.DataType) -> pa.ChunkedArray:
-    """Return the values of `arrow_type` that a column of text represents, as pandas writes them. Empty text is null.
+    """Return the values that a column of text represents, as a column of type `arrow_type`. The text is in the form
+    that pandas writes. Empty text is null.
 
     Raises pyarrow.ArrowInvalid, ValueError or SyntaxError for text that is not a value of this type.
     """

@@ -1,2 +1,2 @@
-"""The machine that runs the measurements: facts from /proc and system calls, and checks of whether it is fit to
-measure."""
+"""Facts about the machine that runs the measurements, read from /proc and by system calls, and checks of whether the
+machine is fit to measure."""

@@ -34,7 +34,8 @@ LEVELS = ("good", "hint", "bad")
 class Finding:
     """The result of one check.
 
-    `level` is 'good', 'hint' (worth knowing) or 'bad' (figures suffer). `remedy` is empty if there is nothing to do.
+    `level` is 'good', 'hint' (worth knowing) or 'bad' (figures suffer). `remedy` is advice to the user, or empty if
+    there is nothing to do.
     """
 
     level: str
@@ -44,9 +45,10 @@ class Finding:
 
 
 def examine(work_dir: Path) -> list[Finding]:
-    """Return all findings about this machine, in about 5 s.
+    """Return all findings about this machine. This takes about 5 s.
 
-    Writes files below `work_dir`, or below the nearest existing folder above it, and removes them.
+    Writes files below `work_dir`, or below the nearest existing folder above `work_dir`, and removes these files at the
+    end.
     """
     folder = _existing(work_dir)
     # Look for busy processes first, before the checks themselves use the processor.
@@ -59,7 +61,7 @@ def examine(work_dir: Path) -> list[Finding]:
 def quick_warnings(work_dir: Path, *, load: bool = True) -> list[dict[str, str]]:
     """Return the 'bad' findings that need no measurement, as [{'text', 'remedy'}], to store in a run.
 
-    Takes less than 50 ms. Without `load`, the load of the last minute is ignored.
+    Takes less than 50 ms. If `load` is False, the load of the last minute is not checked.
     """
     return [
         {"text": f"{finding.what}: {finding.measured}", "remedy": finding.remedy}
@@ -69,13 +71,14 @@ def quick_warnings(work_dir: Path, *, load: bool = True) -> list[dict[str, str]]
 
 
 def many_files_warning(journal: bool | None) -> dict[str, str] | None:
-    """Return the warning for runs that store many files on a file system where many files are slow, else None."""
+    """Return a warning for runs that store many files if the file system is ext4 without a journal (`journal` is
+    False), where creating files can be slow. Otherwise return None."""
     finding = _journal(journal)
     return {"text": f"{finding.what}: {finding.measured}", "remedy": finding.remedy} if finding else None
 
 
 def verdict(findings: list[Finding]) -> str:
-    """Return the conclusion in one sentence."""
+    """Return a sentence that concludes from the findings whether the machine is fit for measuring."""
     bad = [finding.what for finding in findings if finding.level == "bad"]
     hints = sum(finding.level == "hint" for finding in findings)
     if bad:
@@ -89,7 +92,8 @@ def verdict(findings: list[Finding]) -> str:
 
 
 def _looked_at(folder: Path) -> Iterator[Finding]:
-    """Yield the findings that need no measurement. Findings whose facts the kernel does not provide are omitted."""
+    """Yield the findings that need no measurement. A finding is omitted if the kernel does not provide the facts for
+    it."""
     facts = folders.folder_facts(folder)
     for finding in (
         _governor(environment.governor()),
@@ -193,10 +197,11 @@ def _disk(free_bytes: int, folder: Path) -> Finding:
 
 
 def _journal(journal: bool | None) -> Finding | None:
-    """Return a hint for ext4 without a journal.
+    """Return a hint if the file system is ext4 without a journal, where creating files can be slow. Otherwise return
+    None.
 
     Source: Linux, fs/ext4/ialloc.c, recently_deleted. Without a journal, a freed inode is not reused for 60 s, or for
-    300 s while its block waits to be written. Each new file searches past all such inodes.
+    300 s while its block waits to be written. To create a file, the kernel must search past all such inodes.
     """
     if journal is not False:
         return None
@@ -270,11 +275,11 @@ def _virtual_machine(host: str | None) -> Iterator[Finding]:
 
 
 def cpu_speed(repeats: int = 50) -> Finding:
-    """Return a finding about the spread of one small computation, which does not depend on storage.
+    """Return a finding about how much the time of a small computation varies. The computation does not use storage.
 
-    The spread is the interquartile range, because results are medians. With a spread of 5 %, the median of seven rounds
-    is accurate to about 3 %. With a spread of 15 %, the median is accurate to about 10 %, which is how much two runs
-    may differ.
+    The spread is the interquartile range of `repeats` times, divided by their median. Results are medians, too. With a
+    spread of 5 %, the median of seven rounds is accurate to about 3 %. With a spread of 15 %, the median is accurate to
+    about 10 %; two runs may then differ by as much.
     """
     before = psutil.cpu_times()
     taken = [_timed(_compute) for _ in range(repeats)]
@@ -298,10 +303,11 @@ def _compute() -> None:
 
 
 def _fresh_memory(host: str | None) -> Finding:
-    """Compare the first and second touch of the same amount of fresh memory (method rule 1).
+    """Compare how long the first and the second touch (write to each page) of fresh memory take (method rule 1).
 
-    Several blocks are allocated at the same time. Otherwise the system would reuse recently freed memory. Such memory
-    is fast even if the host has not provided the rest of the machine's memory yet.
+    The same amount is touched each time. Several blocks are allocated at the same time, because the system would
+    otherwise reuse recently freed memory. Such memory is fast even if the host has not provided the rest of the
+    machine's memory yet.
     """
     import numpy as np
 
@@ -328,8 +334,8 @@ def _fresh_memory(host: str | None) -> Finding:
 
 
 def _first_read(folder: Path) -> Finding:
-    """Compare the first and second read of a small Parquet file in a fresh process. This shows why workers are warmed
-    up."""
+    """Compare the first and second read of a small Parquet file in a fresh process. The difference shows why workers
+    read once before timing."""
     what = "first read"
     code = "import sys; from bench_runner.machine.doctor import read_twice; read_twice(sys.argv[1])"
     try:
@@ -397,7 +403,8 @@ def _missing_libraries() -> Iterator[Finding]:
 
 
 def _existing(folder: Path) -> Path:
-    """Return the folder, or the nearest existing folder above it, because a run creates its working folder."""
+    """Return `folder`, or the nearest existing folder above it. The folder itself may not exist yet, because a run
+    creates its working folder."""
     return next(path for path in (folder.absolute(), *folder.absolute().parents) if path.is_dir())
 
 

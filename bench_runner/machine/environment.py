@@ -46,7 +46,8 @@ _HYPERVISORS = {
     "parallels": "parallels",
     "bochs": "bochs",
 }
-"""Parts of the vendor and product names in DMI on a virtual machine, with the names that systemd-detect-virt uses."""
+"""Maps a part of a virtual machine's vendor or product name, as found in DMI (the firmware's tables), to the name that
+systemd-detect-virt uses for the hypervisor."""
 
 _CONTAINERS = ("docker", "kubepods", "podman", "containerd", "lxc")
 
@@ -56,9 +57,10 @@ Shape = TypeVar("Shape")
 def replace_host(shape: Shape, name: str | None, *, host: str | None = None) -> Shape:
     """Return `shape` (dicts, lists and strings) with the host's name replaced by `name` in every string.
 
-    This is for `--machine NAME`, because the host's name also occurs in paths, commands and device names. It is
-    replaced only as a whole word, in any case, with and without its domain. Keys are replaced only if they are paths.
-    With `name` None nothing changes. An occurrence of the host's name inside `name` stays. `host` is for tests.
+    This is for `--machine NAME`, because the host's name also occurs in paths, commands and device names. The host's
+    name is replaced only where it is a whole word, with or without its domain. Upper and lower case do not matter. Keys
+    of dicts are replaced only if they are paths. If `name` itself contains the host's name, occurrences of `name` stay
+    unchanged. With `name` None nothing is replaced. `host` is for tests.
     """
     full = host or platform.node()
     if name is None or not full:
@@ -89,8 +91,9 @@ def replace_host(shape: Shape, name: str | None, *, host: str | None = None) -> 
 def machine_facts(name: str | None = None, *, system: Path = SYSTEM) -> dict[str, Any]:
     """Return facts about the machine: processor, memory, kernel, virtualisation, Python, clocks.
 
-    `name` replaces the host's name (`--machine NAME`); other stored values need `replace_host`. Sizes are in bytes,
-    times in ns. Keys whose source is missing are omitted.
+    If `name` is given (`--machine NAME`), it is used instead of the host's name, but only for the key 'name'. Pass
+    other values that may contain the host's name through `replace_host`. Sizes are in bytes, times in ns. Keys whose
+    source is missing are omitted.
     """
     facts: dict[str, Any] = {
         "name": name or platform.node(),
@@ -143,17 +146,19 @@ def clock_source(*, system: Path = SYSTEM) -> str | None:
 
 
 def timer_resolution_ns(calls: int = 2000) -> int | None:
-    """Return the smallest step of the harness's clock: its resolution, or the cost of a call if that is larger. Return
-    None if the clock did not advance."""
+    """Return the smallest time that the harness's clock can measure. This is the clock's resolution, or the time of
+    reading the clock if that takes longer. Return None if the clock did not advance."""
     ticks = [now_ns() for _ in range(calls)]
     return min((later - earlier for earlier, later in pairwise(ticks) if later > earlier), default=None)
 
 
 def virtualisation(*, system: Path = SYSTEM) -> str | None:
-    """Return the hypervisor's name, 'virtual machine' if it is hidden, 'none' on bare metal, None if unknown.
+    """Return the hypervisor's name, or 'virtual machine' if the name is hidden. Return 'none' on bare metal, and None
+    if unknown.
 
-    systemd-detect-virt needs `--vm` here. Otherwise it would report a container instead of the hypervisor. Without that
-    program, DMI names the hypervisor, and x86 processors have a flag for it.
+    systemd-detect-virt needs `--vm` here. Without `--vm`, in a container, the program would report the container
+    instead of the hypervisor. If systemd-detect-virt is missing, the firmware's names (DMI) and a flag of x86
+    processors show the hypervisor.
     """
     detected = _detect_virt("--vm") if system == SYSTEM else None
     if detected and detected != "none":
@@ -173,7 +178,8 @@ def virtualisation(*, system: Path = SYSTEM) -> str | None:
 
 
 def container(*, system: Path = SYSTEM) -> str | None:
-    """Return the kind of container that this process runs in, or None if there is none or it is unknown."""
+    """Return the kind of container that this process runs in, or None if there is no container or its kind is
+    unknown."""
     detected = _detect_virt("--container") if system == SYSTEM else None
     if detected:
         return None if detected == "none" else detected
@@ -202,8 +208,9 @@ def usable_memory_bytes() -> int:
 
 
 def memory_left_bytes(*, system: Path = SYSTEM) -> int | None:
-    """Return the memory in bytes that this process may still use under the limits of its control groups. Page cache
-    does not count as used, because the kernel reclaims it first. Return None if there is no limit."""
+    """Return the memory in bytes that this process may still use under the limits of its control groups. Memory in the
+    page cache does not count as used, because the kernel reclaims the page cache first. Return None if there is no
+    limit."""
     left = []
     for folder, unified in _group_folders(system, "memory"):
         limit, used = (text_of(folder / name) or "" for name in _MEMORY_FILES[unified])
@@ -216,7 +223,7 @@ _MEMORY_FILES = {True: ("memory.max", "memory.current"), False: ("memory.limit_i
 
 
 def _cache_bytes(folder: Path) -> int:
-    """Return the page cache of a control group, including the groups below it."""
+    """Return the bytes of page cache that a control group uses, including the groups below it."""
     fields = dict(line.split() for line in (text_of(folder / "memory.stat") or "").splitlines() if line.count(" ") == 1)
     total = "total_" if "total_inactive_file" in fields else ""
     return sum(int(fields.get(f"{total}{name}", 0)) for name in ("active_file", "inactive_file"))
@@ -304,8 +311,8 @@ def _detect_virt(which: str) -> str | None:
 
 
 def library_versions() -> dict[str, str]:
-    """Return the version of Python and of every installed distribution or program that affects figures, sorted. Modules
-    of the registered formats and storages are imported, but these load their libraries later."""
+    """Return the version of Python and of every installed distribution or program that affects figures, sorted. The
+    modules of the registered formats and storages are imported, but not the libraries that these modules use."""
     names = set(HARNESS_LIBRARIES)
     programs: dict[str, str | None] = {}
     for _, engine in registries.all_engines():
@@ -327,11 +334,11 @@ _NEW_FOLDER = re.compile(r"\?\? [^/]+/\"?")
 
 
 def repository_state(root: Path) -> dict[str, Any]:
-    """Return {'commit', 'dirty'} of the checkout whose top folder is `root`. Empty if `root` is no checkout or git is
-    missing.
+    """Return {'commit', 'dirty'} of the checkout whose top folder is `root`. Return an empty dict if `root` is no
+    checkout or git is missing.
 
-    If there are uncommitted changes, the result also has 'changes', a digest of the changes. New top-level folders,
-    such as folders with results, do not count as changes, because nothing is imported from them.
+    If there are uncommitted changes, the result also has 'changes', a digest of the changes. New top-level folders do
+    not count as changes, because nothing is imported from them. They may contain results, for example.
     """
     top = _git(root, "rev-parse", "--show-toplevel")
     if not top or Path(top).resolve() != root.resolve():

@@ -1,6 +1,8 @@
-"""Facts about a folder: its file system, mount, device and space, and whether its page cache can be emptied.
+"""Facts about a folder: its file system, mount, device and space, and whether its files can be removed from the page
+cache.
 
-Facts that cannot be read are omitted, as in bench_runner.machine.environment. This module judges only file systems.
+Facts that cannot be read are omitted, as in bench_runner.machine.environment. Facts are not judged here, except that
+the functions below say which file systems allow cold reads, are in memory or are remote.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from bench_runner.machine.system_files import SYSTEM, text_of, unescaped
 
 EVICTABLE = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs"})
 """Local file systems on which posix_fadvise(DONTNEED) removes the pages of a file from the page cache, so that the next
-read goes to the device."""
+read of the file goes to the device."""
 
 _IN_MEMORY = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
 _NETWORK = frozenset(
@@ -48,9 +50,10 @@ class Mount:
 def folder_facts(path: Path, *, system: Path = SYSTEM) -> dict[str, Any]:
     """Return a dict with the file system, mount, device and space of an existing folder.
 
-    `filesystem` is 'overlay on ext4', for example, for an overlay whose upper folder is visible here. Sizes are in
-    bytes. `rotational` is the kernel's value, which for a virtual disk is the host's guess. `read_ahead_kb` is the
-    kernel's read-ahead in KiB. `journal` is whether an ext4 file system has a journal.
+    For an overlay file system, `filesystem` also names the file system of the upper folder if that folder is visible
+    here, for example 'overlay on ext4'. Sizes are in bytes. `rotational` is the value that the kernel reports, which
+    may be wrong for a virtual disk. `read_ahead_kb` is the kernel's read-ahead in KiB. `journal` is whether an ext4
+    file system has a journal.
     """
     real = Path(os.path.realpath(path))
     space = shutil.disk_usage(real)
@@ -73,8 +76,8 @@ def folder_facts(path: Path, *, system: Path = SYSTEM) -> dict[str, Any]:
 
 
 def supports_cold(filesystem: str | None) -> str | None:
-    """Return why cold reads are refused on this file system, or None if they are possible. `filesystem` is as returned
-    by `folder_facts`.
+    """Return why cold reads are refused on this file system, or None if cold reads are possible. `filesystem` is as
+    returned by `folder_facts`.
 
     Cold reads are possible only on file systems where dropping the page cache is known to send the next read to the
     device (method rule 14).
@@ -118,7 +121,7 @@ def all_mounts(system: Path) -> Iterator[Mount]:
 
 def _mount_of(path: Path, mounts: list[Mount]) -> Mount | None:
     """Return the mount whose mount point is the longest prefix of `path`. Of several mounts at one point, return the
-    last, which hides the others."""
+    last one, because it hides the others."""
     found = None
     for mount in mounts:
         if path.is_relative_to(mount.point) and (found is None or len(mount.point) >= len(found.point)):

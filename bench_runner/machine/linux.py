@@ -54,7 +54,7 @@ def check_probes() -> None:
 
 def die_with_parent(parent: int) -> None:
     """Let the kernel kill this process when `parent` ends. If `parent` has ended already, end this process at once,
-    because the kernel does not report a parent that died before the request."""
+    because the kernel then does nothing."""
     _check(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
     if os.getppid() != parent:
         os._exit(1)
@@ -67,8 +67,8 @@ def adopt_orphans() -> None:
 
 
 def share_memory(process: int, other: int) -> bool:
-    """Return whether two processes share memory, as after vfork(2). If the kernel does not report it (kcmp(2)), return
-    True, so that memory is not counted twice."""
+    """Return whether two processes share memory, as after vfork(2). If the kernel does not allow the check (kcmp(2)),
+    return True. Memory that both processes may share is then counted only once."""
     call = _KCMP.get(os.uname().machine)
     return call is None or _libc.syscall(call, process, other, _KCMP_VM, 0, 0) in (0, -1)
 
@@ -89,9 +89,9 @@ _REFER, _TRUNCATE = 1 << 13, 1 << 14
 
 
 def confine_writes(paths: Iterable[Path]) -> bool:
-    """Permanently restrict this process to writing to these files and folders, and below these folders (Landlock, Linux
-    5.13). Other writes then fail with PermissionError. Return False if the kernel has no Landlock; then nothing is
-    restricted."""
+    """Permanently restrict the writes of this process to `paths` (Landlock, Linux 5.13). If a path is a folder,
+    everything below the folder may be written. Other writes then fail with PermissionError. Return False if the kernel
+    has no Landlock; then nothing is restricted."""
     abi = _libc.syscall(_LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1)
     if abi < 1:
         return False
@@ -142,8 +142,8 @@ class MemoryLevel:
 
 
 class MemoryReader:
-    """Reads the memory level of one process repeatedly, from a file that stays open. In statm, `shared` counts
-    file-backed and shmem pages, so a mapped file does not count as private."""
+    """Reads the memory level of one process repeatedly, from a file that stays open. In /proc/<pid>/statm, `shared`
+    includes file-backed and shmem pages. A mapped file therefore does not count as private."""
 
     def __init__(self, process: int | str = "self") -> None:
         self._descriptor = os.open(f"/proc/{process}/statm", os.O_RDONLY | os.O_CLOEXEC)
@@ -177,9 +177,9 @@ def own_memory() -> MemoryLevel:
 
 
 def inherited_bytes(process: int) -> int:
-    """Return the anonymous memory of a forked process that is shared with another process.
+    """Return how many bytes of a forked process's anonymous memory are shared with another process.
 
-    If the kernel does not report sharing, return all of the anonymous memory. Raises ProcessLookupError or
+    If the kernel does not report sharing, return the size of all its anonymous memory. Raises ProcessLookupError or
     FileNotFoundError if the process does not exist or has no memory any more.
     """
     try:
@@ -197,11 +197,10 @@ def trim_heap() -> None:
 
 
 def file_mappings(process: int | str = "self") -> list[tuple[int, int, str]]:
-    """Return (start, end, path) of every mapping of a regular file by the process, including libraries, sorted by
-    start.
+    """Return (start, end, path) for every regular file that the process maps, including libraries, sorted by start.
 
-    Deleted files are included, with ' (deleted)' after the path, and so are files in /dev/shm. Anonymous shared memory
-    and devices are excluded.
+    Deleted files are included, with ' (deleted)' after the path. Files in /dev/shm are included, too. Anonymous shared
+    memory and devices are excluded.
     """
     found = []
     for line in Path(f"/proc/{process}/maps").read_text(errors="replace").splitlines():
@@ -226,11 +225,12 @@ class IoBytes(NamedTuple):
     asked: int
     """Bytes returned by read calls, whether cached or not (rchar). Excludes mappings and io_uring."""
     look: int
-    """Bytes of the file from which these counters were read. Later values of `asked` include these bytes."""
+    """Size of the file /proc/<pid>/io from which these counters were read. If a process reads its own counters, its
+    later values of `asked` include these bytes."""
 
     def asked_since(self, before: IoBytes) -> int:
-        """Return the bytes returned by read calls since an earlier reading, excluding the bytes of that reading
-        itself."""
+        """Return the bytes returned by read calls since `before` was read. The bytes of reading the counters for
+        `before` are excluded."""
         return self.asked - before.asked - before.look
 
 
@@ -339,7 +339,8 @@ def resident_file_bytes(path: Path) -> int:
 
 
 def evict_file(path: Path) -> None:
-    """Drop the file's clean pages from the page cache (posix_fadvise DONTNEED). Sync the file before calling this."""
+    """Drop the file's clean pages from the page cache (posix_fadvise DONTNEED). Sync the file before calling this
+    function."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -366,7 +367,8 @@ def fsync_all(location: Path) -> None:
     """fsync every file and folder of a stored copy, and the folder that contains it.
 
     If there are many files, sync their whole file system instead. With 50,000 files, most of the time would be the
-    overhead of the calls. Before a sample the file system is synced, so that it has no other data to write.
+    overhead of the calls. Syncing the file system writes little else, because all other data are written before each
+    sample starts.
     """
     files = list(files_below(location))
     if len(files) > MANY_FILES:

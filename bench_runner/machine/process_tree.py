@@ -19,8 +19,8 @@ from bench_runner.machine.linux import IoBytes, MemoryLevel
 LOOK_MS = 20
 """Interval at which the tree of processes is searched even if no new process was noticed (rule 20)."""
 INHERITED_MS = 100
-"""Interval at which the amount of memory that a forked process still shares with its parent is read (rule 20). Reading
-it takes 4 ms for a process with 400 MB."""
+"""Interval at which the memory that a forked process still shares with its parent is measured (rule 20). Each
+measurement takes 4 ms for a process with 400 MB."""
 
 NOTHING = MemoryLevel(0, 0)
 
@@ -33,8 +33,8 @@ _LISTS_CHILDREN = os.path.exists("/proc/thread-self/children")
 
 
 def descendants(root: int) -> list[int]:
-    """Return the process ids of all descendants of `root`, each parent before its children. Includes processes that
-    have ended but that no parent has waited for."""
+    """Return the process ids of all descendants of `root`, each parent before its children. Processes that have ended
+    are included until their parent has waited for them."""
     children: Callable[[int], Iterable[int]] = _listed_children if _LISTS_CHILDREN else _by_parent().__getitem__
     # A dict keeps the insertion order, and lists a process only once even if its parent changes meanwhile.
     found = {root: None}
@@ -51,9 +51,9 @@ def descendants(root: int) -> list[int]:
 def started_cpu_ns() -> int:
     """Return the user and system time, in nanoseconds, of all descendants of this process, running or ended.
 
-    The time of a process that was waited for is part of its parent's sum. Any other process is counted separately, so
-    no time is counted twice. The resolution is 10 ms for processes that running descendants have waited for, and 1 µs
-    for all others.
+    Once a parent has waited for a process, the kernel adds the time of that process to the parent's time. Any other
+    process is counted separately, so no time is counted twice. The resolution is 10 ms for processes that running
+    descendants have waited for, and 1 µs for all others.
     """
     while True:
         reaped = _reaped_cpu_ns()
@@ -96,7 +96,7 @@ def started_memory() -> MemoryLevel:
 
 
 class ProcessTree:
-    """Follows the descendants of a process from outside, and reads their memory repeatedly."""
+    """Keeps a list of the descendants of another process, and reads the memory of these descendants repeatedly."""
 
     def __init__(self, root: int) -> None:
         self._root = root
@@ -125,13 +125,14 @@ class ProcessTree:
                 del self._inherited[gone]
 
     def read_shared_again(self) -> None:
-        """Read now, instead of at the next interval, how much memory forked processes still share."""
+        """Measure now, instead of at the next interval, how much memory forked processes still share with other
+        processes."""
         self._inherited.clear()
         self.memory()
 
     def memory(self) -> MemoryLevel:
-        """Return the total memory of the descendants. Memory that a forked process shares with its parent is not
-        counted for the forked process. Pages of files count once for each process that maps them."""
+        """Return the total memory of the descendants. Memory that a forked process shares with its parent counts only
+        for the parent. Pages of files count once for each process that maps them."""
         if not self.members:
             return NOTHING
         levels = {process: self._level(process) for process in self.members}
@@ -164,11 +165,12 @@ class ProcessTree:
         return MemoryLevel(level.resident_bytes - inherited, level.private_bytes - inherited)
 
     def _inherited_bytes(self, process: int) -> int:
-        """Return the anonymous memory of a forked process that it shares with other processes.
+        """Return how much of a forked process's anonymous memory is shared with other processes, in bytes.
 
         /proc/<pid>/statm counts this memory as private. To report the shared amount, the kernel must examine all pages,
-        which is slow. So the amount is read only every INHERITED_MS. In between, new allocations are seen, but copies
-        of shared pages are not.
+        which is slow. So the amount is read only every INHERITED_MS. In between, new allocations are noticed at once.
+        When the process changes a shared page, it gets its own copy of the page. Such copies are noticed only at the
+        next read.
         """
         now = now_ns()
         known = self._inherited.get(process)
@@ -199,8 +201,8 @@ def _listed_children(process: int) -> list[int]:
 
 
 def _by_parent() -> Mapping[int, list[int]]:
-    """Return a dict from each process id to the ids of its children. Used if the kernel has no lists of children,
-    because it is about 30 times as slow."""
+    """Return a dict from each process id to the ids of its children. Used only if the kernel has no lists of children,
+    because this function is about 30 times as slow as reading those."""
     found: dict[int, list[int]] = defaultdict(list)
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -210,13 +212,15 @@ def _by_parent() -> Mapping[int, list[int]]:
 
 
 def _reaped_cpu_ns() -> int:
-    """Return the CPU time of the processes that this process has waited for, including those that they waited for."""
+    """Return the CPU time of the child processes that this process has waited for. This includes the time of all
+    descendants that these child processes have waited for."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return round((usage.ru_utime + usage.ru_stime) * 10**6) * 1000
 
 
 def _cpu_ns(process: int) -> int:
-    """Return the CPU time of a process and of the processes that it has waited for. Return 0 if it no longer exists."""
+    """Return the CPU time of a process and of the processes that it has waited for. Return 0 if the process no longer
+    exists."""
     try:
         fields = _stat(process)
         return cpu_of_process_ns(process) + (int(fields[13]) + int(fields[14])) * _NS_PER_TICK
@@ -225,8 +229,8 @@ def _cpu_ns(process: int) -> int:
 
 
 def _stat(process: int) -> list[bytes]:
-    """Return the fields of /proc/<pid>/stat from the third field, the state, on. The second field, a name, may contain
-    any characters."""
+    """Return the fields of /proc/<pid>/stat, starting with the third, the state. The fields before it are dropped,
+    because the second, the program's name, may contain blanks and brackets."""
     return _read(f"/proc/{process}/stat").rpartition(b")")[2].split()
 
 

@@ -61,7 +61,7 @@ OPERATIONS: Mapping[str, type[Operation]] = {
 SAVE = Save().spelled
 VERIFYING = Read().spelled
 """The name of the operation that verifies a stored copy if none of the requested operations reads all of the saved
-data. Its time is not counted."""
+data. The time of this operation is not counted."""
 
 
 def operation_of(spelled: str, parameter: str = "operations") -> Operation:

@@ -1,4 +1,4 @@
-"""The base classes of operations. They define parameters, input, the timed part and the right answer.
+"""The base classes of operations. These classes define parameters, input, the timed part and the right answer.
 
 Operations that read in one call are subclasses of `Operation`, operations that read in several calls are subclasses of
 `Calls`, and operations that store are subclasses of `Writes`. docs/operations.md describes each operation. The worker
@@ -27,11 +27,11 @@ from bench_runner.operations import parameters, targets
 from data_generator.cache import read_table
 
 REPETITIONS = 30
-"""Calls in a block (rule 19)."""
+"""Number of calls in a block, the series of short calls of which a sample consists (rule 19)."""
 CALLS_AROUND = 3
 """Number of single calls before a block of concurrent calls, and again after the block. The bytes read during the
-single calls show whether the library keeps data in memory. A block of single calls shows this by its first and second
-half, but concurrent calls overlap (rule 19)."""
+single calls show whether the library keeps data in memory. In a block without concurrent calls, the difference between
+the first and the second half shows this (rule 19)."""
 READ_ALL = "read-all"
 """Name of the fallback for an engine that cannot read only some rows or columns: read everything, then select."""
 
@@ -64,9 +64,9 @@ class OperationContext:
         return self.table(0).schema
 
     def answer(self, call: Callable[[], Any], laps: Laps) -> Any:
-        """Call the engine, convert its result to the target, read one byte in each page of it, and return it. Timed.
-        `call` is a function, not a result, so that no caller keeps the engine's result alive. The result can then be
-        freed as soon as it is converted."""
+        """Call the engine, convert its result to the target, read one byte in each page of the converted result, and
+        return the converted result. Timed. `call` is a function, not a result, so that no caller keeps the engine's
+        result alive. The result can then be freed as soon as it is converted."""
         native = call()
         laps.lap("engine_ns")
         result = targets.from_native(native, self.target, self.adapter.native_read)
@@ -78,7 +78,7 @@ class OperationContext:
 
 
 class OtherAnswer(Exception):
-    """Raised if an operation, read again for verification, returns other data than in the timed part."""
+    """Raised if a read is repeated for verification and returns other data than in the timed part."""
 
 
 Sampling = Literal["once", "calls", "epochs", "write"]
@@ -190,11 +190,12 @@ class Operation(ABC):
         return None
 
     def held(self, stage: OperationContext) -> Any:
-        """Return the input that the worker keeps in memory for one sample. Not timed."""
+        """Return the input that the worker process keeps in memory for one sample. Not timed."""
         return self.take_input(stage, stage.rows)
 
     def works_at(self, location: Path) -> Path:
-        """Return the path that the operation works on: the stored copy by default, or a copy made for it."""
+        """Return the path that the operation works on. By default it is the stored copy, otherwise a copy made for the
+        operation."""
         return location
 
     def prepare(self, location: Path) -> None:
@@ -228,8 +229,8 @@ class Operation(ABC):
         return list(stage.schema.names)
 
     def expected(self, stage: OperationContext, columns: Sequence[str]) -> pa.Table:
-        """Return these columns of the right answer or, if `expected_rows` returns row numbers, of the table from which
-        they select the right answer. Not timed."""
+        """Return these columns of the right answer. If `expected_rows` returns row numbers, return these columns of a
+        table that has the right answer in the rows with these numbers. Not timed."""
         return stage.table(stage.rows, columns)
 
     def expected_rows(self, stage: OperationContext, held: Any) -> np.ndarray | None:
@@ -269,8 +270,9 @@ class Calls(Operation):
 
     @property
     def most_calls(self) -> int:
-        """Largest number of inputs that a sample needs. Each thread needs inputs for its first call and its block. A
-        block of several threads also needs inputs for the single calls before and after it."""
+        """Largest number of inputs that a sample needs. Each thread needs inputs for its first call and for the calls
+        of its block (see REPETITIONS). A block of several threads also needs inputs for the single calls before and
+        after it."""
         around = 2 * CALLS_AROUND if self.threads_at_once > 1 else 0
         return self.threads_at_once * (1 + REPETITIONS) + around
 
@@ -281,8 +283,8 @@ class Calls(Operation):
 
     @property
     def shorter(self) -> str:
-        """Advice for the user if calls on an open handle take so long that too few fit into a block. Return '' if the
-        time of a single call is a valid figure too (rule 19)."""
+        """Advice for the user if calls on an open handle take so long that too few fit into a block. Return '' if no
+        advice is needed, because the time of a single call is a valid figure too (rule 19)."""
         return ""
 
     def needs_values(self, held: Any) -> bool:
@@ -322,12 +324,13 @@ class Calls(Operation):
         """Open the stored copy for partial reads. Return None if the fallback reads everything."""
 
     def make_ready(self, stage: OperationContext, handle: Handle, inputs: Sequence[Any]) -> None:
-        """Prepare an open copy for these inputs, as a user would have done long before. Not timed."""
+        """Prepare an open copy for these inputs, as a user would have done long before the calls. Not timed."""
         return
 
     def confirm(self, stage: OperationContext, handle: Handle, inputs: Sequence[Any]) -> None:
-        """Raise RefusedData if the store would not do for these inputs what the operation's name states, for example
-        not use an index. Called after `make_ready`, except for the untimed first call on a few rows. Not timed."""
+        """Raise RefusedData if the store would execute these inputs in another way than the operation's name states,
+        for example without the index that the name requires. Called after `make_ready`, except for the untimed first
+        call on a few rows. Not timed."""
         return
 
     def open_again(self, stage: OperationContext, handle: Handle, location: Path) -> Handle:

@@ -30,7 +30,7 @@ class Parameter:
     none: bool = False
     """Whether a share of 0 is allowed too."""
     text: bool = False
-    """Whether any text is allowed in which `quoted` has replaced some characters."""
+    """Whether any text is allowed, in the form that `quoted` returns."""
 
     def parse(self, text: str) -> int | float | str:
         """Return the value for this text. Raises ValueError if the value is not allowed."""

@@ -2,7 +2,8 @@
 DataFrame.
 
 docs/data.md lists the pandas dtype for each Arrow type. Conversions depend on the types and null counts of the given
-object. They must not depend on the data set, and must not read the dtypes that pandas stores in a schema's metadata.
+object. Conversions must not depend on the data set, and must not read the dtypes that pandas stores in a schema's
+metadata.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from data_generator.documents import lines_of
 PAGE_BYTES = 4096
 """Page size. One byte in each page of a result is read within the measured time (rule 7)."""
 PIECE_BYTES = 1_000_000
-"""Approximate size of each piece of JSON text that a store receives. A program that receives documents over a network
-also gets them in pieces."""
+"""Approximate size of each piece of JSON text that a store receives. This size is realistic, because a program that
+receives documents over a network also gets them in pieces."""
 RECORDS_PER_BATCH = 65_536
 """Number of rows that are converted at a time between a table and records (Python dicts)."""
 
@@ -145,8 +146,8 @@ def arrays_of(batch: pa.RecordBatch) -> Iterator[np.ndarray]:
 
 
 def _pixels(batch: pa.RecordBatch) -> tuple[np.ndarray, list[int]]:
-    """Return the pixel buffer of a batch and the offsets of the images in it. Image i begins at offsets[i] and ends at
-    offsets[i + 1]."""
+    """Return the pixel buffer of a batch, and the offsets of the images in this buffer. Image i begins at offsets[i]
+    and ends at offsets[i + 1]."""
     column = batch.column("pixels")
     _, offsets, data = column.buffers()
     places = np.frombuffer(offsets, np.int64)[column.offset : column.offset + len(column) + 1]
@@ -252,8 +253,8 @@ def _masked_dtype(column: pa.ChunkedArray, target: Target) -> Any:
 
 
 def _to_records(table: pa.Table) -> Records:
-    """Return the rows as records. The records are made batch by batch while they are consumed. A field is nullable only
-    if its column has nulls, as in a schema that a user writes for the data."""
+    """Return the rows as records. The records are made batch by batch while they are consumed. A field of the schema is
+    nullable only if its column has nulls. A user would write the same schema for the data."""
     has_nulls = [column.null_count > 0 for column in table.columns]
     fields = [field.with_nullable(nulls) for field, nulls in zip(table.schema, has_nulls, strict=True)]
     return Records(pa.schema(fields), _rows(table))

@@ -49,7 +49,8 @@ class Save(_Whole, Writes):
 
     def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Path:
         """Convert the data to the engine's input, store the result and return its path. Raises RefusedData if the
-        library reports that it does not accept these data. The same error in a read, or in our own code, is a fault."""
+        library reports that it does not accept these data. If a read or the project's own code raises such an error, it
+        is a fault instead."""
         if isinstance(stage.adapter, DocumentStoreAdapter):
             _ingest(stage, held, location, laps)
             return location
@@ -63,7 +64,7 @@ class Save(_Whole, Writes):
         return location
 
     def answer(self, stage: OperationContext, result: Path, location: Path) -> None:
-        """Return None, because a later read of the same copy verifies it."""
+        """Return None, because a later read of the same copy verifies the save."""
         return None
 
 

@@ -23,8 +23,8 @@ track is never mixed with the tracks plain, default or equal (rule 10)."""
 
 @dataclass(frozen=True)
 class Candidate:
-    """One variant with its track. If the adapter refuses the settings, `refused` is the reason, and `adapter` is an
-    adapter with default settings."""
+    """One variant with its track. If the adapter class refuses the settings, `refused` is the reason, and `adapter` has
+    the default settings instead."""
 
     track: str
     adapter: Adapter
@@ -56,8 +56,8 @@ def candidates(suite: Suite, request: Request, threads: str) -> list[Candidate]:
 
 
 def wanted(variant: str, request: Request) -> bool:
-    """Return whether a variant is measured. The request's baseline and raw I/O are always measured. Times are shown as
-    multiples of the times of raw I/O."""
+    """Return whether a variant is measured. The request's baseline is always measured. So is raw I/O, because times are
+    shown as multiples of the times of raw I/O."""
     return is_raw_io(variant) or variant == request.baseline or is_chosen(variant, request.formats, request.formats_not)
 
 
@@ -74,7 +74,8 @@ def names_left_out(suite: Suite) -> dict[str, str]:
 
 
 def _track_of_spelled(suite: Suite) -> str:
-    """Return the track of variants that the user names in full. In suites with a single track it is that track."""
+    """Return the track of variants that the user names in full. It is SPELLED, except in suites for images or documents
+    and in suites whose only track is CODECS or CHOICE. In these it is the suite's first track."""
     if not suite.kind.has_columns or suite.tracks in ((CODECS,), (CHOICE,)):
         return suite.tracks[0]
     return SPELLED

@@ -18,9 +18,9 @@ from data_generator.dataset import Dataset
 class Chain:
     """Operations that share one stored copy: one save, then each reading operation, then the removal.
 
-    `spelled` is the full name of the variant, from which the adapter is built. `variant` is the name in records. It
-    differs from `spelled` only if the runner converts the data (nulls=numpy). `operations` are full names, with the
-    save first.
+    `spelled` is the full name of the variant, from which the adapter is built. `variant` is the name in records. These
+    two names differ only if the runner converts the data (nulls=numpy). `operations` are full names, with the save
+    first.
     """
 
     suite: str
@@ -42,7 +42,8 @@ class Chain:
 
     def needed_for(self, wanted: Iterable[str]) -> tuple[str, ...]:
         """Return the `wanted` operations and the operations that they require, in the order of execution. Every
-        operation requires the save. The save requires an operation that verifies it."""
+        operation requires the save. If the save itself is in `wanted`, an operation that reads and verifies the saved
+        copy is required too."""
         chosen = {SAVE, *wanted}
         in_order = [operation for operation in self.operations if operation in chosen]
         return tuple(dict.fromkeys((SAVE, *in_order, *([VERIFYING] if SAVE in wanted else ()))))

@@ -64,7 +64,7 @@ def check_datasets(suites: Sequence[Suite], request: Request) -> None:
 
 
 def check_data_is_used(datasets: Iterable[str], request: Request) -> None:
-    """Check that the user's data are used, and that the options about them are used."""
+    """If the request names the user's data, or options about these data, check that a data set uses them."""
     if request.key is not None and not any(parse(name)[0] in KEYED for name in datasets):
         raise PlanError(
             f"`key={request.key!r}` is the key of your own documents, and none are measured.",
@@ -108,7 +108,7 @@ def _known(suite: Suite) -> Sequence[str]:
 
 
 def _refuse_another_kind(suites: Sequence[Suite], pattern: str) -> None:
-    """Raise PlanError if a pattern names a data set whose kind of data no suite stores."""
+    """Raise PlanError if a pattern names a data set whose kind of data none of the suites measures."""
     entry = CATALOGUE.get(pattern.partition("[")[0])
     if entry is not None and all(entry.kind != suite.kind.name for suite in suites):
         raise PlanError(

@@ -99,14 +99,15 @@ def matches(text: str, variant: str) -> bool:
 
 
 def is_found(pattern: str, name: str) -> bool:
-    """Return whether a regular expression finds a name, with or without its settings. So '^csv$' matches as 'csv'
-    does."""
+    """Return whether a regular expression finds a name, with or without its settings. For example, '^csv$' finds
+    'csv[engine=pandas]'."""
     return any(re.search(pattern, each) for each in (name, name.partition("[")[0]))
 
 
 @cache
 def _honoured(text: str) -> str:
-    """Return the full name of the variant, including the engine and all settings that the text omits."""
+    """Return the full name of the variant, including the engine and all settings that the text omits. Return the text
+    unchanged if the engine refuses a setting."""
     try:
         engine, settings = registry_of(text.partition("[")[0]).engine(text)
         return engine(settings).variant

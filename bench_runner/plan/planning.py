@@ -1,8 +1,8 @@
 """Create the plan of a run from suites and a request.
 
 Unknown names, refused settings and data that a format cannot store are found here, without loading any storage library.
-If a library is missing or refuses the data, its variants are excluded with the reason, and reports list them. An
-invalid request raises PlanError.
+If a library is missing or refuses the data, the variants that need this library are excluded. Reports list excluded
+variants with the reasons. An invalid request raises PlanError.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ def _has_services(adapter: Adapter) -> bool:
 
 
 def _target(suite: Suite, adapter: Adapter, request: Request) -> str:
-    """Return the name of the target, the type of the data in memory. For tables, the request or the suite sets the
-    target, but raw I/O always has 'arrow'. Other kinds of data have a single target."""
+    """Return the name of the target, the type of the data in memory. For tables, the request sets the target, or else
+    the suite. For raw I/O, the target of tables is always 'arrow'. Other kinds of data have a single target."""
     if not suite.kind.has_columns:
         return next(iter(suite.kind.targets))
     return "arrow" if adapter.native is Native.BUFFERS else request.target or suite.target
@@ -186,8 +186,9 @@ def _operation_failure(spelled: str, dataset: Dataset, adapter: Adapter, conditi
 
 
 def _fallbacks_once(operations: Sequence[str], adapter: Adapter) -> list[str]:
-    """Return the operations without repeated fallbacks. A fallback replaces a missing call of the library. If several
-    operations differ only in their parameters and use a fallback, return only the first of these operations."""
+    """Return the operations without repeated fallbacks. A fallback, such as reading everything, replaces a call that
+    the library lacks. If several operations differ only in their parameters and use a fallback, return only the first
+    of these operations."""
     kept: list[str] = []
     seen: set[str] = set()
     for spelled in operations:

@@ -17,11 +17,12 @@ from bench_runner.suites import Suite
 
 
 class Selection:
-    """The suites of a request, and their candidate variants before the request's filters are applied. Candidates are
-    determined only once."""
+    """The suites of a request, and their candidate variants before the request's filters are applied. The candidates of
+    a suite are determined once and then kept."""
 
     def __init__(self, suites: Sequence[Suite], request: Request) -> None:
-        """Raises PlanError if `request.over` names a property of the data (trait) that cannot be varied."""
+        """Create the selection. Raises PlanError if `request.over` names a property of the data (trait) that cannot be
+        varied."""
         self.request = swept(suites, request)
         self.suites = [quickly(suite, self.request) for suite in suites]
         self._candidates: dict[tuple[str, str], Sequence[Candidate]] = {}

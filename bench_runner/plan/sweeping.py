@@ -25,8 +25,8 @@ FEWEST_POINTS = 2
 
 
 def swept(suites: Sequence[Suite], request: Request) -> Request:
-    """Return the request with a data set or operation for each value of the varied trait. If no trait is varied, return
-    the request unchanged. Raises PlanError for a trait that cannot be varied."""
+    """Return the request with a data set, operation or variant for each value of the varied trait. If no trait is
+    varied, return the request unchanged. Raises PlanError for a trait that cannot be varied."""
     over = request.over
     if over is None:
         return request
@@ -99,7 +99,8 @@ def _over_data(suite: Suite, request: Request, over: Over, trait: Trait | None) 
 
 
 def _points(spelled: str, request: Request, over: Over, trait: Trait | None) -> list[str]:
-    """Return a data set for each value. Raises PlanError for a data set without such a parameter."""
+    """Return the name of a data set for each value. Raises PlanError for a data set without a parameter of the trait's
+    name."""
     try:
         name, given = parse(spelled)
     except SpellingError as error:
@@ -127,7 +128,8 @@ def _points(spelled: str, request: Request, over: Over, trait: Trait | None) -> 
 
 
 def _canonical(parameter: Parameter, point: str) -> str:
-    """Return a value in canonical form, such as '0.1' for '0.10'. Invalid values stay, and making data reports them."""
+    """Return a value in canonical form, such as '0.1' for '0.10'. Return an invalid value unchanged. An error is raised
+    later, when the data are made."""
     try:
         return parameter.canonical(point)
     except ValueError:
@@ -153,7 +155,8 @@ def _rows(request: Request, trait: Trait) -> int:
 
 
 def _base(request: Request, trait: Trait) -> dict[str, str]:
-    """Return the parameters that all points share. Rows that the user names replace the trait's rows."""
+    """Return the parameters that all points share. If the request has a number of rows, it replaces the trait's number
+    of rows."""
     rows = _rows(request, trait)
     return {
         name: value.format(rows=rows) for name, value in trait.base.items() if name != "rows" or request.rows is None
@@ -161,7 +164,7 @@ def _base(request: Request, trait: Trait) -> dict[str, str]:
 
 
 def _possible(trait: Trait, rows: int | None) -> tuple[str, ...]:
-    """Return the default values, excluding those for which the table has too few rows."""
+    """Return the default values of the trait, except values for which the table has too few rows."""
     if rows is None or not trait.rows_each:
         return trait.points
     return tuple(point for point in trait.points if int(point) * trait.rows_each <= rows)

@@ -111,7 +111,8 @@ class DataSetInfo(StoredInfo):
 
 
 class MaturityInfo(StoredInfo):
-    """How reliable a variant is in respects that are not measured, as declared by its adapter (adapters.contract)."""
+    """How likely it is that other programs can read the stored data later, as the variant's adapter declares it
+    (Maturity in adapters.contract)."""
 
     stage: str = ""
     reason: str = ""
@@ -153,7 +154,7 @@ class OperationInfo(StoredInfo):
 
 class KnownAnswer(StoredInfo):
     """A test of the memory probe, which measures the peak memory of a worker: one allocation of known size, and the two
-    peaks that the probe reported for it, in bytes."""
+    peaks that the probe reported for this allocation, in bytes."""
 
     how: str = ""
     size_bytes: int = 0
@@ -234,7 +235,8 @@ class RooflineInfo(StoredInfo):
     measured: str = ""
     copy_bytes: int = 0
     guest: bool = False
-    """Whether the machine is a virtual machine, so that the figures include the caches and limits of its host."""
+    """Whether the machine is a virtual machine, so that the figures include the caches and limits of the host
+    machine."""
     compiled: bool = False
     """Whether the reads were issued by a compiled loop instead of a Python loop."""
     why_none: str = ""

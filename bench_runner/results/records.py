@@ -54,7 +54,8 @@ OLDER = (1,)
 PACKED = ".xz"
 """Suffix of compressed JSON Lines files."""
 MOST_UNPACKED_BYTES = 2**30
-"""Largest allowed size of a decompressed file. A small malicious file must not fill the memory of its reader."""
+"""Largest allowed size of a decompressed file. A small malicious file must not fill the memory of the program that
+reads it."""
 
 
 class RecordError(UserError):
@@ -80,14 +81,14 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     dataset_digest: str
     rows: int
     variant: str
-    """The variant with the settings in effect, not those requested, such as
-    'parquet[engine=pyarrow,codec=zstd,level=1]'."""
+    """The variant with the settings that were in effect, such as 'parquet[engine=pyarrow,codec=zstd,level=1]'. These
+    can differ from the requested settings."""
     library: str
     """The library with its version, such as 'pyarrow 26.0.1'."""
     conditions: Conditions
     machine: str
     round: int
-    """Number of the round. Round 0 is the pilot round on few rows. Statistics never use its figures."""
+    """Number of the round. Round 0 is the pilot round on few rows. Statistics never use the figures of round 0."""
     position: int
     """Position in the order in which the run executed all samples."""
     figures: dict[str, int] = {}
@@ -131,14 +132,14 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
     @property
     def clocked_ns(self) -> int:
-        """Total measured time in ns. If a call was repeated, this is the time of all calls. For a save it includes the
-        sync."""
+        """Total measured time in ns. If a call was repeated, this is the time of all calls. The time of a save includes
+        the sync."""
         of_calls = self.figures.get("first_ns", 0) + self.figures.get("calls_ns", 0)
         return (of_calls or self.figures.get("wall_ns", 0)) + self.figures.get("sync_ns", 0)
 
     @property
     def taken_ns(self) -> int:
-        """Time from the start of the worker process to its end in ns, including the parts that are not measured."""
+        """Time in ns from the start to the end of the worker process, including the parts that are not measured."""
         return self.clocked_ns + sum(self.figures.get(part, 0) for part in _OUTSIDE_CLOCKS)
 
     @property
@@ -202,8 +203,8 @@ class Run:
 
 
 class SampleWriter:
-    """Append records to the files of a run. Records are passed to the operating system at once, so that a run that is
-    stopped loses none."""
+    """Append records to the files of a run. Each record is passed to the operating system at once, so that no record is
+    lost if the run is stopped."""
 
     def __init__(self, folder: Path) -> None:
         """Append to the files in `folder`. If a crash cut the last line of a file short, remove that line."""
@@ -279,8 +280,8 @@ def packed_files(folder: Path) -> list[Path]:
 
 
 def _place_of(path: Path) -> Path:
-    """Return `path`, or the path of its compressed form if only that exists. Raises RecordError if the plain and the
-    compressed file exist."""
+    """Return `path`, or the path of the compressed file if only the compressed file exists. Raises RecordError if both
+    the plain and the compressed file exist."""
     packed = path.with_name(path.name + PACKED)
     if path.exists() and packed.exists():
         raise RecordError(f"{path.parent} holds both {path.name} and {packed.name}.", "Remove one of them.")

@@ -3,9 +3,9 @@ can read these results without measuring.
 
 Each suite has a folder below reference_runs. A suite that is also measured in another way, such as with a cold page
 cache, has a further folder for it. `python -m tests.selfbench.reference` creates the folders. The file costs.json next
-to them has the time that each measurement took, from which the duration of runs on other machines is predicted. All
-folders have the same machine name. Each folder has results of a single machine, but two folders may come from two
-machines with different processors.
+to these folders has the time that each measurement took. The duration of runs on other machines is predicted from these
+times. All folders have the same machine name. Each folder has results of a single machine, but two folders may come
+from two machines with different processors.
 """
 
 from __future__ import annotations

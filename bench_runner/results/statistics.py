@@ -23,9 +23,11 @@ LEVEL = 0.95
 """Confidence level of intervals (rule 17)."""
 _HALF_OUTSIDE = (1 - Fraction(str(LEVEL))) / 2
 _MOST_EXACT = 2_500
-"""Largest product of two sample sizes for which the probabilities of a shift are computed exactly."""
+"""Largest product of two sample sizes for which `shift_ratio` computes the limits of its interval exactly. Larger
+samples use an approximation."""
 FEWEST_ROUNDS = 5
-"""Fewest rounds for the interval of a median. A ratio needs as many for its numerator or its denominator (rule 17)."""
+"""Fewest rounds for the interval of a median. A ratio needs this many rounds for its numerator or for its denominator
+(rule 17)."""
 FEWEST_COMPARED = 3
 """Fewest rounds for both the numerator and the denominator of a ratio (rule 17)."""
 DRIFT_LIMIT = 0.10
@@ -33,8 +35,8 @@ DRIFT_LIMIT = 0.10
 POSITION_LIMIT = 0.05
 """If late samples of a round differ from early samples by more than this share, the report has a warning (rule 15)."""
 MEMORY_DISAGREEMENT = 0.05
-"""Reports mark a variant if its private and its resident memory peak differ by more than this share. Then part of a
-peak is a mapped file (rule 13)."""
+"""Reports mark a variant if the peaks of private and of resident memory differ by more than this share. In this case,
+part of one of the peaks is a mapped file (rule 13)."""
 MISMATCH = "mismatch"
 """Kind of failure of an operation that returned other data than were stored."""
 PROBE_ERRORS = 3
@@ -167,9 +169,9 @@ def median_interval(values: Sequence[float], *, exact: bool = False, level: floa
 
 @cache
 def _interpolation(count: int, level: float) -> tuple[int, float]:
-    """Return (k, weight). Counted from each end, a limit is between the k-th and the next order statistic, and `weight`
-    is the weight of the next one. Probabilities are computed with integers, because a float cannot represent the
-    probabilities for a thousand values."""
+    """Return (k, weight). Counted from each end, a limit of the interval is between the k-th and the next order
+    statistic, and `weight` is the weight of the next order statistic. Probabilities are computed with integers, because
+    a float cannot represent the probabilities for a thousand values."""
     half_outside, total = (1 - Fraction(str(level))) / 2, 2**count
     below = list(itertools.accumulate(math.comb(count, outside) for outside in range(count // 2 + 1)))
     outer = sum(tail <= half_outside * total for tail in below)
@@ -181,8 +183,8 @@ def _interpolation(count: int, level: float) -> tuple[int, float]:
 
 
 def half_width(values: Sequence[float]) -> float | None:
-    """Return half of the width of the median's interval as a share of the median (0.05 means ±5 %), or None if there is
-    no interval."""
+    """Return half of the width of the confidence interval, divided by the median (0.05 means ±5 %). Return None if
+    there is no interval."""
     interval = median_interval(values) if values else None
     if interval is None or interval.low is None or interval.high is None or interval.median <= 0:
         return None
@@ -219,8 +221,8 @@ def shift_ratio(after: Sequence[float], before: Sequence[float]) -> Shift | None
 
     The result is the median of the ratios of every value in `after` to every value in `before`. Its interval contains
     the ratios that the Mann-Whitney test does not reject (Hodges and Lehmann 1963; Conover, Practical Nonparametric
-    Statistics, section 5.4), and is exact for every distribution. Zeros in `before` are ignored, because nothing can be
-    divided by them. Return None if `after` or `before` has no value.
+    Statistics, section 5.4), and is exact for every distribution. Zeros in `before` are ignored, because a ratio to 0
+    does not exist. Return None if `after` or `before` has no value.
     """
     before = [early for early in before if early > 0]
     ratios = sorted(late / early for late in after for early in before)
@@ -236,10 +238,10 @@ def shift_ratio(after: Sequence[float], before: Sequence[float]) -> Shift | None
 
 @cache
 def _ratios_outside(one: int, other: int) -> int:
-    """Return how many of the sorted ratios are below the interval, which is also the number above it. This is the
-    critical value of Mann and Whitney's U for samples of `one` and `other` values, which have one * other ratios. For
-    large samples the normal approximation is used. It gives the same number for 50 and 50 values or more, and 0.2 %
-    fewer ratios for 5 and 500 values."""
+    """Return how many of the sorted ratios are below the interval. The same number of ratios is above the interval.
+    This is the critical value of Mann and Whitney's U for samples of `one` and `other` values, which have one * other
+    ratios. For large samples the normal approximation is used. It gives the same number for 50 and 50 values or more,
+    and 0.2 % fewer ratios for 5 and 500 values."""
     if one * other > _MOST_EXACT:
         deviation = math.sqrt(one * other * (one + other + 1) / 12)
         return math.floor(one * other / 2 - statistics.NormalDist().inv_cdf(1 - float(_HALF_OUTSIDE)) * deviation)
@@ -248,8 +250,8 @@ def _ratios_outside(one: int, other: int) -> int:
 
 
 def _rank_sums(one: int, other: int) -> list[int]:
-    """Return the number of orderings of two samples for which U is 0, 1, 2, ... These are the coefficients of the
-    Gaussian binomial, which is multiplied and divided factor by factor (Conover, section 5.1)."""
+    """Return a list: item k is the number of orderings of two samples for which U is k. These numbers are the
+    coefficients of the Gaussian binomial, which is computed here factor by factor (Conover, section 5.1)."""
     counts = [1] + [0] * (one * other)
     for factor in range(1, other + 1):
         for place in range(len(counts) - 1, one + factor - 1, -1):
@@ -264,9 +266,9 @@ def summarise(samples: Iterable[Sample]) -> dict[Cell, CellSummary]:
     appear.
 
     A sample counts if the machine was at rest, the result was verified, and the sample is not from the pilot round. A
-    save counts if, in the same round, an operation that reads all of its data passed. If a round was measured again
-    after a resume, only the later measurement counts. The pilot round provides reasons for failures but no figures.
-    Samples that the user did not request are ignored.
+    save counts if, in the same round, an operation that reads all of the saved data passed. If a round was measured
+    again after a resume, only the later measurement counts. The pilot round provides reasons for failures but no
+    figures. Samples that the user did not request are ignored.
     """
     return dict(_summaries(_These(tuple(samples))))
 
@@ -398,7 +400,7 @@ def raw_io_cell(cell: Cell) -> Cell:
 
     Raw I/O of tables always stores an Arrow table, so its cell has fixed values for the conditions `target`, `strings`
     and `track`. Images have two raw I/O variants: one returns arrays that own their memory, the other returns views.
-    For the former, most of the cost is allocating that memory.
+    Most of the time for arrays that own their memory is needed to allocate this memory.
     """
     same = changed(cell.conditions, target="arrow", strings="str", track="plain")
     return replace(cell, variant=variant_of("raw-io of views" if VIEWS in cell.variant else "raw-io"), conditions=same)
@@ -409,9 +411,9 @@ def ranking(summaries: Iterable[CellSummary], figure: str, *, least: float = 0) 
     the ratio 1 and is tied with itself.
 
     Some cells are not ranked: raw I/O, variants that return another kind of object, replacements for a missing call,
-    calls served from a library's own memory, and cells with wrong data in a round. The caller passes cells of one
-    operation, data set and set of conditions, which differ only in their variant. Values below `least`, which the
-    memory probe cannot distinguish, are replaced by `least`.
+    calls served from a library's own memory, and cells with wrong data in a round. The passed cells must have the same
+    operation, data set and conditions, and differ only in the variant. Values below `least`, which the memory probe
+    cannot distinguish, are replaced by `least`.
     """
     ranked = [
         summary

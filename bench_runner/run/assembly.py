@@ -1,4 +1,4 @@
-"""Combine the worker's measurement, the launcher's observations and the state of the page cache into a sample."""
+"""Create a sample from the worker's measurement, the launcher's observations and the state of the page cache."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def assembled(
     sizes: Mapping[str, int] | None = None,
     services: ServiceMonitor | None = None,
 ) -> Sample:
-    """Return the sample of one operation, without its `harness_ns`.
+    """Return the sample of one operation. Only the field `harness_ns` is not set.
 
-    `blank` is the sample without results. `readiness` says how much memory was made ready before the sample. For a
-    read, `cached` is the state of the page cache before the read, and `services` is the monitor of the services that it
-    used, if any. For a save, `sizes` are the size figures of the stored copy. Raises OperationFailed if a cold read was
-    served from the page cache, or if an operation under threads=1 used more than one core.
+    `blank` is the sample without results. `readiness` says how much memory was made ready, i.e. touched so that its
+    first use is fast. For a read, `cached` is the state of the page cache before the read. If the read used services,
+    `services` is their monitor. For a save, `sizes` are the size figures of the stored copy. Raises OperationFailed if
+    a cold read was served from the page cache, or if an operation under threads=1 used more than one core.
     """
     before = {} if cached is None else {"resident_before_bytes": cached.resident_bytes}
     figures = before | measured.figures | _outside_figures(outcome, measured)
@@ -66,8 +66,8 @@ def assembled(
 def _cache_doubt(
     blank: Sample, measured: Measured, figures: Mapping[str, int], cached: Residency, services: ServiceMonitor | None
 ) -> str:
-    """Return why statistics must not use a read, or '' if they may use it. The bytes that it read from the device must
-    match the requested state of the page cache (warm or cold)."""
+    """Return why statistics must not use a read, or '' if they may use the read. The number of bytes that the read
+    fetched from the device must match the requested state of the page cache (warm or cold)."""
     wanted, size_bytes = blank.conditions.cache, cached.size_bytes
     fetched_bytes, wall_ns = figures["device_read_bytes"], figures["wall_ns"]
     if measured.device_bytes_of_all is not None:
@@ -117,9 +117,9 @@ def _outside_figures(outcome: Outcome, measured: Measured) -> dict[str, int]:
 
 
 def beyond_what_was_ready(taken_bytes: int, readiness: Readiness) -> bool:
-    """Return whether a sample used more memory than was made ready before it (rule 1). This is checked only on machines
-    whose host reclaims unused memory. There the first access to memory that was not made ready is slow, and may be most
-    of the sample's time."""
+    """Return whether a sample used more memory than was made ready (touched, so that its next use is fast) before the
+    sample (rule 1). This is checked only on machines whose host reclaims unused memory. On such machines the first
+    access to memory that was not made ready is slow, and may take most of the sample's time."""
     return readiness.touches and taken_bytes > readiness.most_bytes
 
 

@@ -1,5 +1,5 @@
-"""Create the benches of a run. A bench has everything that the execution of a chain needs: workers with a number of
-threads, and a working folder."""
+"""Create the benches of a run. A bench has everything that the execution of a chain (a save and the operations on the
+saved copy) needs: workers with a number of threads, and a working folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from bench_runner.worker import settle
 from bench_runner.worker.settle import Settler
 
 LEFT_ALONE_S = 3.0
-"""Seconds after which the host of a virtual machine has reclaimed unused memory, if it does so at all (rule 1)."""
+"""Seconds after which the host of a virtual machine has reclaimed unused memory, if the host reclaims memory at all
+(rule 1)."""
 
 
 @contextmanager
@@ -43,12 +44,13 @@ def opened_launchers(plan: Plan, options: Options) -> Iterator[Mapping[str, Laun
 
 
 def preloaded(variants: Iterable[str]) -> list[str]:
-    """Return those variants whose libraries the forkserver may load: they work after a fork."""
+    """Return the variants whose libraries work after a fork. The forkserver may load these libraries."""
     return [variant for variant in variants if registries.engine_of(variant)[0].survives_fork]
 
 
 def _load_libraries(launchers: Iterable[Launcher]) -> None:
-    """Start the forkservers. Wait until at least LEFT_ALONE_S has passed in total."""
+    """Start the forkservers. Then wait, if needed, so that starting and waiting take at least LEFT_ALONE_S seconds
+    together."""
     started = now_ns()
     for launcher in launchers:
         launcher.load()
@@ -58,9 +60,9 @@ def _load_libraries(launchers: Iterable[Launcher]) -> None:
 def made_benches(
     options: Options, work: Mapping[str, Path], launchers: Mapping[str, Launcher], machine: str
 ) -> dict[tuple[str, str], Bench]:
-    """Return a bench for each pair of working folder and launcher. The keys of the dict are (label of the folder,
-    thread condition). First find out whether the host reclaims memory, and calibrate the control measurement of each
-    folder."""
+    """Return a bench (everything that executing a chain needs) for each pair of working folder and launcher. The keys
+    of the dict are (label of the folder, thread condition). First find out whether the host reclaims memory, and
+    calibrate the control measurement of each folder."""
     readiness = settle.examine(lambda: _load_libraries(launchers.values()), environment.usable_memory_bytes())
     settlers = {label: Settler(folder, readiness=readiness) for label, folder in work.items()}
     for settler in settlers.values():

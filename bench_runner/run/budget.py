@@ -17,9 +17,9 @@ from bench_runner.run.schedule import Rounds, Schedule, same_data
 from bench_runner.run.session import Session
 
 LATE_SHARE, LATE_ROUNDS, LATE_FACTOR = 1 / 8, 5, 4
-"""With a budget, a slow variant is measured after all other variants. A variant is slow if LATE_ROUNDS rounds of it
-take more than LATE_SHARE of the budget, and one round of it takes more than LATE_FACTOR times the median over the
-variants (rule 15)."""
+"""With a budget, slow variants are measured after all other variants. A variant is slow if two conditions hold (rule
+15): LATE_ROUNDS of its rounds take more than LATE_SHARE of the budget, and one of its rounds takes more than
+LATE_FACTOR times the median over all variants."""
 
 
 @dataclass
@@ -34,8 +34,8 @@ class Spending:
     """Monotonic time at which the budget is spent; None without a budget."""
 
     def learn(self, chain: Chain, began_ns: int, samples: Sequence[Sample]) -> None:
-        """Replace the expected duration of a chain by the duration of its execution that started at `began_ns` and has
-        just ended."""
+        """Replace the expected duration of a chain (a save and the operations on the saved copy) by a measured one. The
+        chain was executed from `began_ns` until now, with the results `samples`."""
         # In a resumed run, samples that were measured before the interruption take no time now. For those samples, use
         # the time that they took then.
         self.costs_s[chain] = max((now_ns() - began_ns) / 1e9, sum(sample.taken_ns for sample in samples) / 1e9)
@@ -53,7 +53,7 @@ class Spending:
 
     def seconds_left(self, this_round: Sequence[Chain]) -> float:
         """Return the expected seconds until the last round ends. `this_round` are the chains that are still to be
-        executed in this round. With a budget, later rounds are expected to end with the budget."""
+        executed in this round. With a budget, the last round is expected to end when the budget is spent."""
         now = sum(self.costs_s[chain] for chain in this_round)
         later = sum(
             max(self.schedule.remaining_rounds(chain) - 1, 0) * cost_s for chain, cost_s in self.costs_s.items()
@@ -72,8 +72,8 @@ class BudgetRounds(Rounds):
         self._session, self._spending, self._deadline_ns = session, spending, deadline_ns
         self._slow: list[str] = []
         self._first = 1
-        """Number of the first round: 1 for the other variants, then the number of the round in which the slow variants
-        start."""
+        """Number of the first round of the current variants. It is 1 while the other variants are measured, and later
+        the number of the first round of the slow variants."""
         self._ends_ns = deadline_ns
         """Monotonic time at which the rounds of the current variants end."""
         self._limit_ns: int | None = None
@@ -137,9 +137,9 @@ class BudgetRounds(Rounds):
         return within_budget(due, self._seconds, self._spending.left_s(self._limit_ns))
 
     def _of_first_round(self, due: Sequence[Chain]) -> Sequence[Chain]:
-        """Return the chains of a first round, which is measured even if it exceeds the budget. If the slow variants
-        already have a counted round from before the run was resumed, return only the chains that fit into the
-        budget."""
+        """Return the chains of a first round. A first round is measured even if it exceeds the budget. There is one
+        exception: in a resumed run, the slow variants may already have a counted round. Then return only the chains
+        that fit into the budget."""
         if self._first == 1:
             return due
         progress = self._schedule.progress
@@ -149,15 +149,16 @@ class BudgetRounds(Rounds):
         return within_budget(due, self._seconds, self._spending.left_s(self._ends_ns))
 
     def _to_verdict(self, chain: Chain) -> range:
-        """Return the numbers of the rounds from this round on that the chain needs before it can be compared
-        (FEWEST_ROUNDS), or of all its remaining rounds if these are fewer."""
+        """Return the numbers of the rounds, from this round on, that the chain needs until it can be compared with
+        other variants (FEWEST_ROUNDS). If the chain has fewer remaining rounds, return the numbers of those. Return at
+        least this round."""
         missing = FEWEST_ROUNDS - self._schedule.progress[chain].counted
         return range(self.number, self.number + max(min(missing, self._schedule.remaining_rounds(chain)), 1))
 
 
 def by_variant(costs_s: Mapping[Chain, float]) -> dict[str, float]:
-    """Return the seconds that one round of each variant takes, excluding raw I/O. `costs_s` has the seconds of each
-    chain."""
+    """Return the seconds that one round of each variant takes, excluding raw I/O (a plain write and read). `costs_s`
+    has the seconds of each chain."""
     sums: defaultdict[str, float] = defaultdict(float)
     for chain, cost_s in costs_s.items():
         if not chain.is_raw_io:
@@ -186,11 +187,11 @@ def within_budget(chains: Sequence[Chain], costs_s: Mapping[Chain, float], left_
 
 
 def with_verdicts(chains: Sequence[Chain], needed_s: Mapping[Chain, float], left_s: float) -> list[Chain]:
-    """Return the chains that can get enough rounds for a comparison within `left_s` seconds, together with the chains
-    of raw I/O on the same data.
+    """Return the chains that can get enough rounds for a comparison within `left_s` seconds. Add the chains of raw I/O
+    (a plain write and read) on the same data.
 
-    `needed_s` is the duration of these rounds for each chain. The fastest chains are selected first. If fewer than half
-    of the chains fit, return all chains. The order of `chains` is kept.
+    `needed_s` has the seconds that each chain needs for enough rounds. The fastest chains are selected first. If fewer
+    than half of the chains fit, return all chains. The order of `chains` is kept.
     """
     asked = [chain for chain in chains if not chain.is_raw_io]
     left_s -= sum(needed_s[chain] for chain in chains if chain.is_raw_io)

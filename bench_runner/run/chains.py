@@ -1,8 +1,8 @@
 """Execute one chain: save the data, execute each operation that reads the saved copy, and remove the copy. Each
 operation runs in a fresh worker process on an idle machine.
 
-The result is one sample for each operation. If an operation fails, only its own sample has no figures. But if an
-operation that reads all data finds other data than were saved, no sample of the chain has figures.
+The result is one sample for each operation. If an operation fails, only its own sample has no figures. There is one
+exception: if an operation that reads all data finds other data than were saved, no sample of the chain has figures.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from bench_runner.worker.settle import Settler
 from data_generator.cache import StoredDataset
 
 MEMORY_SHARE = 0.9
-"""Share of the memory available at its start that a worker may use (rule 5)."""
+"""Largest share of the available memory that a worker may use. The available memory is read when the worker starts
+(rule 5)."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,11 @@ class Bench:
     timeout_s: float
     machine: str
     thorough: set[tuple[str, str]] = field(default_factory=set)
-    """The pairs (variant, operation) for which a garbage collection once ran during timing. From then on, garbage is
-    collected before timing."""
+    """The pairs (variant, operation) for which Python once collected garbage during timing. In later samples of these
+    pairs, garbage is collected before timing."""
     block_ns: int | None = None
-    """Longest block with more than three calls; None for the usual length (rule 19)."""
+    """Longest duration in ns of a block (calls that are timed in one process) with more than three calls. None means
+    the usual limit (rule 19)."""
 
     def limits(self) -> Limits:
         """Return the limits of the next worker."""
@@ -92,9 +94,9 @@ def execute(
 ) -> list[Sample]:
     """Execute a chain once on the first `rows` rows. Return one sample for each executed operation, in order.
 
-    `wanted` are the operations to measure, by default all operations of the chain. Operations that these depend on are
-    executed too. `need_bytes` is the expected memory of an operation. All samples are returned together, because a save
-    counts only if an operation that reads all data passes.
+    `wanted` are the operations to measure, by default all operations of the chain. Other operations on which these
+    depend are executed too, such as the save before a read. `need_bytes` is the expected memory of an operation. All
+    samples are returned together, because a save counts only if an operation that reads all data passes.
     """
     operations = chain.needed_for(chain.operations if wanted is None else wanted)
     verified = VERIFYING in operations
@@ -124,7 +126,8 @@ def _failure(error: OperationFailed | OSError) -> Failure:
 
 
 def _consequence(failure: Failure) -> Failure:
-    """Return the failure to record for an operation whose save failed."""
+    """Return the failure to record for an operation that was not run, because the save of its chain failed with
+    `failure`."""
     if not failure.is_failure:
         return failure
     return Failure(kind="skipped", reason=f"its {SAVE} failed: {failure.reason}"[:400])
@@ -132,8 +135,8 @@ def _consequence(failure: Failure) -> Failure:
 
 def _judged(samples: Sequence[Sample]) -> list[Sample]:
     """Return the samples of an execution after the verification. If an operation that reads all data found other data
-    than were saved, no sample has figures. If all such operations failed for another reason, the save has no
-    figures."""
+    than were saved, no sample has figures. If all operations that read all data failed for another reason, the save has
+    no figures, because its copy was not verified."""
     seeing = [sample for sample in samples if sample.operation == VERIFYING]
     failures = [sample.failure for sample in seeing if sample.failure is not None]
     for failure in failures:
@@ -239,7 +242,7 @@ def _operation(
 
 
 def _adapter(chain: Chain) -> Adapter:
-    """Return an adapter that declares its properties. No library is loaded."""
+    """Return the adapter of the chain's variant. Its declarations can be used, but its library is not loaded."""
     engine, settings = registries.engine_of(chain.spelled)
     return engine(settings)
 
@@ -258,7 +261,8 @@ def _serving(bench: Bench, chain: Chain, services: Sequence[Service], position: 
 
 
 def _run(bench: Bench, chain: Chain, task: MeasureTask, found: Running | None) -> tuple[Outcome, ServiceMonitor | None]:
-    """Run the worker. Return its outcome, and the monitor of its services if it has any."""
+    """Run the worker. Return its outcome, and the monitor of the services that the operation uses, or None without
+    services."""
     if found is None:
         return bench.launcher.run(task, bench.limits()), None
     fresh = chain.conditions.service == "fresh"
@@ -284,7 +288,8 @@ def _sizes(location: Path) -> dict[str, int]:
 
 
 def _refuse_strays(folder: Path, location: Path) -> None:
-    """Raise OperationFailed if the save wrote outside its path. Its size would be wrong, and two runs could clash."""
+    """Raise OperationFailed if the save wrote outside its path. The size of the stored copy would be wrong, and two
+    runs could overwrite each other's files."""
     strays = [path for path in (folder / "stored").iterdir() if path != location]
     strays += (folder / "scratch").iterdir()
     strays += [path for path in folder.iterdir() if path.name not in ("stored", "primer", "scratch", "printed")]

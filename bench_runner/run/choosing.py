@@ -2,8 +2,8 @@
 format on few rows. Then a race measures the candidates that may still be the best.
 
 The screening and the race are ordinary runs. The result folder of the screening is inside the result folder of the
-race. Functions of the caller decide which variants take part in the race, and which variants may still win after each
-round.
+race. Functions that the caller passes decide which variants take part in the race, and which variants may still win
+after each round.
 """
 
 from __future__ import annotations
@@ -39,20 +39,19 @@ runs have it."""
 LEAST_BUDGET_S = 10.0
 """Minimum seconds for the rounds of the race, even if the screening has used up the budget."""
 SCREENING_SHARE = 0.4
-"""Largest share of the budget after which a screening starts no further round, if the number of rows depends on the
-time."""
+"""If the number of rows is chosen by time, the screening starts no new round after this share of the budget."""
 ROUNDS_OF_ALL = 3
-"""Number of rounds for which all variants of a race must have time, if the number of rows depends on the time. After
-these rounds, the race drops variants that are clearly worse."""
+"""If the number of rows is chosen by time, so few rows are chosen that all variants of a race can have this many
+rounds. After these rounds, the race drops variants that are clearly worse."""
 ROWS_STEP = 1.2
-"""Factor between numbers of rows that are tried."""
+"""Numbers of rows are tried in descending order. Each number is the number before it divided by this factor."""
 BASELINE_SHARE = 1 / 4
 """Largest share of the remaining budget that one round of the user's current format may take. If a round would take
-more, the race omits that format, and only the screening measures it."""
+more, the race omits the current format, and only the screening measures it."""
 PREPARATION_S, PILOT_S = 11.0, 9.0
 """Approximate seconds that a race needs before its first round. PREPARATION_S includes the test of the memory probe.
-PILOT_S is the pilot round, which only a race without a screening needs. Only used for the minimum duration of a
-race."""
+PILOT_S is the pilot round, which only a race without a screening needs. Both are used only for the minimum duration of
+a race."""
 
 SMALLER = "table[share=0.25]"
 """A smaller sample of the user's table, for extrapolation to the whole table."""
@@ -65,7 +64,7 @@ def is_sample(dataset: Dataset) -> bool:
 
 def kind_of(request: Request) -> DataKind:
     """Return the kind of the requested data: documents, images or a table. The user's own data are documents if the
-    request has a key, and otherwise a table. No file is opened."""
+    request names a key field, and otherwise a table. No file is opened."""
     if request.data is not None or not request.datasets:
         return DOCUMENTS if request.key is not None else TABLES
     entries = (CATALOGUE.get(operation_name_of(name).name) for name in request.datasets)
@@ -86,11 +85,9 @@ def limits_of(kind: DataKind) -> ChoiceLimits:
 def choosing_plan(
     request: Request, kind: DataKind, *, on_rows: Callable[[str, int], None] | None = None, most_datasets: int = 1
 ) -> Plan:
-    """Return the plan for measuring all candidates on one data set, which is the user's own or one selected by name.
-
-    `on_rows` is called with a name and a number of rows while a file is read. Raises PlanError if the plan would have
-    more than `most_datasets` data sets, and the errors of `make_plan`.
-    """
+    """Return the plan for measuring all candidates on one data set. The data set is the user's own or one that the user
+    selected by name. `on_rows` is called with a name and a number of rows while a file is read. Raises PlanError if the
+    plan would have more than `most_datasets` data sets. Also raises the errors of `make_plan`."""
     suite, request = CANDIDATES[kind.name](request)
     plan = make_plan([suite], request, on_rows)
     if len(plan.datasets) > most_datasets:
@@ -106,8 +103,8 @@ def choosing_plan(
 
 def _of_tables(request: Request) -> tuple[Suite, Request]:
     """Return the suite of all candidates for tables, and the request. If the request has operations on parts of a
-    table, add the variants of the suite 'access', whose settings affect such operations. Also omit formats that must
-    read the whole table for each of these operations, which would take minutes."""
+    table, add the variants of the suite 'access', whose settings affect such operations. Then also omit formats that
+    must read the whole table for each of these operations, because this would take minutes."""
     choice, access = SUITES["choice"], SUITES["access"]
     if not any(operation_of(name).name not in _WHOLE for name in request.operations):
         return choice, request
@@ -233,7 +230,8 @@ def measure_for_choice(
 
 def _check_any(plan: Plan, request: Request) -> None:
     """Raise PlanError if none of the variants that the user chose can be measured, for example because a library is not
-    installed. The baseline alone cannot be recommended, unless the user chose it."""
+    installed. The baseline (the user's current format) does not count unless the user also chose it, because only
+    chosen variants can be recommended."""
     chosen = [chain for chain in plan.chains if is_chosen(chain.variant, request.formats, request.formats_not)]
     excluded = [each for each in plan.excluded if not is_raw_io(each.chain.variant)]
     if request.formats and excluded and all(is_raw_io(chain.variant) for chain in chosen):
@@ -287,7 +285,7 @@ def _took_s(run: Run, variant: str | None) -> float:
 
 
 def _affordable(limits: ChoiceLimits, dataset: Dataset) -> int:
-    """Return the number of rows to measure. It is smaller if rows are large."""
+    """Return the number of rows to measure. This number is smaller if rows are large."""
     row_bytes = _row_bytes(dataset)
     if limits.most_bytes is None or row_bytes is None:
         return limits.most_rows
@@ -295,11 +293,11 @@ def _affordable(limits: ChoiceLimits, dataset: Dataset) -> int:
 
 
 def rows_in_time(screening: Run, racing: Collection[str | None], most_rows: int, left_s: float) -> int:
-    """Return the largest number of rows, at most `most_rows`, for which the variants of the race can have ROUNDS_OF_ALL
-    rounds in `left_s` seconds, judging by the samples of the screening.
+    """Return a number of rows, at most `most_rows`, with which the variants in `racing` can have ROUNDS_OF_ALL rounds
+    in `left_s` seconds. The time of a round is predicted from the samples of the screening.
 
-    The time of a call and of verifying its result grow with the rows; the rest is mostly fixed, such as starting a
-    server.
+    The time of a call, and the time of verifying its result, grow with the rows. Other times, such as starting a
+    server, are mostly fixed.
     """
     # A screening on a busy machine repeats samples.
     last = {(sample.variant, sample.operation): sample for sample in screening.samples if sample.variant in racing}
@@ -340,7 +338,7 @@ def _screened(limits: ChoiceLimits, dataset: Dataset) -> int:
 
 def _row_bytes(dataset: Dataset) -> float | None:
     """Return the bytes of a row, or None if unknown. For images, this is the size of the largest image in memory. For
-    the user's file, it is the mean over its rows."""
+    the user's file, this is the mean over its rows."""
     if dataset.largest_side is not None:
         return 3 * dataset.largest_side**2
     if "size_bytes" not in dataset.source:

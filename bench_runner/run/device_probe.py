@@ -1,8 +1,9 @@
-"""Measure how fast the storage device of each working folder can be read (rule 16). The reads use a data set that raw
-I/O has stored, i.e. a plain file without a format.
+"""Measure how fast the storage device of each working folder can be read (rule 16). The file that is read has the bytes
+of a data set, stored without any format (raw I/O).
 
-Some suites request this measurement. It is made before the first counted round and after the last round. Reports show
-results as shares of the device's speed. bench_runner.machine.device decides what is read, and how often.
+Only some suites request this measurement. The device is measured before the first counted round and after the last
+round. Reports show results as shares of the device's speed. bench_runner.machine.device decides what is read, and how
+often.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ BEFORE, AFTER = "before", "after"
 
 def look(session: Session, when: str) -> None:
     """Measure the device once for each data set and working folder, and record the results. `when` is BEFORE or AFTER
-    the rounds. A quick run has no measurement after its round."""
+    the rounds. In a quick run, nothing is measured after its only round."""
     if when == AFTER and session.options.quick:
         return
     for chain in _chains(session):

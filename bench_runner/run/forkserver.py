@@ -1,8 +1,8 @@
 """The forkserver: a process that has imported the libraries and forks a fresh worker for each task. A fork takes about
 15 ms, while a new process that imports the libraries takes about a second.
 
-The forkserver only forks. bench_runner.run.launcher sends the tasks and handles the results. This optimisation must not
-affect the results (rule 18 of docs/method.md). `--isolate spawn` runs without a forkserver.
+The forkserver only forks. bench_runner.run.launcher sends the tasks and handles the results. Forking must not affect
+the results (rule 18 of docs/method.md). `--isolate spawn` runs without a forkserver.
 
 Each request is one JSON message on a Unix socket that preserves message boundaries. The file descriptors for the worker
 are attached to the message.
@@ -23,8 +23,8 @@ MESSAGE_BYTES = 1 << 20
 
 
 def preload(variants: Iterable[str], strings: str) -> dict[str, str]:
-    """Load the libraries of the variants, with `strings` as pandas' dtype for text. Return a dict from each variant
-    whose library failed to load to the reason."""
+    """Load the libraries of the variants, with `strings` as pandas' dtype for text. If the library of a variant cannot
+    be loaded, the returned dict maps the variant to the reason."""
     from bench_runner import registries
     from bench_runner.machine import linux
     from bench_runner.operations import targets

@@ -60,15 +60,15 @@ OPERATIONS_VARIABLE = "FORMAT_BENCH_OPERATIONS"
 TIMEOUT_S = 3600
 """Time limit in seconds for each phase of a sample under asv."""
 EXECUTIONS = 3
-"""Number of executions of which memory figures are the median."""
+"""Memory figures are the median of this number of executions."""
 SETTLE_TRIES = 5
-"""Number of attempts to bring the machine to rest. Then the measurement fails, because asv cannot mark a sample as
-unusable."""
+"""Number of attempts to bring the machine to rest. If all of them fail, the measurement fails, because asv cannot mark
+a sample as unusable."""
 
 
 def rows(suite: str) -> int:
-    """Return the number of rows of each table, or the number of images. It is set by the environment variable
-    FORMAT_BENCH_ROWS, and otherwise `asv_rows` of the suite's kind of data."""
+    """Return the number of rows of each table, or the number of images. The environment variable FORMAT_BENCH_ROWS sets
+    this number. Without it, the number is `asv_rows` of the suite's kind of data."""
     asked = os.environ.get(ROWS_VARIABLE, "")
     if asked and not (asked.isdecimal() and int(asked)):
         raise ValueError(f"{ROWS_VARIABLE}={asked}: must be a number of rows, e.g. {ROWS_VARIABLE}=10000")
@@ -77,7 +77,7 @@ def rows(suite: str) -> int:
 
 def operations(suite: str) -> tuple[str, ...]:
     """Return the operations that asv times. For tables, the environment variable FORMAT_BENCH_OPERATIONS replaces the
-    suite's operations. Other suites ignore it, because asv loads all suites at once."""
+    suite's operations. The variable is ignored by other suites, because asv always loads all suites at once."""
     asked = os.environ.get(OPERATIONS_VARIABLE, "")
     if not asked or not SUITES[suite].kind.has_columns:
         return SUITES[suite].asv_operations or SUITES[suite].operations
@@ -103,9 +103,9 @@ def cells(suite: str) -> Mapping[tuple[str, str], Chain]:
     operations that read the saved copy.
 
     Some libraries refuse columns with masked nulls. Whether a data set has such columns is known only after it has been
-    generated. So the variant with masked nulls and the variant with nulls=numpy are both listed, and the variant that
-    does not apply is shown as 'n/a'. Variants have their full names, because asv identifies a history by its name, and
-    a shorter name could later mean another variant.
+    generated. So there are two variants of such a library: one with masked nulls, and one with nulls=numpy. Both are
+    listed, and asv shows 'n/a' for the one that does not fit the data set. Variants have their full names, because asv
+    identifies a history by its name, and a shorter name could later mean another variant.
     """
     plan = _plan(suite)
     chains = list(plan.chains) + [excluded.chain for excluded in plan.excluded]
@@ -115,8 +115,8 @@ def cells(suite: str) -> Mapping[tuple[str, str], Chain]:
 
 def variants(suite: str, operation: str = "") -> list[str]:
     """Return the names of a suite's variants, which are the asv parameters of an operation. If the library has no call
-    for the operation, the name of the replacement is appended, as in 'avro[...] read-all'. asv shows only names, so
-    readers could not distinguish such variants otherwise."""
+    for the operation, the name of the replacement is appended, as in 'avro[...] read-all'. Without this, readers could
+    not distinguish such variants, because asv shows only names."""
     chains = {chain.variant: chain for chain in cells(suite).values()}
     return [f"{variant}{_fallback(chain, operation)}" for variant, chain in chains.items()]
 
@@ -231,8 +231,8 @@ class Trial:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def execute(self, dataset: str, variant: str) -> None:
-        """Execute the variant's chain in ordinary worker processes, for the figures that asv tracks but does not time,
-        such as size and memory."""
+        """Execute the variant's chain in ordinary worker processes, to get figures that are not times of calls, such as
+        size and memory. asv stores these figures, too."""
         chain, stored = self._cell(dataset, variant)
         known = Path(f"figures-{_key(chain)}.json")
         if not known.exists():
@@ -246,8 +246,8 @@ class Trial:
         return int(self._figures[SAVE]["size_bytes"])
 
     def peak_memory(self, operation: str) -> float:
-        """Return the peak private memory of the executions in bytes. Return NaN, which asv shows as n/a, if the probe
-        cannot measure it (rule 13)."""
+        """Return the peak private memory of the executions in bytes. Return NaN, which asv shows as n/a, if the memory
+        is unknown or too small for the probe to measure (rule 13)."""
         peak_bytes = self._figures.get(operation, {}).get("peak_private_bytes")
         if peak_bytes is None:
             return math.nan
@@ -292,9 +292,9 @@ class Trial:
 
 @contextmanager
 def _remembered(marker: Path) -> Iterator[None]:
-    """If the block fails, make it fail in all later rounds too. Otherwise asv would use the figures of later rounds. If
-    the variant refuses the data, raise NotImplementedError, which asv expects in this case. A NotImplementedError from
-    a library is a failure."""
+    """If the block fails, make it fail in all later rounds too. If later rounds succeeded, asv would use the figures of
+    these rounds and hide the failure. If the variant refuses the data, raise NotImplementedError, which asv expects in
+    this case. A NotImplementedError from a library is a failure."""
     if marker.exists():
         raise RuntimeError(f"failed in an earlier round: {marker.read_text()}")
     try:
@@ -310,7 +310,7 @@ def _remembered(marker: Path) -> Iterator[None]:
 
 
 class _Refused(Exception):
-    """The chain is not run. This is not a failure."""
+    """The chain is not run, for example because the variant refuses the data. This is not a failure."""
 
 
 def _marker(what: str, chain: Chain) -> Path:
@@ -380,8 +380,8 @@ def _bench(launcher: Launcher, settler: Settler) -> Bench:
 
 
 def _settler(folder: Path) -> Settler:
-    """Return a Settler, which brings the machine to rest. Its control measurement is taken by the first process, and
-    reused by the later processes of asv's run."""
+    """Return a Settler, which brings the machine to rest. The first process of asv's run takes the control
+    measurements, and the later processes reuse the results."""
     known = folder / "control.json"
     if known.exists():
         return Settler(folder, Control(**json.loads(known.read_text())))

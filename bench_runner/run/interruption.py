@@ -18,8 +18,8 @@ class StopRequest:
         self.signal_name = ""
 
     def check(self) -> None:
-        """Raise Stopped after a signal. The exception that the signal handler raised may be lost, because Python drops
-        exceptions raised during a destructor or a callback."""
+        """Raise Stopped if a signal has arrived. This check is needed because Python drops an exception that a signal
+        handler raises during a destructor or a callback."""
         if self.signal_name:
             raise Stopped(self.signal_name)
 

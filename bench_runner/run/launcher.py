@@ -1,8 +1,8 @@
-"""Start worker processes and watch them and their child processes: read their memory every 2 ms, enforce limits of time
-and memory, and record how they end.
+"""Start worker processes and watch each worker with its child processes: read the memory every 2 ms, enforce limits of
+time and memory, and record how the worker ends.
 
-A launcher starts all its workers with the same number of threads. It forks them from one forkserver, or starts new
-interpreters with isolate='spawn'. It runs one worker at a time.
+A launcher starts all its workers with the same number of threads. Workers are forked from one forkserver (a process
+that has loaded the libraries), or with isolate='spawn', are new interpreters. A launcher runs one worker at a time.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from bench_runner.worker.messages import (
 from bench_runner.worker.phase import PHASE_AFTER, PHASE_CLOCK, PHASE_READY
 
 POLL_MS = 2
-"""Interval at which the memory of a worker and its child processes is read (rule 13)."""
+"""Interval at which the launcher reads the memory of a worker and of the worker's child processes (rule 13)."""
 KILL_LIMIT_S = 5.0
 """Longest wait in seconds for a killed process to end. Usually a process ends within milliseconds, unless it is blocked
 in a system call."""
@@ -54,7 +54,8 @@ PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 
 def finding_project(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment for a Python process that imports this checkout, from whatever folder it is started."""
+    """Return `environment` with this checkout added to PYTHONPATH. A Python process with these environment variables
+    can import the project from any current folder."""
     # An empty entry in PYTHONPATH would mean the current folder. Python without -P would add that folder too.
     parts = [str(PROJECT_ROOT), *environment.get("PYTHONPATH", "").split(os.pathsep)]
     return {**environment, "PYTHONPATH": os.pathsep.join(part for part in parts if part)}
@@ -98,14 +99,15 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a worker: seconds for each phase, and private memory including that of its child processes."""
+    """Limits of a worker: the seconds of each phase, and the private memory of the worker and its child processes
+    together."""
 
     timeout_s: float
     memory_bytes: int
 
 
 class Launcher:
-    """Starts workers for one thread condition."""
+    """Starts worker processes that all have the same number of threads."""
 
     def __init__(self, *, isolate: str, threads: int | None, preload: list[str], strings: str = "str") -> None:
         """`isolate` is 'forkserver' or 'spawn'. The forkserver loads the libraries of the variants in `preload`, with
@@ -205,7 +207,8 @@ class Launcher:
         return self._control
 
     def _started(self) -> bool:
-        """Start a forkserver, which loads the libraries. Return False if the forkserver ended while loading them."""
+        """Start a forkserver, which loads the libraries. Return False if the forkserver ended while loading the
+        libraries."""
         self.close()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MESSAGE_BYTES)
@@ -289,7 +292,8 @@ class _Spawned:
 def _watch(
     worker: _Worker, answers: int, phase: mmap.mmap, limits: Limits, outcome: Outcome, monitor: ServiceMonitor | None
 ) -> str:
-    """Follow the worker to its end. Return 'timeout' or 'memory' if it was killed for that reason, else ''."""
+    """Follow the worker to its end. Return 'timeout' or 'memory' if the launcher killed the worker for that reason,
+    else ''."""
     try:
         handle = os.pidfd_open(worker.pid)
     except ProcessLookupError:
@@ -352,7 +356,7 @@ def _watch(
 
 def _observe(tree: ProcessTree, monitor: ServiceMonitor | None, phase: mmap.mmap) -> None:
     """Read the memory of child processes, and the figures of services, before and after the measured time. A worker
-    with child processes or services waits until this is done."""
+    that has child processes or uses services waits meanwhile."""
     if phase[0] == PHASE_READY and phase[1] != PHASE_READY:
         tree.read_shared_again()
         if monitor is not None:

@@ -47,7 +47,7 @@ def measure(
     race: Race | None = None,
 ) -> tuple[Run, bool]:
     """Do the whole run in `folder`. Return the run, read back from its files, and whether any measurement failed. With
-    `race`, the run continues while more than one variant may be the best.
+    `race`, rounds are added while more than one variant may be the best.
 
     Raises RunError if a resumed run does not match, DataError if a data set cannot be made, and KeyboardInterrupt after
     Ctrl-C. All samples are kept.
@@ -110,7 +110,8 @@ def measure(
 
 
 def has_failures(run: Run) -> bool:
-    """Return whether a measurement failed, or the fidelity probe found an error without a known cause."""
+    """Return whether a measurement failed, or the fidelity probe (the test for changed values) found an error without a
+    known cause."""
     failed = any(sample.failure is not None and sample.failure.is_failure for sample in run.samples)
     return failed or any(record.outcome == "error" and not record.cause for record in run.fidelity)
 
@@ -189,7 +190,7 @@ def _begin(
 
 
 def _keep_costs(session: Session) -> None:
-    """Store the costs of this run, from which later runs predict their duration."""
+    """Store the costs (durations) of this run. Later runs predict their own duration from these costs."""
     try:
         costs.add(session.info.machine, read_run(session.folder).samples)
     except OSError as error:
@@ -200,8 +201,8 @@ def _keep_costs(session: Session) -> None:
 
 
 def _settling(session: Session) -> SettlingInfo:
-    """Return how the machine was brought to rest. With several working folders, return the information for the first
-    folder with memory touched before every sample, if there is one."""
+    """Return how the machine was brought to rest. If there are several working folders, prefer the first one for which
+    memory is touched before every sample."""
     chosen = [bench.settler.readiness for bench in session.benches.values()]
     last = next((each for each in chosen if each.touches), chosen[0])
     return SettlingInfo(touches=last.touches, why=last.why, ready_bytes=last.most_bytes)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 QUICK_BUDGET_S = 150.0
-"""Default budget of a quick run in seconds. A quick run measures everything once. Then the rest of the budget is used
-to repeat unusable samples, and to measure facts that later runs reuse. Including start and reports, the run ends within
-three minutes."""
+"""Default budget of a quick run in seconds. A quick run measures everything once. The rest of the budget is used to
+repeat unusable samples, and to measure facts (e.g. import times) that later runs reuse. Including start and reports,
+the run ends within three minutes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,12 +27,15 @@ class Options:
     machine: str | None = None
     fidelity: bool = True
     fresh: bool = False
-    """Measure again the facts that earlier runs stored (bench_runner.run.known.facts_store)."""
+    """Whether to measure facts again that earlier runs stored, such as import times
+    (bench_runner.run.known.facts_store)."""
     brief: bool = False
-    """Only screen variants, without testing the memory probe and without timing imports."""
+    """Whether this run only screens variants (measures them roughly). The memory probe is then not tested, and imports
+    are not timed."""
 
     block_ns: int | None = None
-    """Longest block with more than three calls; None for the usual length (rule 19)."""
+    """Longest duration in ns of a block (calls that are timed in one process) with more than three calls. None means
+    the usual limit (rule 19)."""
 
     @property
     def rounds_asked(self) -> int | None:

@@ -1,4 +1,5 @@
-"""The page cache before a read, and the check that a read was warm or cold (rule 14)."""
+"""Bring a stored copy into the page cache, or remove it, before a read. Check afterwards that the read was warm or
+cold, as requested (rule 14)."""
 
 from __future__ import annotations
 
@@ -34,8 +35,8 @@ class Residency:
 
 def bring_into_cache(location: Path, wanted: str) -> Residency:
     """Bring all of a stored copy into the page cache if `wanted` is 'warm', or remove it from the page cache if
-    `wanted` is 'cold'. Return how much of the copy is in the page cache then. Raises OperationFailed if the copy does
-    not stay in the wanted state. Call this when no process maps the copy."""
+    `wanted` is 'cold'. Return how much of the copy is in the page cache afterwards. Raises OperationFailed if the copy
+    does not stay in the wanted state. Call this only when no process maps the copy."""
     if wanted == "cold":
         for path in linux.files_below(location):
             linux.evict_file(path)
@@ -62,12 +63,13 @@ def _residency(location: Path) -> Residency:
 def device_doubt(
     wanted: str, *, fetched_bytes: int, needed_bytes: int, size_bytes: int, wall_ns: int, served: bool = False
 ) -> str:
-    """Return why statistics must not use a read that fetched `fetched_bytes` from the device, or '' if they may use it.
+    """Return why statistics must not use a read that fetched `fetched_bytes` from the device, or '' if they may use the
+    read.
 
     The stored copy has `size_bytes` bytes, of which the read needs `needed_bytes`. A warm read that used the device is
     no failure of the format. In most cases the device reads are pages of libraries that an earlier worker with much
-    memory displaced from the page cache. They are cached again in the next round. A cold read that was served from the
-    page cache raises OperationFailed, because it would be so in every round.
+    memory displaced from the page cache. These pages are cached again in the next round. A cold read that was served
+    from the page cache raises OperationFailed, because the same would happen in every round.
     """
     if wanted == "warm":
         return warm_doubt(fetched_bytes, size_bytes, wall_ns)

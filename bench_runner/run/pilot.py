@@ -1,4 +1,5 @@
-"""The pilot round. It finds problems early and predicts the time and memory of each chain at full size (rule 15)."""
+"""The pilot round measures every chain (a save and the operations on the saved copy) on few rows. It finds problems
+early and predicts the time and memory of each chain at full size (rule 15)."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ def pilot_round(session: Session) -> dict[Chain, Prediction]:
     run.
 
     The times on the smallest data set decide the order of the chains on the other data sets. Small data sets have no
-    pilot round, because their first counted round takes no longer than a pilot round. Their times are known from
-    earlier runs, or become known in the first counted round.
+    pilot round, because their first counted round takes no longer than a pilot round. Times of chains on small data
+    sets are known from earlier runs, or become known in the first counted round.
     """
     session.stage("pilot round")
     predictions: dict[Chain, Prediction] = {}
@@ -56,7 +57,8 @@ def _known_ns(session: Session, chain: Chain, rows: int) -> dict[str, int]:
 
 
 def _predicted(session: Session, chain: Chain) -> Prediction | None:
-    """Return the prediction for the operations of the chain that pass on few rows, or None if none passes."""
+    """Return the prediction for those operations of the chain that pass on few rows. Return None if no operation
+    passes."""
     dataset = session.datasets[chain.dataset]
     samples = _screened(session, chain)
     if samples:
@@ -97,7 +99,8 @@ def _screened(session: Session, chain: Chain) -> list[Sample]:
 
 
 def _too_much(session: Session, chain: Chain, prediction: Prediction) -> Failure | None:
-    """Return why the chain would exceed the machine's memory, disk or time limit, or None if it would not (rule 5)."""
+    """Return the failure to record for a chain that would exceed the machine's memory, disk or time limit (rule 5).
+    Return None if the chain can be run."""
     available = environment.usable_memory_bytes()
     # The table itself is needed in addition to the peak, as input of a save or as result of a read.
     need_bytes = prediction.peak_bytes + session.datasets[chain.dataset].size_bytes

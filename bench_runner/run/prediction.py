@@ -1,5 +1,5 @@
-"""Predict the time, memory and disk space of operations on the whole data from their figures on few rows, which the
-pilot round measures.
+"""Predict the time, memory and disk space of operations on the whole data. Predictions are based on figures of the same
+operations on few rows, which the pilot round measures.
 
 The figures of few rows are scaled linearly. Predictions tend to be too high, because the fixed costs of a call are
 scaled too. Predictions decide the order of chains, the number of rounds, and which chains this machine cannot run.
@@ -16,15 +16,16 @@ from bench_runner.results.records import Sample
 PILOT_ROWS = 20_000
 """Largest number of rows in the pilot round. Smaller tables use a fifth of their rows (rule 15)."""
 PILOT_BYTES = 16_000_000
-"""Largest size of the data of the pilot round, which matters if rows are large, such as images (rule 15)."""
+"""Largest size of the data of the pilot round. This limit matters only if rows are large, such as images (rule 15)."""
 SMALL_ROWS, SMALL_BYTES = 50_000, 16_000_000
-"""A data set that exceeds neither size has no pilot round, because its first round takes no longer (rule 15)."""
+"""A data set has no pilot round if it has at most SMALL_ROWS rows and at most SMALL_BYTES bytes, because its first
+round takes no longer than a pilot round (rule 15)."""
 QUICK_BYTES = 50_000_000
-"""Used instead of SMALL_BYTES in a quick run, which has one round, so that a pilot round would take half of the run
+"""Used instead of SMALL_BYTES in a quick run. A quick run has one round, so a pilot round could take half of its time
 (rule 15)."""
 FAST_NS, SLOW_NS, VERY_SLOW_NS = 10**9, 10 * 10**9, 60 * 10**9
-"""An operation is fast if its predicted time is at most FAST_NS. Above SLOW_NS it is slow and comes last in a round,
-and above VERY_SLOW_NS it is very slow (rule 15)."""
+"""An operation is fast if its predicted time is at most FAST_NS. Above SLOW_NS the operation is slow, and comes last in
+a round. Above VERY_SLOW_NS it is very slow (rule 15)."""
 FAST_ROUNDS, ROUNDS, SLOW_ROUNDS, VERY_SLOW_ROUNDS = 9, 7, 3, 1
 """Counted rounds of a cell that is fast, usual, slow or very slow (rule 15)."""
 UNPILOTED_NEED = 10
@@ -60,7 +61,8 @@ class Prediction:
         return self.slowest_ns > SLOW_NS
 
     def rounds(self, operations: Iterable[str]) -> int:
-        """Return the default number of rounds for a measurement that requires these operations."""
+        """Return the default number of rounds for measuring these operations together. The slowest operation
+        decides."""
         slowest_ns = max((self.walls_ns.get(operation, 0) for operation in operations), default=0)
         if slowest_ns > VERY_SLOW_NS:
             return VERY_SLOW_ROUNDS
@@ -71,7 +73,8 @@ class Prediction:
 
 def pilot_rows(rows: int, size_bytes: int) -> int:
     """Return the number of rows (or images) of the pilot round for a data set of `rows` rows and `size_bytes` bytes.
-    The result is at most 20,000, about a fifth of a small data set, and at most 16 MB of large rows."""
+    The result is the smallest of: PILOT_ROWS, a fifth of the rows (but at least 1,000), and the rows that fit into
+    PILOT_BYTES."""
     fitting = max(1, PILOT_BYTES * rows // max(size_bytes, 1))
     return min(rows, PILOT_ROWS, max(1_000, rows // 5), fitting)
 
@@ -89,7 +92,7 @@ def without_pilot(walls_ns: Mapping[str, int], size_bytes: int) -> Prediction:
 
 
 def seen(prediction: Prediction, samples: Sequence[Sample]) -> Prediction:
-    """Return the prediction with the times of `samples` instead of its own. A prediction from a pilot round is returned
+    """Return the prediction with its times replaced by the times of `samples`. Return a prediction from a pilot round
     unchanged."""
     if prediction.piloted:
         return prediction
@@ -98,8 +101,7 @@ def seen(prediction: Prediction, samples: Sequence[Sample]) -> Prediction:
 
 
 def used_bytes(samples: Sequence[Sample]) -> int:
-    """Return the memory including page cache, in bytes, of the sample that used the most. Return 0 if no sample has
-    figures."""
+    """Return the largest memory use of a sample in bytes, including page cache. Return 0 if no sample has figures."""
     return max(
         (
             max(sample.figures.get(name, 0) for name in ("peak_private_bytes", "peak_rss_bytes"))
@@ -131,6 +133,6 @@ def _walls_ns(samples: Sequence[Sample]) -> dict[str, int]:
 
 
 def _timed_ns(figures: Mapping[str, int]) -> int:
-    """Return the measured time in ns. For a training loop, return the time of both epochs, because the time of one
-    batch does not grow with the number of rows."""
+    """Return the measured time in ns. For a training loop, return the time of both epochs, because the time of a single
+    batch does not grow with the number of rows of the table."""
     return figures["calls_ns"] if "epoch_rows" in figures else figures["wall_ns"]

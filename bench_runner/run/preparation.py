@@ -100,7 +100,7 @@ def warn_of_failed_loading(session: Session, launchers: Mapping[str, Launcher]) 
 
 
 def describe_variants(session: Session) -> None:
-    """Record the declarations of the adapter of each variant."""
+    """Record what the adapter of each variant declares, such as its losses."""
     for chain in session.plan.chains:
         if chain.variant not in session.info.variants:
             about = declared(*registries.engine_of(chain.spelled))
@@ -109,8 +109,7 @@ def describe_variants(session: Session) -> None:
 
 
 def declared(engine: type[Adapter], settings: Mapping[str, str]) -> VariantInfo:
-    """Return the declarations of an adapter with these settings. Raises RefusedSetting if the adapter refuses a
-    setting."""
+    """Return what an adapter declares with these settings. Raises RefusedSetting if the adapter refuses a setting."""
     adapter = engine(settings)
     return VariantInfo(
         title=adapter.title,

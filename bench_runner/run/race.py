@@ -1,4 +1,5 @@
-"""The rounds of a race, which continues while more than one variant may win (rule 15)."""
+"""The rounds of a race: a run of `recommend` that continues while more than one variant may still be the best (rule
+15)."""
 
 from __future__ import annotations
 
@@ -15,15 +16,16 @@ from bench_runner.run.schedule import Progress, Rounds, Schedule
 from bench_runner.run.session import Race
 
 RACE_LOOKS = 1.4
-"""From round 5 on, a race does not check after every round whether variants are worse, but at numbers of rounds that
-grow by this factor (rule 15). With a check after every round, each variant would at some point look worse by chance."""
+"""A race checks after each of its first rounds whether variants are worse. After round 5, the number of rounds at the
+next check is larger by this factor (rule 15). With a check after every round, each variant would at some point look
+worse by chance."""
 MOST_RACE_ROUNDS = 200
-"""Largest number of rounds of a race, if neither its budget nor a decision ends it earlier."""
+"""Largest number of rounds of a race, unless the budget or a decision ends the race earlier."""
 
 
 class RaceRounds(Rounds):
-    """The rounds of a race. Each round executes the variants that may still win. The race ends when there is no time
-    left for all of these variants."""
+    """The rounds of a race. Each round executes the variants that may still win. The race ends when the remaining time
+    is too short for measuring all of these variants."""
 
     def __init__(self, race: Race, schedule: Schedule, spending: Spending, folder: Path) -> None:
         """`folder` is the result folder of the run, which has the samples so far."""
@@ -49,9 +51,9 @@ class RaceRounds(Rounds):
         return due
 
     def _contending(self) -> Sequence[str]:
-        """Return the variants of the next round. With a budget, return only as many of the best variants as can get
-        enough rounds for a comparison. Variants without a counted round cannot be ranked. These variants take part
-        until they have failed too often."""
+        """Return the variants of the next round. With a budget, these are only the best variants, and only as many as
+        can get enough rounds for a comparison. Variants without a counted round cannot be ranked. These variants take
+        part until they have failed too often."""
         ranked = self._race.contending(read_run(self._folder))
         if self._spending.deadline_ns is None:
             return ranked
@@ -83,15 +85,16 @@ def looks() -> Iterator[int]:
 def in_front(
     ranked: Sequence[str], costs_s: Mapping[str, float], shared_s: float, left_s: float, *, rounds: int, least: int
 ) -> list[str]:
-    """Return the variants that take part in the next round, best first. They are the first variants of `ranked`, which
-    is sorted with the best first.
+    """Return the variants that take part in the next round. They are the first variants of `ranked`, in which the best
+    variant comes first.
 
-    As many variants take part as can have `rounds` more rounds within `left_s` seconds, but at least two. At least
-    `least` variants take part if one round of them fits. `costs_s` has the duration of one round of each variant.
-    `shared_s` is the duration of the part of a round that does not depend on this selection, such as raw I/O.
+    As many variants take part as can have `rounds` more rounds within `left_s` seconds. If `least` variants would be
+    more, and one round of them fits, `least` variants take part. There are always at least two variants, unless
+    `ranked` has fewer. `costs_s` has the duration of one round of each variant. `shared_s` is the duration of the part
+    of a round that does not depend on this selection, such as raw I/O.
 
     If `least` is half of the variants of the last round, this is successive halving (Karnin, Koren, Somekh: Almost
-    optimal exploration in multi-armed bandits, ICML 2013). With an ample budget it has no effect.
+    optimal exploration in multi-armed bandits, ICML 2013). With an ample budget, no variant is dropped here.
     """
 
     def fitting(times: int) -> int:
@@ -102,9 +105,9 @@ def in_front(
 
 
 def racing(due: Sequence[Chain], left_out: Collection[Chain], progress: Mapping[Chain, Progress]) -> list[Chain]:
-    """Return the chains of the next round from the chains in `due`: raw I/O, and the variants without a chain in
-    `left_out`. Return an empty list, which ends the race, if fewer than two variants remain and no remaining chain
-    needs more rounds for a comparison."""
+    """Return the chains of `due` that the next round executes. If one chain of a variant is in `left_out`, all chains
+    of that variant are dropped; raw I/O is always kept. Return an empty list, which ends the race, if fewer than two
+    variants remain and all of their chains have enough rounds for a comparison."""
     broken = {chain.variant for chain in left_out if not chain.is_raw_io}
     kept = [chain for chain in due if chain.is_raw_io or chain.variant not in broken]
     runners = [chain for chain in kept if not chain.is_raw_io]

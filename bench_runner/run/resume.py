@@ -22,7 +22,7 @@ _MACHINE_MUST_BE_EQUAL = ("name", "cpu", "cores", "memory_bytes", "kernel", "vir
 
 @dataclass(frozen=True)
 class Earlier:
-    """The part of a run before it was interrupted. It is empty for a new run."""
+    """The part of a run before it was interrupted. For a new run, this object is empty."""
 
     run: Run | None = None
     by_execution: Mapping[tuple[object, int, int], Sequence[Sample]] = field(default_factory=dict)
@@ -39,8 +39,9 @@ class Earlier:
         return {(record.variant, record.target) for record in self.run.fidelity} if self.run else set()
 
     def has_reason(self, chain: Chain, conditions: Conditions, rows: int, failure: Failure) -> bool:
-        """Return whether the earlier part has, for each operation of the chain, a record that the operation is not run
-        because of a failure of the same kind. The text of the reason may differ, e.g. in the amount of free memory."""
+        """Return whether the reason why the chain is not run is already recorded. This is so if the earlier part has a
+        failure of the same kind for each operation of the chain. The text of the reason may differ, e.g. in the amount
+        of free memory."""
         recorded = {
             sample.operation
             for sample in (self.run.samples if self.run else ())
@@ -58,8 +59,8 @@ class Earlier:
 
 def whole(execution: Sequence[Sample]) -> set[str]:
     """Return the operations of an execution that need not be measured again, because they have figures or a failure.
-    Two kinds of operations are excluded: operations that the user did not request, and a save that no read has
-    verified."""
+    Two kinds of operations must be measured again: operations that the user did not request, and a save that no read
+    has verified."""
     there = {sample.operation for sample in execution if not sample.in_service}
     saves = [sample for sample in execution if sample.operation == SAVE and not sample.in_service]
     seen = any(sample.operation == VERIFYING for sample in execution)
@@ -81,8 +82,9 @@ def _chain_identity(chain: Chain, conditions: Conditions) -> object:
 
 
 def earlier_part(folder: Path, info: RunInfo) -> Earlier:
-    """Read the interrupted run in `folder` and return it. `info` describes the run that resumes it. Raises RunError if
-    the two runs have different code, libraries or machines, and RecordError if the folder cannot be read."""
+    """Read and return the interrupted run in `folder`. `info` describes the run that continues the interrupted run.
+    Raises RunError if the two runs have different code, libraries or machines, and RecordError if the folder cannot be
+    read."""
     run = read_run(folder)
     if packed := packed_files(folder):
         raise RunError(
@@ -123,7 +125,7 @@ def _change(name: str, before: object, now: object) -> str:
 
 
 def refuse_other_data(earlier: Earlier, digests: Mapping[str, str]) -> None:
-    """Raise RunError if a data set has another digest than in the earlier part."""
+    """Raise RunError if a data set has a different digest than in the interrupted run."""
     for name, facts in (earlier.run.info.datasets if earlier.run else {}).items():
         if name in digests and digests[name] != facts.digest:
             raise RunError(

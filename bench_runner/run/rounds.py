@@ -17,12 +17,12 @@ from bench_runner.run.schedule import Rounds, Schedule
 from bench_runner.run.session import Session
 
 PAUSED_VARIABLE = "FORMAT_BENCH_PAUSED"
-"""Environment variable with a JSON list of pairs [variant, operation] that need no further samples. The command
+"""Environment variable with a JSON list of pairs [variant, operation] that need no more samples. The command
 `side-by-side` sets the variable for the runs that it starts. Older versions of Format Bench ignore the variable and
 measure these pairs too."""
 OVERHEAD_S = 0.6
-"""Estimate of the seconds that an execution of a chain takes in addition to its operations. Used for the remaining time
-and the budget until the chain has been executed once."""
+"""Estimated seconds that an execution of a chain takes in addition to its operations. The estimate is used for the
+remaining time and the budget until the chain has been executed once."""
 
 
 def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], share: float = 1.0) -> None:

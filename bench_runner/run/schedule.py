@@ -24,10 +24,10 @@ EARLY_STOP_ROUNDS = 7
 """A cell with a narrow interval stops after this many rounds (rule 15). In simulations, stopping after five rounds
 lowered the coverage of intervals to 92 %."""
 EARLY_STOP_HALF_WIDTH = 0.05
-"""An interval is narrow if its half-width is below this share of its median (rule 15)."""
+"""A confidence interval of a median is narrow if half of its width is below this share of the median (rule 15)."""
 EXTRA_ROUNDS = 2
-"""Number of extra rounds to replace samples that statistics cannot use (rules 1 and 15). A cell that lost samples is
-repeated together with the cells of other variants, until the compared cells have enough common rounds."""
+"""Number of extra rounds to replace samples that statistics cannot use (rules 1 and 15). Cells are compared over the
+rounds that they have in common. So a cell that lost samples is repeated together with the cells of other variants."""
 FAILURES_ALLOWED = 2
 """A cell is no longer measured after this many failed rounds. If it had no pilot round and never succeeded, one failed
 round is enough (rule 15)."""
@@ -38,7 +38,7 @@ class Progress:
     """The usable rounds and the failures of one chain so far."""
 
     operations: tuple[str, ...]
-    """The operations that may be executed, i.e. those that did not fail on few rows in the pilot round."""
+    """The operations that may be executed. Operations that failed in the pilot round are excluded."""
     walls_ns: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     rounds: defaultdict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     """For each operation, the rounds with a sample that statistics use."""
@@ -71,7 +71,7 @@ class Schedule:
     def __init__(self, predictions: Mapping[Chain, Prediction], *, seed: int, rounds: int | None) -> None:
         """`predictions` has the chains that may be executed, with their predicted times. `rounds` is the number of
         rounds of every chain. With None, the number depends on the predicted time: 9 rounds up to 1 s, 7 up to 10 s, 3
-        up to 60 s, and otherwise 1. A cell with a narrow interval then stops early."""
+        up to 60 s, and otherwise 1. With None, a cell also stops early if its confidence interval is narrow."""
         self._predictions = dict(predictions)
         self._seed = seed
         self._asked = rounds
@@ -100,8 +100,8 @@ class Schedule:
         self._let_run = frozenset(variants)
 
     def pause(self, cells: Iterable[tuple[str, str]]) -> None:
-        """Measure these pairs of variant and operation no more. An operation of a pair is still executed if another
-        operation needs it."""
+        """Stop measuring these pairs of variant and operation. The operation of a pair is still executed if another
+        operation depends on it, as a read depends on a save."""
         self._paused = frozenset(cells)
 
     def hold_back(self, variants: Iterable[str]) -> None:
@@ -122,8 +122,8 @@ class Schedule:
         self._predictions[chain] = seen(self._predictions[chain], samples)
 
     def due(self, number: int) -> list[Chain]:
-        """Return the chains of round `number` in the order of execution. The first round has number 1. Raw I/O takes
-        part as long as another chain on the same data takes part."""
+        """Return the chains of round `number` in the order of execution. The first round has number 1. Raw I/O (a plain
+        write and read) takes part as long as another chain on the same data takes part."""
         wanting = [chain for chain in self._predictions if not chain.is_raw_io and self._wants(chain, number)]
         yardsticks = [
             chain
@@ -176,9 +176,9 @@ class Schedule:
         return within and (self._remaining(chain, operation) > 0 or self._lacks_a_verdict(chain, operation, number))
 
     def _lacks_a_verdict(self, chain: Chain, operation: str, number: int) -> bool:
-        """Return whether a cell that has its planned rounds needs an extra round. An extra round is needed if the cell
-        has too few rounds in common with the cell of another variant to compare the two cells, and if the remaining
-        extra rounds can provide enough."""
+        """Return whether a cell that has its planned rounds needs an extra round. Two cells can be compared if they
+        have enough rounds in common. An extra round is needed if the cell has too few rounds in common with the cell of
+        another variant, and if the remaining extra rounds can provide the missing ones."""
         own = number - (self._released if chain.variant in self._late else 0)
         left = self.planned_rounds(chain, operation) + EXTRA_ROUNDS - own + 1
         if own <= FEWEST_ROUNDS or left < 1 or not self._may_have_a_verdict(chain, operation):
@@ -205,8 +205,8 @@ class Schedule:
         return any(self._cell_wants(chain, operation, number) for operation in self.progress[chain].operations)
 
     def _companions(self, yardstick: Chain) -> list[Chain]:
-        """Return the chains whose figures are shown as multiples of the raw I/O chain `yardstick`. If there are none,
-        return a list with only `yardstick`."""
+        """Return the chains to which `yardstick`, a chain of raw I/O, belongs. Reports divide the figures of these
+        chains by the figures of `yardstick`. If there are none, return a list with only `yardstick`."""
         others = [chain for chain in self._predictions if not chain.is_raw_io and same_data(chain, yardstick)]
         return others or [yardstick]
 
@@ -225,7 +225,8 @@ def _are_compared(chain: Chain, other: Chain) -> bool:
 
 
 def same_data(chain: Chain, yardstick: Chain) -> bool:
-    """Return whether the figures of a chain are shown as multiples of the raw I/O chain `yardstick`."""
+    """Return whether `yardstick`, a chain of raw I/O, belongs to a chain. If so, reports divide the figures of the
+    chain by the figures of `yardstick`."""
     same_place = (chain.suite, chain.dataset) == (yardstick.suite, yardstick.dataset)
     return same_place and same_for_raw_io(chain.conditions, yardstick.conditions)
 

@@ -1,5 +1,5 @@
-"""The state that the parts of one run share: the plan, the result folder and the samples of an interrupted run. It also
-executes chains and stores samples.
+"""The state that the parts of one run share: the plan, the result folder and the samples of an interrupted run.
+`Session` also executes chains and stores samples.
 
 bench_runner.run.preparation, pilot and rounds decide what is measured, and when.
 """
@@ -36,8 +36,8 @@ class Race:
     """A race is a run of `recommend`. It continues while more than one variant may be the best and the budget lasts."""
 
     contending: Callable[[Run], Sequence[str]]
-    """Takes the run so far and returns the variants that may still win, best first. Variants that are not returned
-    pause. They take part again if a later call returns them."""
+    """Function that takes the run so far and returns the variants that may still win, best first. Other variants pause.
+    They take part again if a later call returns them."""
     screening: Run | None
     """An earlier run on few rows, or None. Its samples are used instead of a pilot round."""
 
@@ -68,7 +68,7 @@ class Session:
 
     @property
     def seed(self) -> int:
-        """The seed for shuffling the rounds."""
+        """The seed for shuffling the chains of each round."""
         assert self.info.seed is not None
         return self.info.seed
 
@@ -121,8 +121,9 @@ class Session:
     def execution(
         self, chain: Chain, *, rows: int, round_number: int, need_bytes: int, wanted: Sequence[str] | None = None
     ) -> list[Sample]:
-        """Execute the chain, or only its operations in `wanted`, once. Store the new samples, and return the samples of
-        this execution. Operations that were measured before the run was interrupted are not measured again."""
+        """Execute the chain (a save and the operations on the saved copy) once, or only its operations in `wanted`.
+        Store the new samples, and return the samples of this execution. Operations that were measured before the run
+        was interrupted are not measured again."""
         known = self.earlier_execution(chain, round_number, rows)
         there = whole(known)
         asked = chain.operations if wanted is None else wanted
@@ -158,7 +159,7 @@ class Session:
 
     def keep_reason(self, chain: Chain, failure: Failure) -> None:
         """Write a sample with the reason for each operation of a chain that is not run, so that reports can explain why
-        it is missing."""
+        the operation is missing."""
         dataset = self.datasets[chain.dataset]
         if self.earlier.has_reason(chain, self.public(chain.conditions), dataset.rows, failure):
             return
@@ -186,7 +187,8 @@ class Session:
         write_run_info(self.folder, environment.replace_host(self.info.shape(), self.options.machine))
 
     def _questions(self, dataset: str) -> tuple[str, ...]:
-        """Return the questions that were derived from the documents of a data set, in words."""
+        """Return descriptions of the queries that the plan's operations make on a document data set. The queries were
+        derived from its documents."""
         stored = self.datasets[dataset]
         names = (name for chain in self.plan.chains if chain.dataset == dataset for name in chain.operations)
         asked = (operation for name in dict.fromkeys(names) if isinstance(operation := operation_of(name), Ask))

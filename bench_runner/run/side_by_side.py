@@ -1,10 +1,10 @@
 """Measure two Python environments alternately, a few rounds at a time, so that changes of the machine's speed affect
 both environments alike.
 
-Two consecutive runs differ because the load of the machine changes. On a shared host, single measurements differ by
-several per cent, however many rounds a run has (docs/publishing.md, 'Two versions side by side'). Each turn executes
-`run --resume` with the interpreter of one environment. This module does not compare results. It only reads how many
-rounds are done and how long they took.
+Two consecutive runs differ because the load of the machine changes. On a shared host, single times of two runs differ
+by several per cent, however many rounds the runs have (docs/publishing.md, 'Two versions side by side'). Each turn
+executes `run --resume` with the interpreter of one environment. This module does not compare results. It only reads how
+many rounds are done and how long they took.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from bench_runner.run.rounds import PAUSED_VARIABLE
 from bench_runner.run.watcher import Watcher
 
 TURN_S = 40.0
-"""Approximate seconds of measuring in a turn. A turn has at least one round, and starting it takes a few more seconds.
-The exact value matters little, because the machine's speed changes within one or two rounds: in a run of 100 rounds,
-the correlation of the times of neighbouring rounds was 0.12, and of rounds five apart 0.03."""
+"""Approximate seconds of measuring in a turn. A turn has at least one round, and starting a turn takes a few more
+seconds. The exact value matters little, because the machine's speed changes within one or two rounds. In a run of 100
+rounds, the correlation between the times of neighbouring rounds was 0.12. Between rounds that were five rounds apart it
+was 0.03."""
 LOOK_ROUNDS = 20
 """Number of rounds after which `decided` is called again to find operations that need no more rounds."""
 LAST_ROUNDS = 5
@@ -112,9 +113,9 @@ def measure_in_turn(
     """Measure at most `rounds` rounds with each environment, alternately. Each environment has its own result folder.
 
     `words` are arguments of the command `run`. Rounds that the folders already have are not measured again. `look` is
-    called once, after both environments have their first round. It may raise an error if further rounds would be
-    useless. `decided` is called after every LOOK_ROUNDS rounds, with what it returned before. It returns the pairs
-    (variant, operation) that need no further samples, or None to end the measurement.
+    called once, after both environments have their first round. `look` may raise an error if further rounds would be
+    useless. `decided` is called after every LOOK_ROUNDS rounds, with the pairs that its last call returned. `decided`
+    returns the pairs (variant, operation) that need no further samples, or None to end the measurement.
 
     Raises RunError if a turn fails, RecordError if a folder holds something other than a run, and KeyboardInterrupt
     after Ctrl-C or SIGTERM. All samples are kept.
@@ -152,8 +153,8 @@ def measure_in_turn(
 
 def rounds_there(folder: Path, most: int) -> int:
     """Return the number of complete rounds of the run in the folder. The last round of a run that was stopped may be
-    incomplete. So for such a run, return one less than the number of rounds it was started for, which is limited to
-    `most`."""
+    incomplete. So for a stopped run, take the number of rounds that were requested, but at most `most`, and return one
+    less."""
     if not (folder / "run.json").exists():
         return 0
     info = read_run(folder).info
@@ -204,7 +205,8 @@ def _take_turn(environment: Environment, words: Sequence[str], upto: int, paused
 
 
 def _last_words(said: str, code: int) -> str:
-    """Return the error that a run printed. If it printed none, return its last line and the exit code."""
+    """Return the error message in `said`, the output of a run. If there is none, return the last line of the output and
+    the exit code."""
     lines = said.strip().splitlines()
     for number, line in enumerate(lines):
         if line.startswith(("error: ", "Error: ")):

@@ -38,7 +38,8 @@ def measure_task(
     thorough: bool = True,
     block_ns: int | None = None,
 ) -> MeasureTask:
-    """Return the task of measuring one operation of the chain in `folder`, which `make_places` has prepared."""
+    """Return the task of measuring one operation of the chain in `folder`. Call `make_places` for this folder
+    before."""
     return MeasureTask(
         scratch=folder / "scratch",
         confine=folder,
@@ -89,8 +90,8 @@ def probe_task(how: str, size_bytes: int, scratch: Path) -> ProbeTask:
 
 @contextmanager
 def scratch_folder(parent: Path) -> Iterator[Path]:
-    """Yield an empty folder for a task that measures no operation. Remove it afterwards, together with the file that
-    has the task's printed output."""
+    """Yield an empty folder for a task that measures no operation. Afterwards, remove the folder, and the file with the
+    output that the task printed."""
     with TemporaryDirectory(dir=parent, ignore_cleanup_errors=True) as folder:
         scratch = Path(folder, "scratch")
         scratch.mkdir()

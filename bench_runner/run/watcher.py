@@ -29,5 +29,5 @@ class Watcher:
         """Called with a remark that is shown once, before the rounds."""
 
     def part_done(self, folder: Path) -> None:
-        """Called when only the slow variants still need rounds, so that the results in the folder can be shown
-        already."""
+        """Called when only the slow variants still need rounds, so that the results of all other variants in `folder`
+        can be shown already."""

@@ -1,4 +1,4 @@
-"""The folders of a run's working files, and their removal.
+"""Create the folders for the working files of a run, and remove them afterwards.
 
 Every run has a separate folder in each of its working directories. A small shell process reads from a pipe that the run
 holds open. When the run ends, for any reason, the pipe closes and the shell removes the folders. So even `kill -9`

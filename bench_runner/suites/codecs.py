@@ -13,7 +13,8 @@ from adapters.registry import Registry
 
 ALL = "all"
 DEFAULT_LEVELS = (1,)
-"""Levels that are measured by default, for codecs that have levels. The thesis uses the same level."""
+"""Levels that are measured by default, for codecs that have levels. The thesis that this project continues uses the
+same level."""
 _UNCOMPRESSED = ("none", "auto")
 """Values of the setting `codec` that mean no codec. 'auto' lets the writer choose its encodings."""
 
@@ -42,9 +43,9 @@ def choices(
     """Yield the settings to measure: first without a codec, then each chosen codec at each level.
 
     `codecs` contains names of the engine, general names (such as 'zstd' for HDF5's 'blosc:zstd'), or 'all'. If `levels`
-    is given, each codec is measured at these levels; settings that the engine does not support are included, so that
-    the refusal is reported. Otherwise a codec has level 1, or no level if it supports none. Nothing is yielded for an
-    engine that supports none of the codecs.
+    is given, each codec is measured at these levels. A level that the engine does not support is yielded too, so that a
+    report can show the refusal. Otherwise a codec has level 1, or no level if it supports none. Nothing is yielded for
+    an engine that supports none of the codecs.
     """
     if not has_codecs(engine):
         return

@@ -17,9 +17,9 @@ _POPULAR_HASHTAG = "jobs"
 _HOME = "USA"
 _MICROSECONDS_OF_AN_HOUR = 3_600_000_000
 _TEN = 10
-"""Number of rows that the paper's questions ask for."""
+"""Number of rows in the answers to the questions of Alkowaileet and Carey."""
 _THREE = 3
-"""Number of rows that JSONBench's questions ask for."""
+"""Number of rows in the answers to JSONBench's questions."""
 
 CELL, SENSORS, TWEETS, WOS, EVENTS = "cell", "sensors", "tweets", "wos", "bluesky-events"
 
@@ -215,6 +215,6 @@ NAMES = tuple(dict.fromkeys(question.name for question in QUESTIONS))
 
 def questions_of(dataset: str) -> Mapping[str, Question]:
     """Return the questions about a data set, by name. If QUESTIONS has no question about the data set, return one
-    question, for the number of its documents."""
+    question, which asks for the number of documents."""
     own = {question.name: question for question in QUESTIONS if question.dataset == dataset}
     return own or {NAMES[0]: Question(dataset, NAMES[0], "The number of documents", _count)}

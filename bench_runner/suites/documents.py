@@ -20,7 +20,7 @@ from bench_runner.suites.suite import Quick, Suite
 SELECTIVITIES = ("1e-05", "0.0001", "0.001", "0.01")
 """Shares of the documents that are in a range, as in Alkowaileet and Carey, VLDB 2022, table 3."""
 COUNTED = (1, 5, 10)
-"""Numbers of fields whose values are counted, from the same table of the paper."""
+"""Numbers of fields whose values are counted, as in Alkowaileet and Carey, VLDB 2022, table 3."""
 
 
 @dataclass(frozen=True, kw_only=True)

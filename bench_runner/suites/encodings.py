@@ -1,5 +1,5 @@
-"""The suite `encodings`, which measures how the size of a value and its layout in the file affect reading. It compares
-Lance's two structural encodings, Parquet's pages, Vortex and F3."""
+"""The suite `encodings`, which measures how the size of values, and the layout of values in the file, affect reading.
+It compares Lance's two structural encodings, Parquet's pages, Vortex and F3."""
 
 from bench_runner.suites.rules import ACCESS, Spelled
 from bench_runner.suites.suite import Quick, Suite

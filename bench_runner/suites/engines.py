@@ -12,7 +12,7 @@ from bench_runner.suites.suite import QUICK_TABLE_ROWS, Quick, Suite
 from bench_runner.variants import is_raw_io
 
 FEWEST_ENGINES = 2
-"""Smallest number of engines of a format that is compared."""
+"""A format is compared only if it has at least this many engines."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,15 +20,16 @@ class EveryCall(Spelled):
     """Chooses all engines of each format that has several engines, in addition to the variants in `spelled`."""
 
     def names_left_out(self, registry: Registry[Any]) -> dict[str, str]:
-        """Return the names of the formats that do not take part, with the reasons. Formats with too few engines are
-        added here."""
+        """Return the names of the formats that do not take part, with the reasons. This includes formats that have too
+        few engines."""
         spelled = {parse(text)[0] for text in self.spelled}
         others = (name for name in registry if name not in spelled and not is_raw_io(name))
         few = (name for name in others if len(registry.engines(name)) < FEWEST_ENGINES)
         return {**dict.fromkeys(few, f"have fewer than {FEWEST_ENGINES} calls"), **super().names_left_out(registry)}
 
     def joining(self, engines: Sequence[type[Adapter]]) -> Sequence[type[Adapter]]:
-        """Return all engines of a format that is not in `spelled`."""
+        """Return the engines that take part for a format that is not in `spelled`. Here these are all of its
+        engines."""
         return engines
 
 

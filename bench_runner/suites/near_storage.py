@@ -1,12 +1,12 @@
-"""The suite `near-storage`, which measures what is saved if Parquet files are filtered near the storage, where a reader
-can skip row groups.
+"""The suite `near-storage`, which measures the benefit of filtering Parquet files near the storage, where a reader can
+skip row groups.
 
-- The data set `snowset` is a table for which it is known in which blocks of rows a condition is met.
+- The data set is the table `snowset`. For each condition, it is known which blocks of its rows contain matching rows.
 - The format is Parquet, and the engine is `near-storage`. Each way of reading is a variant with the setting `reader`
   and other settings. pyarrow's data sets and DuckDB are readers too, because they read the same files.
-- The conditions of `query` and `aggregate` are met in a share of the blocks. `query` returns the rows that meet the
-  condition, and `aggregate` returns one row. `metadata` loads the metadata of many files into memory. `scan` selects a
-  share of the rows anywhere in the table, so that no row group can be skipped.
+- The rows that meet the conditions of `query` and `aggregate` are in a share of the blocks. `query` returns the rows
+  that meet the condition, and `aggregate` returns one row. `metadata` loads the metadata of many files into memory.
+  `scan` selects a share of the rows anywhere in the table, so that no row group can be skipped.
 - Readers are ranked separately for each network between the client and the files. Services are warm by default or newly
   started (`fresh`). With `--cache cold`, services are warm, but the files are not in the page cache.
 - Reports compute throughput from the size of the stored copy and the time of the query.

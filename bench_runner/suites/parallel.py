@@ -5,15 +5,16 @@ from bench_runner.suites.rules import ACCESS, Spelled
 from bench_runner.suites.suite import Quick, Suite
 
 COUNTS = (1, 2, 4)
-"""Numbers of partitions, which are also the numbers of processes. The thesis from which the operations come uses these
-numbers."""
+"""Numbers of partitions. The number of processes is the same. The thesis from which the operations come (Tarageľ, Brno
+2024) uses these numbers."""
 _SAVE = "save-parallel[partitions={}]"
 _READ = "read-parallel[partitions={},result={}]"
 _SCAN = "scan-parallel[partitions={},selectivity=0.01]"
 
 
 class Parallel(Suite):
-    """A suite of which asv times only a part, because each sample starts processes."""
+    """A suite with a smaller part for asv (a tool that keeps a history of benchmark results), because each sample
+    starts processes."""
 
     asv_operations = (_SAVE.format(2), _READ.format(2, "gathered"))
     asv_formats = (r"^(csv|parquet)\[engine=(pandas|pyarrow)", "^lance")

@@ -18,7 +18,8 @@ from bench_runner.suites import codecs
 from bench_runner.variants import is_raw_io
 
 CODECS = "codecs"
-"""The track that compares codecs. Its variants are never ranked together with those of another track (rule 10)."""
+"""The track (group of comparable variants) that compares codecs. Variants of this track are never ranked together with
+variants of another track (rule 10)."""
 CHOICE = "choice"
 """The track in which all variants are ranked together. A user who chooses a format for a table also chooses a codec."""
 ACCESS = "access"
@@ -40,7 +41,8 @@ class Asked:
 
 @dataclass(frozen=True, kw_only=True)
 class Rule(ABC):
-    """Decides which formats take part in a suite, and with which settings. Raw I/O, the baseline, always takes part."""
+    """Decides which formats take part in a suite, and with which settings. Raw I/O, with which all formats are
+    compared, always takes part."""
 
     tracks: tuple[str, ...]
     """The tracks of the rule's variants. Variants of different tracks are never ranked together."""
@@ -59,7 +61,7 @@ class Rule(ABC):
 
     def over_networks(self, settings: Collection[str]) -> bool:
         """Return whether a variant with these settings is also measured over the suite's networks. If the user names
-        networks, it is measured over these in any case."""
+        networks, the variant is measured over the named networks in any case."""
         return True
 
     def concerns(self, settings: Collection[str], operation: str) -> bool:
@@ -69,7 +71,7 @@ class Rule(ABC):
 
     def too_few(self, settings: Mapping[str, str]) -> str | None:
         """Return why it is useless to measure a variant with these settings on fewer rows than the data set has by
-        default, or None if it is useful. Ignored if the user names the settings."""
+        default. Return None if the number of rows does not matter. Ignored if the user names the settings."""
         return None
 
 
@@ -122,8 +124,8 @@ class WithCodecs(Rule):
 
 @dataclass(frozen=True, kw_only=True)
 class Spelled(Rule):
-    """Chooses the variants in `spelled`, and every format that is neither there nor in `left_out`, with its plain
-    settings."""
+    """Chooses the variants in `spelled`. Also chooses, with plain settings, every format that is neither in `spelled`
+    nor in `left_out`."""
 
     def choices(self, asked: Asked) -> Iterator[Choice]:
         """Yield raw I/O, then the variants in `spelled`, then the other formats."""
@@ -138,7 +140,8 @@ class Spelled(Rule):
                 yield from ((track, engine, engine.plain) for engine in self.joining(asked.registry.engines(name)))
 
     def joining(self, engines: Sequence[type[Adapter]]) -> Sequence[type[Adapter]]:
-        """Return those of a format's engines that take part, if the format is not in `spelled`: the first engine."""
+        """Return the engines that take part for a format that is not in `spelled`. Here this is only the format's first
+        engine."""
         return engines[:1]
 
 

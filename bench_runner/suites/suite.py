@@ -39,8 +39,8 @@ class Suite:
 
     `operations` and `datasets` are always measured. If `rows` is given, data sets have that number of rows. Data sets
     in `on_request` are measured only if the user names them. `variants` is the rule that chooses variants. `reasons`
-    maps choices to their reasons, which the command `list suites` shows. All measurements are repeated for each value
-    of `threads`. A suite with special behaviour defines a subclass in its own module.
+    maps choices to the reasons for them, which the command `list suites` shows. All measurements are repeated for each
+    value of `threads`. A suite with special behaviour defines a subclass in its own module.
     """
 
     name: str
@@ -70,18 +70,19 @@ class Suite:
     """Operations that are measured instead of `operations` while a property of the data is varied. If empty,
     `operations` are measured then, too."""
     operations_over_settings: ClassVar[tuple[str, ...]] = ()
-    """Operations that are measured if a setting of variants is varied; if empty, the suite's own."""
+    """Operations that are measured instead of `operations` while a setting of variants is varied. If empty,
+    `operations` are measured then, too."""
     asv_operations: ClassVar[tuple[str, ...]] = ()
     """Operations that asv times. If empty, asv times all operations of the suite."""
     asv_formats: ClassVar[tuple[str, ...]] = ()
     """Regular expressions for the variants that asv times. If empty, asv times all variants of the suite."""
     fallbacks_once: ClassVar[bool] = True
-    """Whether a variant whose fallback is to read everything measures only the first of several operations with the
-    same name and different parameters. Reading everything takes the same time for one row as for a hundred. Operations
-    that the user names are measured in any case."""
+    """Whether only one of several operations is measured if they have the same name and different parameters, and a
+    variant can do them only by reading everything. This is the first of the operations. Reading everything takes the
+    same time for one row as for a hundred. Operations that the user names are measured in any case."""
     together: ClassVar[tuple[str, ...]] = ()
-    """Names of suites that are measured together with this suite, because they ask the same question about other
-    data."""
+    """Names of suites that are measured together with this suite, because these suites ask the same question about
+    other data."""
 
     @property
     def tracks(self) -> tuple[str, ...]:

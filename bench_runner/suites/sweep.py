@@ -1,8 +1,9 @@
-"""The suite `sweep`, and the traits that can be varied to find the value at which another format becomes the best.
+"""The suite `sweep`, and the traits that can be varied. Varying a trait shows at which value another format becomes the
+best.
 
 A trait is a property of the data, such as the number of columns, or of the operation, such as the number of rows read.
-`run SUITE --over TRAIT` measures several values of a trait, which are called its points. This module defines the traits
-and their default points. bench_runner.plan.sweeping makes data sets and operations from points.
+`run SUITE --over TRAIT` measures several values of a trait. These values are called points. This module defines the
+traits and their default points. bench_runner.plan.sweeping makes data sets and operations from points.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from bench_runner.suites.suite import Quick, Suite
 BASE = "traits"
 """Name of the data set that has a parameter for every trait of the data."""
 BASE_ROWS = 1_000_000
-"""Number of rows of BASE if neither the user nor the trait sets it."""
+"""Number of rows of BASE if neither the user nor the trait sets this number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +33,7 @@ class Trait:
     """The values of the trait that are measured by default."""
     operation: str = ""
     variants: tuple[str, ...] = ()
-    """For a setting of variants: their full names, with `{}` in place of the value."""
+    """If the trait is a setting of variants: the full names of the variants, with `{}` in place of the value."""
     base: Mapping[str, str] = field(default_factory=dict)
     """Parameters of the data set that differ from the defaults of BASE, at all points of this trait. `{rows}` stands
     for the number of rows."""

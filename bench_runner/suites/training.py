@@ -24,8 +24,8 @@ class WithImages(Suite):
 
 @dataclass(frozen=True, kw_only=True)
 class OwnArrays(Storages):
-    """Chooses image storages only with settings that return separate arrays, because a returned batch must not share
-    memory with the next batch."""
+    """Chooses image storages with settings that return separate arrays, and no others, because a returned batch must
+    not share memory with the next batch."""
 
     def settings(self, engine: type[Adapter]) -> Iterable[Mapping[str, str]]:
         """Return only the plain settings of a storage."""

@@ -1,5 +1,5 @@
-"""The suite `wide`, which measures reading ten columns of a very wide table. It shows the cost of the metadata of all
-other columns."""
+"""The suite `wide`, which measures reading ten columns of a very wide table. The result shows the cost of the metadata
+of all other columns."""
 
 from bench_runner.suites.rules import ACCESS, Spelled
 from bench_runner.suites.suite import Quick, Suite

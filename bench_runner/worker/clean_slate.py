@@ -13,9 +13,10 @@ def clean_slate(*, thorough: bool = True) -> None:
     """Return freed memory to the system (rule 3). If a memory pool kept 100 MB of freed memory, for example, a later
     allocation of 100 MB could be measured as 0.
 
-    With `thorough`, garbage is collected among all objects of the process, which takes about 40 ms. Otherwise it is
-    collected among recent objects only. In a forked worker, a full collection also copies memory shared with the
-    forkserver, because the collector writes to each object. With `thorough` this happens here, not during timing.
+    With `thorough`, garbage is collected among all objects of the process, which takes about 40 ms. Otherwise garbage
+    is collected among recent objects only. In a forked worker, a full collection also copies the memory that is shared
+    with the forkserver, because the collector writes to each object. With `thorough` the copying happens here, not
+    during timing.
     """
     gc.collect(2 if thorough else 1)
     for pool in _arrow_pools():
@@ -24,8 +25,8 @@ def clean_slate(*, thorough: bool = True) -> None:
 
 
 def containers_made() -> int:
-    """Return an estimate of the number of container objects created and not freed, computed from the number of garbage
-    collections. Only the difference between two calls is meaningful."""
+    """Return an estimate of how many more container objects were created than freed so far. The estimate uses the
+    number of garbage collections. Only the difference between two calls is meaningful."""
     collections = sum(generation["collections"] for generation in gc.get_stats())
     return collections * (gc.get_threshold()[0] + 1) + gc.get_count()[0]
 

@@ -1,8 +1,9 @@
-"""Finding out how a document store changes each kind of documents. A few documents of each kind are stored, read back
-and compared.
+"""Find out how a document store changes each kind of document. A few documents of each kind are stored, read back and
+compared.
 
-The kinds that are dicts must come back exactly, except for the losses that the store declares. Some properties of JSON
-text are not required of stores, such as the order of fields. For them, this module describes what it finds.
+Documents that are given as dicts must come back exactly, except for the losses (changes) that the store declares.
+Documents that are given as JSON text have properties that a store need not keep, such as the order of fields. This
+module describes what the store does with such properties.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from bench_runner.worker.fidelity import ERROR, EXACT, LOSSY, REFUSED, KindOutco
 from data_generator.generated.document_kinds import BIG_INTEGERS, DUPLICATE_NAMES, KINDS, ORDER, TEXT_KINDS, Documents
 
 DICTS_LOSE = {DUPLICATE_NAMES: "a dict has one value of each name, the last"}
-"""Kind of documents -> what Python's dicts lose without any store."""
+"""Maps a kind of document to what is lost when its JSON text becomes a Python dict, even without a store."""
 
 
 def probe(
@@ -27,10 +28,11 @@ def probe(
     kinds: Mapping[str, Documents] = KINDS,
     text_kinds: Mapping[str, bytes] = TEXT_KINDS,
 ) -> Iterator[KindOutcome]:
-    """Store and read back each kind of documents. Yield the results.
+    """Store and read back each kind of document. Yield the results.
 
-    Libraries must be loaded before the call. Files are written only below `folder`, which need not exist. OSError and
-    MemoryError are raised, not reported as a refusal, because a full disk, for example, is not the store's fault.
+    Libraries must be loaded before the call. Files are written only below `folder`, which need not exist. If the store
+    raises OSError or MemoryError, the error is raised here, too, because its cause may be a full disk, for example. If
+    the store raises another error, the result is a refusal.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for number, (kind, documents) in enumerate(kinds.items()):
@@ -69,7 +71,8 @@ def _trip(
 
 
 def _judged(adapter: DocumentStoreAdapter, kind: str, documents: Documents, came: Documents) -> KindOutcome:
-    """Return whether the documents came back exactly, or with the losses that the store declares for this kind."""
+    """Return whether the documents came back exactly, with changes that the store declares as losses, or with other
+    changes."""
     declared = [loss for loss in adapter.losses if kind in loss.kinds]
     occurred = _explaining(documents, came, [loss for loss in declared if loss.view is not None])
     if occurred is None:
@@ -85,14 +88,15 @@ def _judged(adapter: DocumentStoreAdapter, kind: str, documents: Documents, came
 def _explaining(
     documents: Documents, came: Documents, declared: Sequence[DocumentLoss]
 ) -> Sequence[DocumentLoss] | None:
-    """Return the fewest declared losses that explain the differences: none, one, or all. Return None if they do not
-    explain the differences."""
+    """Return the fewest declared losses that explain the differences: none, one, or all. Return None if the declared
+    losses do not explain the differences."""
     tried = ([], *([loss] for loss in declared), declared)
     return next((losses for losses in tried if first_difference(documents, came, losses) is None), None)
 
 
 def _described(adapter: DocumentStoreAdapter, kind: str, lines: bytes, came: Documents) -> KindOutcome:
-    """Return what happened to a property of JSON text. A change that is not understood is an error without a cause."""
+    """Return what happened to a property of JSON text. If a change is none of the known ones, the outcome is an
+    error."""
     given = [json.loads(line) for line in lines.splitlines()]
     found = {document.get("id"): document for document in came}
     pairs = [(document, found.get(document["id"])) for document in given]
@@ -120,7 +124,7 @@ def _described(adapter: DocumentStoreAdapter, kind: str, lines: bytes, came: Doc
 
 
 def _is_nearest(document: Document, other: Document | None) -> bool:
-    """Return whether the integer `a` came back exactly, or as the double nearest to it."""
+    """Return whether the integer `a` came back exactly, or as the double (64-bit float) that is nearest to it."""
     came = (other or {}).get("a")
     return identical(came, document["a"]) or identical(came, float(document["a"]))
 
@@ -132,7 +136,8 @@ def _has_digits(document: Document, other: Document | None) -> bool:
 
 
 def _names(document: Document | None, before: str = "") -> list[str]:
-    """Return the names of all fields in the order in which they come, with the names of the objects around them."""
+    """Return the names of all fields of a document, in order. The name of a field in a nested object is preceded by the
+    names of the objects that contain it, as in 'a.b'."""
     found: list[str] = []
     for name, value in (document or {}).items():
         found.append(f"{before}{name}")

@@ -1,4 +1,4 @@
-"""Verifying documents, or rows of a query result, that a store returned. Types and bits of values must be equal, except
+"""Verify documents, or rows of a query result, that a store returned. Types and bits of values must be equal, except
 for the changes that the store declares as losses.
 
 The operation computes the right result in memory, from the cached data set.
@@ -43,8 +43,8 @@ def compare(stage: OperationContext, operation: DocumentOperation | Read, held: 
 
 
 def refuse_what_shows_nothing(adapter: Adapter, location: Path, *, whole: bool) -> None:
-    """Raise RefusedData if a setting of the store has no effect on these data, because the figures would be those of a
-    variant without the setting. Does nothing unless the whole data set was stored."""
+    """Raise RefusedData if a setting of the store has no effect on these data. The figures would then only repeat the
+    figures of a variant without this setting. Does nothing unless the whole data set was stored."""
     if whole and isinstance(adapter, DocumentStoreAdapter):
         reason = adapter.shows_nothing(location)
         if reason is not None:

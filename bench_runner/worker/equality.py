@@ -1,5 +1,5 @@
-"""Deciding whether two columns are equal. The expected column is an Arrow column. The column that was read is an Arrow
-column or a list of the Python objects of a pandas column.
+"""Decide whether two columns are equal. The expected column is an Arrow column. The column that was read is an Arrow
+column, or the list of the Python objects in a pandas column.
 
 The children of lists, structs and maps are compared by the same rules as columns. This module compares whole columns
 and finds the first row that differs. It does not depend on losses, on formats, or on how differences are reported.
@@ -63,8 +63,8 @@ def same_type(one: pa.DataType, other: pa.DataType) -> bool:
     """Return whether two types count as equal (method rule 11).
 
     Arrow's three text types count as equal, and so do its three types for bytes of variable length. A dictionary type
-    differs from the type of its values. Two dictionary types are equal if their value types are equal and both or
-    neither are ordered; the width of their codes does not matter.
+    differs from the type of its values. Two dictionary types count as equal if their value types count as equal, and if
+    both are ordered or both are not. The integer type of the dictionary's codes does not matter.
     """
     if pa.types.is_dictionary(one) and pa.types.is_dictionary(other):
         return one.ordered == other.ordered and same_type(one.value_type, other.value_type)
@@ -111,9 +111,9 @@ def comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _children(column: pa.ChunkedArray) -> list[pa.ChunkedArray]:
     """Return the columns inside a nested column.
 
-    For lists, this is a column with the items of all lists that are not null. For structs, these are the fields; a
-    field is null where its struct is null. For maps, this is a column of the pairs, as structs. Return an empty list
-    for a column that is not nested.
+    For lists, this is a column with the items of all lists that are not null. For structs, these are the fields. In a
+    row whose struct is null, each field is null. For maps, this is a column of the pairs, as structs. Return an empty
+    list for a column that is not nested.
     """
     if pa.types.is_struct(column.type):
         return column.flatten()
@@ -126,7 +126,7 @@ def same_categories(expected: pa.ChunkedArray, got: pa.ChunkedArray) -> bool:
     """Return whether ordered dictionaries, at any depth, have the same values in the same order.
 
     Pass whole columns only, because each chunk may have a separate dictionary. Dictionaries that are not ordered are
-    not compared: they are only another layout of the values, so unused entries do not matter.
+    not compared. They are only another layout of the column's values, so unused entries do not matter.
     """
     if pa.types.is_dictionary(expected.type):
         return not expected.type.ordered or categories(expected).equals(categories(got))
@@ -135,7 +135,8 @@ def same_categories(expected: pa.ChunkedArray, got: pa.ChunkedArray) -> bool:
 
 
 def categories(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the values in the dictionary of a column, in order. The dictionaries of its chunks are combined."""
+    """Return the values in the dictionary of a column, in order. The dictionaries of the column's chunks are
+    combined."""
     chunks = column.unify_dictionaries().chunks[:1]
     return comparable(pa.chunked_array([chunk.dictionary for chunk in chunks], column.type.value_type))
 
@@ -183,7 +184,7 @@ def _bits(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def as_numpy_floats(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column of floats with these numbers, in which NaN replaces missing values, as in numpy."""
+    """Return the numbers of a column as floats. Missing values become NaN, as in numpy."""
     if not pa.types.is_floating(column.type):
         column = column.cast(pa.float64(), safe=False)
     return pc.fill_null(column, pa.scalar(float("nan"), column.type)) if column.null_count else column
@@ -204,14 +205,15 @@ _CLASSES: Sequence[tuple[Callable[[pa.DataType], bool], tuple[type, ...]]] = (
     (pa.types.is_duration, (dt.timedelta,)),
     (pa.types.is_decimal, (decimal.Decimal,)),
 )
-"""For each group of Arrow types, a function that recognizes the type, and the allowed classes of Python values in a
-pandas column. Objects of other classes, also of subclasses, are different."""
+"""One pair for each group of Arrow types: a function that recognizes the types, and the classes that Python values of
+these types may have in a pandas column. Objects of other classes count as different, even if the class is a
+subclass."""
 
 _SEPARATOR = "\0"
 
 
 def is_missing(value: Any) -> bool:
-    """Return whether pandas treats the value as missing in an object column, which are None, NaN, NA and NaT."""
+    """Return whether pandas treats the value as missing in an object column. Such values are None, NaN, NA and NaT."""
     return value is None or value is pd.NA or value is pd.NaT or (type(value) is float and value != value)
 
 
@@ -221,16 +223,17 @@ def _is_none(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Nulls:
-    """Whether a column has nulls in any of its rows, and the same for the columns inside it. If any row has a null,
-    pandas has floats in place of integers in all rows, so a part of the rows is not enough to know the classes."""
+    """Whether a column has nulls in any of its rows, and the same for the columns inside a nested column. All rows must
+    be examined, not only the rows that are compared: if any row has a null, pandas converts the integers of all rows to
+    floats."""
 
     here: bool
     inside: tuple[Nulls, ...]
 
     @classmethod
     def of(cls, column: pa.ChunkedArray) -> Nulls:
-        """Return the nulls of a whole column. Where a struct or a list of fixed size is null, pyarrow may or may not
-        treat the inner values as null, too. The inner column then counts as having nulls."""
+        """Return the nulls of a whole column. If a struct or a list of fixed size is null, pyarrow may or may not treat
+        the values inside as null, too. In this case, the column inside counts as having nulls."""
         inside = tuple(map(cls.of, _children(column)))
         if pa.types.is_fixed_size_list(column.type) and column.null_count:
             inside = tuple(replace(child, here=True) for child in inside)
@@ -244,11 +247,11 @@ def same_objects(
     stands_for_null: Callable[[Any], bool] = is_missing,
     bound: Bound = EXACTLY,
 ) -> bool:
-    """Return whether Python values equal the values that a pandas column has for an Arrow column with the same number
-    of rows.
+    """Return whether the Python values in `values` are those that pandas would have for the Arrow column `expected`.
+    Both have the same number of rows.
 
     Classes, nulls and values must be equal. `stands_for_null` returns whether a Python value represents a null. `bound`
-    applies only to floats inside lists, because pandas columns have no other floats as Python objects.
+    applies only to floats inside lists, because other floats of a pandas column are not compared as Python objects.
     """
     if expected.null_count:
         valid = expected.is_valid().to_numpy(zero_copy_only=False)
@@ -294,8 +297,8 @@ def _same_maps(expected: pa.ChunkedArray, values: list[Any], nulls: Nulls) -> bo
 
 
 def _same_lists(expected: pa.ChunkedArray, values: list[Any], nulls: Nulls, bound: Bound) -> bool:
-    """Return whether Python values equal lists. A value must be a numpy array with the dtype that pyarrow would choose,
-    or the Python values of such an array as a list or object array."""
+    """Return whether Python values equal lists. A value must be a numpy array with the dtype that pyarrow would choose.
+    A list or an object array with the same items as Python objects is allowed, too."""
     if not _are_lists_of_lengths(expected, values):
         return False
     (child,), (inside,) = _children(expected), nulls.inside
@@ -352,7 +355,8 @@ def _same_scalars(expected: pa.ChunkedArray, values: list[Any], nulls: Nulls, bo
 
 
 def _as_python_has_it(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the column cast to the Arrow type that can hold exactly the values of the corresponding Python class."""
+    """Return the column cast to an Arrow type that holds exactly what the Python class for the column's type can
+    hold."""
     if pa.types.is_floating(column.type):
         return column.cast(pa.float64())
     if pa.types.is_time(column.type):
@@ -367,9 +371,10 @@ def _zoned(value: dt.datetime | dt.timedelta) -> tuple[dt.datetime | dt.timedelt
 
 
 def _same_text(expected: pa.ChunkedArray, values: list[str]) -> bool:
-    """Return whether Python strings equal a text column. All strings are joined to one string, and so is the column,
-    which takes less than half the time of converting the Python strings to Arrow. The comparison is valid if the
-    separator does not occur in the values, which is checked by counting the separators in the joined string."""
+    """Return whether Python strings equal a text column. The Python strings are joined to one string, and the strings
+    of the column to another. Comparing the two joined strings takes less than half the time of converting the Python
+    strings to Arrow. The comparison is valid only if no value contains the separator. To check this, the separators in
+    the joined string are counted."""
     if not values:
         return True
     if expected.nbytes + len(values) >= 2**31:  # more than pyarrow can join

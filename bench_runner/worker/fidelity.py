@@ -1,8 +1,8 @@
-"""Finding out how a variant changes each kind of column. A small table with a column of each kind is saved, read back
-and compared.
+"""Find out how a variant changes each kind of column. A small table with a column of each kind is saved, read back and
+compared.
 
-Nothing is timed here. A change that the adapter does not declare is an error. A declared change that does not occur, or
-that exceeds its bound, is an error too.
+Nothing is timed here. A change that the adapter does not declare is an error. If a declared change does not occur, or
+exceeds its declared bound, this is an error too.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def probe(
     """Save and read back each kind of column, without nulls and with nulls, if the kind allows both. Yield the results.
 
     Before the call, libraries must be loaded and the target's text dtype must be set. Files are written only below
-    `folder`, which need not exist. OSError and MemoryError are raised, not reported as a refusal of the data, because a
-    full disk, for example, is not the variant's fault.
+    `folder`, which need not exist. If the variant raises OSError or MemoryError, the error is raised here, too, because
+    its cause may be a full disk, for example. If the variant raises another error, the result is a refusal of the data.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for kind in kinds:
@@ -71,7 +71,7 @@ def probe(
 def verdicts(
     kind: ColumnKind, adapter: TabularFormat, target: Target, trips: Mapping[bool, Trip]
 ) -> Iterator[KindOutcome]:
-    """Yield the results for one kind of column, from its round trips without and with nulls."""
+    """Yield the results for one kind of column. The keys of `trips` are whether the column had nulls."""
     for nulls, trip in _with_missed_losses(kind, adapter, target, trips).items():
         how, bound, cause = _described(trip, adapter.known_faults.get(kind.name))
         yield KindOutcome(
@@ -86,8 +86,9 @@ def verdicts(
 
 
 def _described(trip: Trip, known_fault: str | None) -> tuple[str, str, str]:
-    """Return how the round trip changed the data, the bound of the change, and its cause. An error that the adapter
-    declares as a known fault has a cause, but no bound. An error without a cause is not declared and fails the run."""
+    """Return how the round trip changed the data, the bound of the change, and its cause. For an error that the adapter
+    declares as a known fault, there is a cause, but no bound. For any other error the cause is '', and the run counts
+    as failed."""
     if trip.outcome == ERROR and known_fault is not None:
         return f"{known_fault} ({trip.how})", "none", Cause.CALL.value
     bound = "; ".join(loss.bound for loss in trip.losses)
@@ -141,8 +142,8 @@ def judged(adapter: TabularFormat, target: Target, table: pa.Table, got: Any) ->
 
 
 def _with_numpy(adapter: TabularFormat, target: Target, table: pa.Table, location: Path) -> str:
-    """Return a text with the result of a second round trip with numpy dtypes, if the table has Int64 or boolean columns
-    that the variant does not accept. Otherwise return ''."""
+    """Do a second round trip with numpy dtypes if the table has Int64 or boolean columns that the variant does not
+    accept. Return a text with the result, or '' if there is no second round trip."""
     masked = targets.MASKED_DTYPES.keys() & {column.type for column in table.columns if column.null_count}
     if adapter.takes_masked or target.nulls == "numpy" or not masked:
         return ""

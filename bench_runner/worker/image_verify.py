@@ -1,4 +1,5 @@
-"""Comparing images that were read with the stored images: number, order, shapes, pixels, labels, ownership of memory.
+"""Compare images that were read with the stored images: number, order, shapes, pixels, labels, and whether arrays own
+their memory.
 
 The images must be equal. If a storage format declares a loss of quality, the peak signal-to-noise ratio must be at
 least the declared value instead. The stored images are read from the cached data set batch by batch.
@@ -18,20 +19,21 @@ from bench_runner.operations.targets import arrays_of
 from bench_runner.worker.verify import Mismatch
 
 EACH_LOWER_DB = 10.0
-"""Decibels by which the signal-to-noise ratio of a single image may be below the bound for all images, because some
-images are harder to compress. The ratio of a wrong or damaged image is far lower."""
+"""The signal-to-noise ratio of a single image may be this many decibels lower than the bound for all images together,
+because some images are harder to compress. The ratio of a wrong or damaged image is far lower."""
 
 
 @dataclass
 class _Error:
-    """The sum of squared differences of pixels, and the number of pixels."""
+    """The sum of the squared differences between pixels that were read and stored, and the number of pixels."""
 
     squared: int = 0
     pixels: int = 0
 
     @property
     def psnr_db(self) -> float:
-        """Peak signal-to-noise ratio, 10 log10(255² / mean squared error). It is infinite if no pixel differs."""
+        """Peak signal-to-noise ratio, 10 log10(255² / mean squared error). The ratio is infinite if no pixel
+        differs."""
         return _psnr_db(self.squared, self.pixels)
 
 

@@ -1,8 +1,8 @@
-"""Doing one job in one fresh worker process: measure an operation, time an import, test the measurement of memory, or
-find out what a variant changes in data.
+"""Do one job in one fresh worker process: measure an operation, time an import, test the measurement of memory, or find
+out what a variant changes in data.
 
-The worker neither chooses jobs nor stores results. It sends results to its parent, bench_runner.run.launcher, as lines
-of JSON through a pipe. The parent also observes the worker from outside.
+The worker neither chooses jobs nor stores results. The worker sends results to its parent, bench_runner.run.launcher,
+as lines of JSON through a pipe. The parent also observes the worker from outside.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _answers(task: AnyTask, phase: mmap.mmap) -> Iterator[Answer]:
 
 
 def classify(error: BaseException) -> Failure:
-    """Return the failure of a sample for an error, with a reason of one line."""
+    """Return the Failure to record for a job that raised `error`. The reason has one line."""
     text = in_one_line(error) or "no message"
     reason = f"{type(error).__name__}: {text}"[:400]
     if isinstance(error, (Mismatch, OtherAnswer)):
@@ -101,7 +101,7 @@ def classify(error: BaseException) -> Failure:
 
 def time_import(task: ImportTask) -> Iterator[Imported]:
     """Yield the time and memory for loading an engine's libraries, in an interpreter that has loaded pandas and
-    pyarrow. Only for spawned workers: forked workers have the libraries already."""
+    pyarrow. Call this only in spawned workers, because forked workers have already loaded the libraries."""
     import pandas  # noqa: F401  # the target's library is loaded for every format
 
     adapter = registries.build(task.variant, threads=task.threads)
@@ -114,7 +114,8 @@ def time_import(task: ImportTask) -> Iterator[Imported]:
 
 
 def probe_memory(task: ProbeTask, phase: mmap.mmap) -> Iterator[Probed]:
-    """Allocate and free 500 MB, then allocate a known amount of memory. Yield the measured memory (rule 13)."""
+    """Allocate and free 500 MB, then allocate a known amount of memory. Yield the memory that the probe measured for
+    the known amount (rule 13)."""
     allocate = memory_probe.ALLOCATIONS[task.how]
     memory_probe.disturb()
     clean_slate()
@@ -135,8 +136,8 @@ def probe_memory(task: ProbeTask, phase: mmap.mmap) -> Iterator[Probed]:
 
 
 def look_for_losses(task: FidelityTask) -> Iterator[FidelityFound]:
-    """Save and read back every kind of column, without and with nulls, or every kind of documents (rule 12). Yield one
-    result for each."""
+    """Save and read back every kind of column, without and with nulls (rule 12). For a document store, do the same with
+    every kind of document. Yield one result for each kind."""
     adapter = loaded_adapter(task)
     targets.apply_strings(task.target)
     if isinstance(adapter, DocumentStoreAdapter):
@@ -150,8 +151,8 @@ def look_for_losses(task: FidelityTask) -> Iterator[FidelityFound]:
 
 
 def become_worker(task: AnyTask, parent: int) -> None:
-    """Restrict this process: it ends with its parent, is the first to be killed when memory runs out, can write only to
-    its folder, and prints to a file."""
+    """Restrict this process. It then ends when its parent ends, is the first process to be killed when memory runs out,
+    can write only to its folder, and prints to a file."""
     linux.die_with_parent(parent)
     # Use a separate session, so that the launcher can end all processes that the library starts.
     if os.getsid(0) != os.getpid():

@@ -40,7 +40,7 @@ def _by_four_threads(size_bytes: int) -> Any:
 
 
 def disturb() -> None:
-    """Allocate 500 MB, half by numpy and half by Arrow's pool, touch all of it, and free it."""
+    """Allocate 500 MB, half by numpy and half by Arrow's pool, write to all of this memory, and free it."""
     half = DISTURBANCE_BYTES // 2
     del_later = [_by_numpy(half), _by_arrow(half)]
     del_later.clear()
@@ -54,5 +54,5 @@ ALLOCATIONS: Mapping[str, Callable[[int], Any]] = {
 }
 
 EXACT = frozenset({"numpy", "four threads"})
-"""Names of the allocations whose true size is known exactly. The other allocations only limit the possible error of the
-measurement, because Arrow's pool rounds sizes up and small objects have overhead."""
+"""Names of the allocations whose true size is known exactly. For the other allocations only a range is known, because
+Arrow's pool rounds sizes up and small objects have overhead."""

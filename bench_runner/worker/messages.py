@@ -1,8 +1,8 @@
 """Messages between the runner and its worker processes. A message is a struct that is sent as JSON, with a tag for its
 kind.
 
-A worker receives one task. It sends messages with results, whose kind depends on the task, and finally `Done` or
-`Failed`.
+A worker receives one task. The worker answers with messages that have its results, and finally with `Done` or `Failed`.
+The kind of the results depends on the task.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     printed: Path
     """The file that receives the output of libraries."""
     threads: int | None = None
-    """Number of threads, or None for each library's default. The launcher sets this field."""
+    """Number of threads, or None for the default of each library. The launcher sets this field."""
     starts_processes: bool = False
     """Whether the operation starts processes, which need shared memory for their locks."""
 
@@ -58,14 +58,16 @@ class MeasureTask(Task, tag="measure", frozen=True, kw_only=True, forbid_unknown
     best_control: Control | None
     readiness: Readiness
     thorough: bool
-    """Whether to collect all garbage before timing, because a full collection ran while an earlier sample was timed."""
+    """Whether to collect all garbage before timing. This is needed if Python ran a full collection while an earlier
+    sample was timed."""
     cold: bool
     served: Served | None = None
     """Addresses of the services that serve the stored copy."""
     fresh_services: bool = False
     """Whether services were started for this sample and have not answered any request yet."""
     block_ns: int | None = None
-    """Longest block with more than three calls; None for the usual length (rule 19)."""
+    """Longest duration in ns of a block (calls that are timed in one process) with more than three calls. None means
+    the usual limit (rule 19)."""
 
 
 class ImportTask(Task, tag="import", frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -135,13 +137,13 @@ class Measured(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_fie
     fallback: str = ""
     cached: bool = False
     held_bytes: int = 0
-    """Memory that closing the handle freed."""
+    """Memory that was freed by closing the handle (the open stored copy)."""
     held_before_bytes: int = 0
-    """Size of the results of calls before timing, which stay in memory until they are verified."""
+    """Size of the results of the calls before timing. These results stay in memory until they are verified."""
     device_bytes_of_all: int | None = None
     """Bytes read from the device by all calls together, or None if there is a single call."""
     tells_memory: bool = True
-    """Whether the private memory measured is comparable with the private memory of other samples."""
+    """Whether the measured private memory may be compared with that of other variants."""
     codec: str | None = None
     encodings: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Descriptions of differing column names, for error messages. Names are quoted, as they may begin with a space."""
+"""Describe how column names differ, for error messages. Names are quoted, because a name may begin with a space."""
 
 from __future__ import annotations
 

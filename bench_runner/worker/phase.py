@@ -1,5 +1,5 @@
-"""The memory page that a worker process shares with its launcher. Its first byte is the worker's phase, its second byte
-the last phase that the launcher has seen."""
+"""The memory page that a worker process shares with its launcher. The first byte of the page is the worker's phase. The
+second byte is the last phase that the launcher has seen."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from bench_runner.clock import now_ns, pause
 
 PHASE_PREPARE, PHASE_CLOCK, PHASE_AFTER, PHASE_READY = range(4)
 SEEN_LIMIT_S = 10.0
-"""Longest wait, in seconds, until the launcher has seen a phase. The launcher polls the page every 2 ms."""
+"""Longest wait, in seconds, for the launcher to notice a new phase. Normally the launcher reads the page every 2 ms."""
 
 
 def enter(phase: mmap.mmap, now: int, *, watched: bool) -> None:
-    """Set the phase of this sample to `now`. If the launcher watches other processes too (`watched`), such as services,
-    wait until it has seen the phase. Raises OSError if the launcher does not see the phase in time."""
+    """Set the phase of this sample to `now`. With `watched`, the launcher also observes other processes, such as
+    services. In this case, wait until the launcher has seen the phase. Raises OSError if the launcher does not see the
+    phase in time."""
     if not watched:
         # Nothing to wait for: timing starts directly after the preparation.
         phase[0] = PHASE_AFTER if now == PHASE_AFTER else phase[0]

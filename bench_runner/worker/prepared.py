@@ -1,5 +1,5 @@
-"""Preparation of a sample before timing, in a worker process: run the operation once on a few rows, load its input into
-private memory, wait until the machine is idle, and free memory."""
+"""Preparation of a sample before timing, in a worker process: run the operation once on a few rows, load the
+operation's input into private memory, wait until the machine is idle, and free memory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Prepared:
     """Whether all garbage was collected before timing."""
     copy: tuple[Any, ...] = ()
     """Name, inode, size and time of the files of the stored copy, to detect changes. Empty if the operation creates the
-    copy, and for images and documents, whose stores may write while they read."""
+    copy. Also empty for images and documents, because their stores may write to the copy while reading."""
 
 
 def prepare(task: MeasureTask) -> Prepared:
@@ -70,8 +70,8 @@ def clean_processes() -> None:
 
 
 def _prime(stage: OperationContext, operation: Operation, primer: Path) -> dict[str, int]:
-    """Run the operation once on a few rows and return the figures of this first call. They are reported separately,
-    because the work that a library does at its first call is not the format's cost."""
+    """Run the operation once on a few rows and return the figures of this first call. These figures are reported
+    separately, because the extra work that a library does at its first call is not a cost of the format."""
     held = operation.take_input(stage, stage.primer_rows)
     operation.prepare(primer)
     operation.begin(stage, primer)
@@ -87,8 +87,8 @@ def _prime(stage: OperationContext, operation: Operation, primer: Path) -> dict[
 
 
 def settle(task: MeasureTask) -> Rest:
-    """Wait until the machine is at rest, and return its state. Call this as late as possible, because the machine stays
-    at rest for less than a second (rule 1)."""
+    """Wait until the machine is at rest, and return the state that was reached. Call this as late as possible, because
+    the machine stays at rest for less than a second (rule 1)."""
     return Settler(task.scratch, task.best_control, task.readiness).settle(task.need_bytes)
 
 

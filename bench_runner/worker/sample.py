@@ -1,4 +1,4 @@
-"""Taking one sample in this process: everything before timing, the timed operation, and everything after it.
+"""Take one sample in this process: everything before timing, the timed operation, and everything after it.
 
 The steps follow docs/method.md: run the operation once on a few rows, load its input into private memory, wait until
 the machine is idle, free memory, time the operation, read memory and I/O counters, and verify the result.
@@ -23,13 +23,14 @@ from bench_runner.worker.verification import Pair, verified
 
 @dataclass(frozen=True)
 class Sampler:
-    """The three functions of one way of taking a sample."""
+    """Three functions that take a sample in one way, for example with one call or with a block of calls."""
 
     call: Callable[[Prepared, Laps], Any]
     """Function of (prepared, laps) that runs the operation while the caller times it. Returns the result to verify."""
     sample: Callable[[Prepared, MeasureTask, mmap.mmap], Sampled]
     parts: Callable[[Prepared, Any, Any], Sequence[Pair]]
-    """Function of (prepared, input, result) that returns pairs of a result and the expected result, to be compared."""
+    """Function of (prepared, input, result). It returns the pairs to compare, each with a result and a description of
+    the expected result."""
 
 
 SAMPLERS: Mapping[Sampling, Sampler] = {

@@ -1,10 +1,11 @@
 """Bring the machine to rest before every sample, and check the result with a small control measurement (rule 1).
 
-The machine is at rest if data of earlier samples are written to the device, and if free memory is *ready*: the host of
-a virtual machine has provided it, so that its first use is fast. This is the last step in the worker before freeing
-memory and timing, because the state does not last. A virtual machine returns free memory to its host every few seconds.
-Writing 192 MB to the page cache took 54 to 66 ms with ready memory, and 400 to 800 ms otherwise. Of 10 writes each, 10
-were fast directly after making memory ready, 9 after 0.3 s, 6 after 1 s, and none after 3 s.
+The machine is at rest if the data of earlier samples are written to the device, and if free memory is *ready*. Memory
+is ready if the host of a virtual machine has already provided it, so that its next use is fast. Bringing the machine to
+rest is the last step in the worker before freeing memory and timing, because the state does not last. A virtual machine
+returns free memory to its host every few seconds. Writing 192 MB to the page cache took 54 to 66 ms with ready memory,
+and 400 to 800 ms otherwise. Of 10 writes each, 10 were fast directly after making memory ready, 9 after 0.3 s, 6 after
+1 s, and none after 3 s.
 
 Memory is made ready by touching it, that is by writing to it once. Virtual machines return memory in huge pages, so
 memory is touched in huge pages. If the host never reclaims memory, touching has no use. `examine` finds out whether the
@@ -25,7 +26,8 @@ from bench_runner.clock import now_ns, pause
 from bench_runner.machine import linux
 
 CONTROL_BYTES = 64 * 1024 * 1024
-"""Number of bytes that the control measurement writes, and number of bytes of new memory that it touches (rule 1)."""
+"""Number of bytes that the control measurement writes. The control measurement also touches (writes to) the same amount
+of new memory (rule 1)."""
 BLOCK_BYTES = 1024 * 1024
 """Size of the block that the control measurement writes repeatedly (rule 1)."""
 UNWRITTEN_LIMIT_BYTES = 16 * 1000 * 1000
@@ -33,25 +35,25 @@ UNWRITTEN_LIMIT_BYTES = 16 * 1000 * 1000
 WRITE_BACK_LIMIT_S = 30.0
 """Longest wait, in seconds, until the page cache is written to the device (rule 1)."""
 TRIES = 3
-"""Number of attempts to bring the machine to rest. If the last attempt fails, the sample is taken, but does not count
+"""Number of attempts to bring the machine to rest. If all attempts fail, the sample is taken anyway, but does not count
 in results (rule 1)."""
 READY_BYTES = 900 * 1000 * 1000
 """Number of bytes of memory that are made ready without checking whether they stay ready (rule 1). One virtual machine
-kept about 1 GiB of free memory and returned the rest to its host before it could be used. Touching 900 MB took 0.2 s
-and touching 3 GB took 7 s there, the second time as long as the first time."""
+kept about 1 GiB of free memory and returned the rest to its host before the memory could be used. On that machine,
+touching 900 MB took 0.2 s. Touching 3 GB took 7 s, and touching the same 3 GB again took as long."""
 READY_STEP = 1.5
-"""Factor by which the amount of memory that is made ready grows, if a sample needs more than the amount that is known
-to stay ready (rule 1)."""
+"""If a sample needs more memory than is known to stay ready, larger amounts are tried. Each is larger than the one
+before by this factor (rule 1)."""
 SLOW_FACTOR = 1.5
-"""The machine is not at rest if a control measurement takes more than this factor times the run's shortest time
-(rule 1). About 2 % of 160 control measurements at rest exceeded it (docs/method.md)."""
+"""The machine is not at rest if a control measurement takes more than this factor times the run's shortest time (rule
+1). Of 160 control measurements of a machine at rest, about 2 % took longer (docs/method.md)."""
 CALIBRATIONS = 5
 """Number of control measurements before the first sample, which determine the run's shortest times (rule 1)."""
 EXAMINED_BYTES = 256 * 1024 * 1024
 """Number of bytes that are touched to examine whether the host reclaims memory (rule 1)."""
 GAIN_FACTOR = 1.5
-"""Memory had been reclaimed if touching it takes more than this factor times as long as touching it again immediately
-(rule 1)."""
+"""Memory is touched twice, one time directly after the other. If the first time takes more than this factor times as
+long as the second, the memory had been reclaimed by the host before (rule 1)."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,8 @@ class Rest:
 
 @dataclass(frozen=True)
 class Readiness:
-    """Whether memory is made ready before every sample, why, and at most how many bytes. The limit is the amount that
-    is known to stay ready."""
+    """Whether memory is made ready (touched) before every sample, and the reason. `most_bytes` is the largest amount to
+    make ready. It is the amount that is known to stay ready."""
 
     touches: bool
     why: str
@@ -87,11 +89,11 @@ ALWAYS = Readiness(True, "not examined; touching does no harm")
 
 
 def examine(leave_alone: Callable[[], object], usable_bytes: int) -> Readiness:
-    """Return whether memory must be made ready, because this machine's host reclaims memory.
+    """Find out whether this machine's host reclaims unused memory, so that memory must be made ready before samples.
 
-    The function touches the same amount of memory twice, and a third time after calling `leave_alone`, which does other
-    work for some seconds. At most half of `usable_bytes` may be made ready, but always as much as the control
-    measurement uses.
+    The function touches an amount of memory twice. Then it calls `leave_alone`, which does other work for some seconds,
+    and touches the same amount again. The returned `most_bytes` is at most half of `usable_bytes`, but at least as much
+    as the control measurement uses.
     """
     size_bytes = max(min(EXAMINED_BYTES, usable_bytes // 4), CONTROL_BYTES)
     amount = f"{size_bytes // 2**20} MiB"
@@ -118,8 +120,8 @@ def _touch_ns(size_bytes: int) -> int:
 
 class Settler:
     """Brings the file system of a working folder and the machine's memory to rest, and stores the shortest times of the
-    control measurements. The runner has one settler for each working folder. Each worker process creates a settler from
-    the runner's shortest times."""
+    control measurements. The runner has one settler for each working folder. Each worker process creates its own
+    settler from the shortest times of the runner's settler."""
 
     def __init__(self, folder: Path, best: Control | None = None, readiness: Readiness = ALWAYS) -> None:
         """`folder` is on the file system to settle. Control measurements are written there."""
@@ -140,16 +142,17 @@ class Settler:
 
     def learn_from(self, rest: Rest) -> None:
         """Update the settler with the state in which a worker's sample started. If a control measurement was slow until
-        memory was touched, the host reclaims memory, even if `examine` found the contrary."""
+        memory was touched, the host reclaims memory, even if `examine` found that it does not."""
         self.learn(rest.control)
         if not self.readiness.touches and rest.settled and rest.tries > 1:
             self.readiness = Readiness(True, "a control was slow, and fast again after touching memory")
 
     def examine_more(self, need_bytes: int, usable_bytes: Callable[[], int]) -> None:
-        """If a sample needs more memory than the amount that is known to stay ready, find out whether more stays ready.
+        """If a sample needs more memory than is known to stay ready, find out whether a larger amount stays ready.
 
-        A larger amount stays ready if touching it again takes as long per byte as for the known amount. At most half of
-        the memory that the process may use is touched, which `usable_bytes` returns.
+        Each amount is touched repeatedly. A larger amount stays ready if touching it again takes about as long per byte
+        as touching the known amount again. `usable_bytes` returns the memory that the process may use; at most half of
+        it is touched.
         """
         while self.readiness.touches and self.readiness.most_bytes < need_bytes and not self._keeps_no_more:
             size_bytes = int(self.readiness.most_bytes * READY_STEP)

@@ -1,5 +1,5 @@
-"""Verifying the result of an operation: the result is in private memory, its values are right, and the stored file has
-the right codec (rules 7, 10 and 11)."""
+"""Verify the result of an operation: the result must be in private memory, its values must be right, and the stored
+file must have the right codec (rules 7, 10 and 11)."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from bench_runner.worker.prepared import Prepared, copy_at
 from bench_runner.worker.verify import Mismatch
 
 COMPARE_GROUP_BYTES = 256 * 1024 * 1024
-"""Approximate limit of reference data in memory while a result is verified."""
+"""Approximate limit, in bytes, for the part of the right table that is in memory while a result is verified."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The result of a call, with what is needed to determine the right result."""
+    """The result of a call, and the information from which the right result is computed."""
 
     asked: Any
     """The input of the call. If the results of several calls were joined, the input of one of these calls."""
@@ -37,24 +37,24 @@ class Pair:
     columns: Sequence[str]
     """The column names that the result must have, in this order. Only for tables."""
     rows: np.ndarray | None = None
-    """The positions of the right rows in the operation's `expected` table, or None for all rows."""
+    """Positions of the rows of the operation's `expected` table that the result must have. None means all rows."""
 
 
 @dataclass(frozen=True)
 class Verified:
-    """The outcome for a result that was right, except for the changes in `losses`, which the adapter declares."""
+    """The outcome for a result that was right. `losses` are the declared changes of values that occurred."""
 
     losses: tuple[str, ...]
 
     @property
     def fidelity(self) -> str:
-        """The outcome in the words of bench_runner.results.records.Sample."""
+        """The outcome as a value of the field `fidelity` of bench_runner.results.records.Sample."""
         return "declared loss" if self.losses else "exact"
 
 
 def read_back(adapter: Adapter, location: Path) -> Stored:
     """Check that a stored file has the codec of its variant (rule 10) and return its codec and encodings. Raises
-    Mismatch if the codec is another one."""
+    Mismatch if the file has another codec."""
     stored = adapter.stored(location)
     asked = adapter.values.get("codec")
     if asked is not None and stored.codec != asked:
@@ -102,8 +102,8 @@ def _refuse_mapped(result: Any) -> None:
 
 
 def _compare_tables(stage: OperationContext, operation: Operation, answer: Pair) -> tuple[str, ...]:
-    """Compare a table with the right table, one group of columns after the other, so that the whole right table is
-    never in memory. Return the losses that occurred."""
+    """Compare a table with the right table, one group of columns after the other. In this way the right table is never
+    in memory as a whole. Return the losses that occurred."""
     names, given = list(answer.columns), answer.given
     found = list(given.columns if stage.target.kind == "pandas" else given.column_names)
     if found != names:
@@ -122,8 +122,9 @@ def _compare_tables(stage: OperationContext, operation: Operation, answer: Pair)
 
 
 def stored_order(stage: OperationContext) -> np.ndarray | None:
-    """Return the numbers of the rows in the order in which the variant stores them, if its setting `order` names a
-    column by which they are sorted; missing values come last, and equal values keep their order. Else return None."""
+    """If the variant's setting `order` selects a column, return the row numbers in the order in which the variant
+    stores the rows: sorted by this column. Missing values come last, and rows with equal values keep their order.
+    Return None if the variant has no such setting."""
     number = stage.adapter.values.get("order")
     if number is None:
         return None

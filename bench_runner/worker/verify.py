@@ -1,8 +1,8 @@
-"""Comparing a table that was read with the stored table: columns, types, rows, nulls, values and order.
+"""Compare a table that was read with the stored table: columns, types, rows, nulls, values and order.
 
 Columns are compared one at a time, with all of their rows. A pandas column must have the dtype that the target demands.
-Then bench_runner.worker.equality compares its values, as Arrow data or as Python objects. This module does not depend
-on formats. The changes that a format may make to values are passed as losses.
+Then bench_runner.worker.equality compares the values of the column, as Arrow data or as Python objects. This module
+does not depend on formats. Callers pass the changes that a format may make to values as losses.
 """
 
 from __future__ import annotations
@@ -48,9 +48,10 @@ def compare(
     """Return how a DataFrame or Table differs from the stored table `expected`. If `rows` is given, only the rows with
     these numbers are expected.
 
-    A column that is not equal may have declared `losses`. Each loss computes from the stored column what the format
-    returns for it. The column that was read must equal the computed column, exactly or within the loss's tolerance.
-    A loss is applied to the whole column, because its effect may depend on all values.
+    A column that is not equal may still be right because of the declared `losses`. Each loss is a function that
+    computes from the stored column what the format returns. The column that was read must equal the computed column,
+    exactly or within the tolerance of the loss. A loss is applied to the whole column, because the effect on one value
+    may depend on the other values.
     """
     chosen = None if rows is None else pa.array(rows, pa.int64())
     problems = _shape_problems(expected, got, target, expected.num_rows if rows is None else len(rows))
@@ -102,7 +103,8 @@ def _counts_rows(index: pd.Index) -> bool:
 def _compare_lossy(
     stored: pa.ChunkedArray, got: Any, target: Target, losses: Sequence[Loss], rows: pa.Array | None
 ) -> tuple[list[Loss], str | None]:
-    """Return the losses that may apply to the column, and a problem that these losses do not explain, or None."""
+    """Return the losses that may apply to the column, and a description of the difference that these losses do not
+    explain. The description is None if there is no such difference."""
     suffered = []
     bound = EXACTLY
     expected = stored
@@ -161,7 +163,8 @@ def _compare_column(
 
 
 def _compare_arrow(expected: pa.ChunkedArray, got: pa.ChunkedArray, bound: Bound) -> str | None:
-    """Return what is wrong with the nulls, values or order of a column whose type was found equal, or None."""
+    """Return what is wrong with the nulls, values or order of a column whose type is known to be equal. Return None if
+    nothing is wrong."""
     if not equality.same_categories(expected, got):
         return _describe_categories(expected, got)
 

@@ -14,7 +14,7 @@ class Watch:
     """Counters of this process before and after timing: memory, bytes read and written, and started processes."""
 
     def __init__(self) -> None:
-        """Read the counters, as the last step before timing."""
+        """Read the counters. Create this object as the last step before timing."""
         # Read the counters of started processes first, because reading them allocates memory, which must not happen
         # between resetting the memory peak and the start of timing.
         self._started_cpu_ns, self._started = started_cpu_ns(), started_memory()
@@ -25,14 +25,14 @@ class Watch:
         self._collections = _full_collections()
 
     def stop(self) -> None:
-        """Read the counters, as the first step after timing."""
+        """Read the counters again. Call this as the first step after timing."""
         self.at_end = linux.own_memory()
         self._peak_bytes = linux.high_water_bytes()
         self._collected = _full_collections() > self._collections
 
     def started_cpu_ns(self) -> int:
-        """Return the CPU time, since the start, of processes that the library started. Call this after `stop`, so that
-        it does not change the worker's own figures."""
+        """Return the CPU time, since the start, of processes that the library started. Call this only after `stop`,
+        because the call would otherwise change the worker's own figures."""
         return max(started_cpu_ns() - self._started_cpu_ns, 0)
 
     def measured(self, rest: Rest, started_ns: int, *, thorough: bool) -> Measured:

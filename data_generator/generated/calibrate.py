@@ -1,14 +1,15 @@
-"""Find the recipes of the realistic tables.
+"""Find the recipes (parameters for making a column) of the realistic tables.
 
     python -m data_generator.generated.calibrate > data_generator/generated/recipes.py
 
 For each statistic, the columns of a type get targets spread evenly from the 20th to the 80th percentile of the real
 columns. A column with more distinct values gets a smaller share of the most frequent value, shorter runs and less
-order. Widths and null ratios are assigned in separate orders. Exponents go to the columns whose other statistics need
-them. Each column is then made and measured, and its recipe is corrected until the statistics are close to the targets.
+order. Widths and null ratios are assigned to the columns in two other orders. Larger exponents go to the columns with a
+larger share of the most frequent value for their number of distinct values. Each column is then made and measured, and
+its recipe is corrected until the statistics are close to the targets.
 
-Measurements do not run this module. Its result is stored, so that every machine uses the same recipes. It takes about
-ten minutes. Most stored recipes come from earlier versions of this module, so a new run yields different recipes that
+Measurements do not run this module, which takes about ten minutes. Its result is stored, so that every machine uses the
+same recipes. Most stored recipes come from earlier versions of this module, so a new run yields different recipes that
 are equally close. New recipes need a new `realistic.VERSION`.
 """
 
@@ -32,8 +33,8 @@ _ATTEMPTS = 16
 _CLOSE = 0.2
 _LARGEST_SKEWED_RATIO = 0.42
 _STARTS = ((2.2, 1.0), (1.05, 1.0), (1.05, 0.85), (4.0, 1.0))
-"""Starting points of the search: (slots for each value, factor for the target's run length). The factor changes the run
-length by at most half of its tolerance."""
+"""Starting points of the search: (slots, which are sequences of equal values, per distinct value; factor for the
+target's run length). The factor changes the run length by at most half of the tolerance."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def quantile(percentiles: Percentiles, percent: float) -> float:
 
 
 def spread(columns: int) -> list[float]:
-    """Return a percentile for each column, in ascending order."""
+    """Return one percentile per column, in ascending order from 20 to 80."""
     if columns == 1:
         return [50.0]
     middle = (columns - 1) / 2
@@ -107,22 +108,25 @@ def targets(profile: TypeProfile) -> list[Targets]:
 
 
 def _least_exponent(distinct: int, top_share: float) -> float:
-    """Return the exponent that is measured if all values except the most frequent one are equally frequent."""
+    """Return the smallest measurable Zipf exponent. It results if all values but the most frequent one are equally
+    frequent."""
     counts = np.full(distinct, (1 - top_share) / (distinct - 1))
     counts[0] = top_share
     return zipf_exponent(counts)
 
 
 def _steepest_exponent(distinct: int, top_share: float) -> float:
-    """Return the largest exponent that can be measured if no value is more frequent than the one with `top_share`.
+    """Return the largest Zipf exponent that can be measured if no value is more frequent than `top_share`.
 
-    A margin is subtracted, because by chance some value is more frequent than its weight."""
+    A margin is subtracted, because by chance some values are more frequent than their weights require.
+    """
     laws = (rank_weights(distinct, exponent, top_share) for exponent in (0.5, 0.8, 1.2, 1.6, 2.0))
     return 0.55 * max(zipf_exponent(law) for law in laws)
 
 
 def _natural_exponent(target: Targets) -> float:
-    """Return the exponent of the power law in which the most frequent value has the target's share of the rows."""
+    """Return the exponent of the power law in which the most frequent value has the target's share of the rows; 0 for
+    fewer than three distinct values."""
     if target.distinct < 3:
         return 0.0
     log_ranks = np.log(np.arange(1, target.distinct + 1))
@@ -141,8 +145,8 @@ Found = tuple[float, Recipe, ColumnStatistics]
 
 
 def calibrated(name: str, kind: str, target: Targets, profile: TypeProfile, path: tuple[object, ...]) -> Found:
-    """Return the best recipe found. Recipes whose statistics are within the profile are preferred, then those with the
-    smallest error."""
+    """Return the best recipe found. The best recipe has the fewest statistics outside the profile's range and, among
+    equals, the smallest error."""
 
     def badness(found: Found) -> tuple[int, float]:
         return _outside(found[2], profile), found[0]
@@ -165,7 +169,8 @@ def _outside(got: ColumnStatistics, profile: TypeProfile) -> int:
 
 
 def _approached(name: str, kind: str, target: Targets, path: tuple[object, ...], slots_per_value: float) -> Found:
-    """Search for a recipe step by step, starting with `slots_per_value` slots per distinct value."""
+    """Search for a recipe step by step. The first recipe has at least `slots_per_value` slots (sequences of equal
+    values) per distinct value."""
     rest_run_length = target.mean_run_length
     while True:
         constant = (target.mean_run_length - rest_run_length) / (WINDOW_ROWS - rest_run_length + 1e-9)

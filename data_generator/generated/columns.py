@@ -18,7 +18,7 @@ def numbers(values: NDArray[np.int64] | NDArray[np.float64], valid: Valid | None
 
 
 def booleans(bits: NDArray[np.uint8], rows: int, valid: Valid | None = None) -> pa.Array:
-    """Return a boolean array of `rows` rows from packed bits, lowest first."""
+    """Return a boolean array of `rows` rows from packed bits. The first row is the lowest bit of a byte."""
     packed = bits[: (rows + 7) // 8].copy()
     if rows % 8:
         packed[-1] &= (1 << rows % 8) - 1

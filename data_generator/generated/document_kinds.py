@@ -1,7 +1,8 @@
-"""Kinds of documents. Each has one property that a store may lose.
+"""Kinds of documents. Each kind has one property that a store may lose.
 
-The kinds in KINDS are dicts, and the declared losses of a store name them. The kinds in TEXT_KINDS exist only as JSON
-text, because dicts do not have the property, or stores are not required to keep it.
+The kinds in KINDS are dicts. A store that declares losses (changes of values that are allowed) refers to the names of
+these kinds. The kinds in TEXT_KINDS exist only as JSON text, because dicts cannot have the property, or because stores
+are not required to keep it.
 """
 
 from __future__ import annotations
@@ -149,7 +150,7 @@ KINDS: dict[str, Documents] = {
         for n in range(42)
     ],
 }
-"""Name -> documents; the key is `id`, an int in all kinds but one."""
+"""Name of a kind -> its documents. The key field is `id`, which is an int in all kinds but 'text keys'."""
 
 BIG_INTEGERS, DUPLICATE_NAMES, ORDER = "integers over 64 bits", "duplicate names", "order of fields"
 TEXT_KINDS: dict[str, bytes] = {
@@ -158,4 +159,4 @@ TEXT_KINDS: dict[str, bytes] = {
     DUPLICATE_NAMES: b'{"id":0,"a":1,"b":{"c":1,"d":0,"c":2},"a":2}\n{"id":1,"a":3,"b":{"c":3,"d":0,"c":4},"a":4}\n',
     ORDER: b'{"id":0,"zz":1,"y":2,"a":{"d":1,"bb":2,"c":3}}\n{"zz":1,"id":1,"a":{"c":1,"bb":2,"d":3},"y":2}\n',
 }
-"""Name -> JSON Lines with the key `id`."""
+"""Name of a kind -> its documents as JSON Lines. The key field is `id`."""

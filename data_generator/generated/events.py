@@ -1,6 +1,7 @@
 """The realistic table `core` plus an ascending time and a unique key, as event tables have.
 
-Filters can then select a day or a key. `core` has no such column, because its columns are ordered like real columns.
+The added columns allow filters that select a day or a key. `core` lacks such columns, because its columns are only as
+ordered as real columns are.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """`kinds`: two small tables for each kind of column that users have, one without and one with nulls.
 
 The tables show which kinds of column a format changes. They are not used for measuring time. Each kind has a single
-difficulty for formats, so that a change of the data can be described by the name of the kind. Kinds of all-null columns
-have only the table with nulls.
+difficulty for formats, so that reports can name the kind instead of describing what was changed. Kinds of all-null
+columns have only the table with nulls.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ ROWS = 20
 
 @dataclass(frozen=True)
 class ColumnKind:
-    """A kind of column: its Arrow type and a few values, which are repeated over the rows of its table.
+    """A kind of column: its Arrow type and a few values, which are repeated until the column is full.
 
-    Categories of a dictionary are in the order of `categories`, or else in the order of their first rows.
+    For categorical columns, `categories` has the categories in order. Without it, they are in the order in which they
+    first occur.
     """
 
     name: str
@@ -34,15 +35,15 @@ class ColumnKind:
 
     @property
     def nulls(self) -> tuple[bool, ...]:
-        """Return, for each table of this kind, whether it has nulls. A kind without values has only one with nulls."""
+        """Return, for each table of this kind, whether the table has nulls. A kind without values has only the table
+        with nulls."""
         return (True,) if all(value is None for value in self.values) else (False, True)
 
     def table(self, nulls: bool) -> pa.Table:
         """Return a table with the columns `key` (int64, 0 to ROWS - 1) and `value`.
 
-        If `nulls`, every seventh value from the second row on is null.
-
-        Every value of the kind also occurs in a row that is not null.
+        With `nulls`, the second row and every seventh row after it are null. Every value of the kind still occurs in
+        another row.
         """
         values = list(itertools.islice(itertools.cycle(self.values), ROWS))
         if nulls:

@@ -1,7 +1,7 @@
 """Tables with one column of large values: vectors, long texts, and incompressible bytes.
 
-Except for `build_values`, the tables also have an ascending row number and an unordered label. They are meant for
-reading by row numbers or conditions, as training loops, searches and galleries do.
+The tables also have an ascending row number and an unordered label, except for those of `build_values`. They are meant
+for reading by row numbers or conditions, as training loops, searches and galleries do.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VALUES_BYTES = 256_000_000
 LABELS = 1_000
 PARAGRAPHS, PARAGRAPH_WORDS = 16_384, 80
 """Number of different paragraphs, and of words in each paragraph (about 500 bytes). Texts consist of these paragraphs.
-If two texts contain the same paragraph, they are further apart than codecs search for repetitions."""
+A paragraph is repeated so rarely that codecs, which search only a limited distance back, do not find the repetition."""
 
 _Make = Callable[[int, int, tuple[object, ...]], pa.Array]
 
@@ -37,23 +37,24 @@ def build_vectors(name: str, rows: int, parameters: Mapping[str, str]) -> Datase
 
 
 def build_texts(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """Return rows with a text of 0.5 to 1.5 times `bytes` bytes."""
+    """Return rows with one text each. The size of a text is random, from 0.5 to 1.5 times `bytes`."""
     return _build(name, rows, ("text", pa.string()), _texts, int(parameters["bytes"]))
 
 
 def build_blobs(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """Return rows with a value of 0.5 to 1.5 times `bytes` random bytes, which is like an encoded image."""
+    """Return rows with random bytes, like an encoded image in each row. The size of a value is 0.5 to 1.5 times
+    `bytes`."""
     return _build(name, rows, ("blob", pa.binary()), _blobs, int(parameters["bytes"]))
 
 
 def build_values(name: str, rows: int | None, parameters: Mapping[str, str]) -> Dataset:
     """Return a table with one column of values of about `bytes` bytes.
 
-    It is for measuring how the cost of reading a value depends on its size.
+    The table is for measuring how the time for reading a value depends on the size of the value.
 
-    The values are random and cannot be compressed, so only the layout of an encoding makes a difference. Values are
-    binary with 0.5 to 1.5 times `bytes` for kind=variable, and float32 or vectors of float32 for kind=fixed. Raises
-    DataError if `bytes` is not a multiple of 4 for kind=fixed.
+    The values are random and cannot be compressed, so encodings differ only in the layout of the values. For
+    kind=variable, values are binary, with 0.5 to 1.5 times `bytes`. For kind=fixed, they are float32 (if `bytes` is 4)
+    or vectors of float32. Raises DataError if `bytes` is not a multiple of 4 for kind=fixed.
     """
     size_bytes = int(parameters["bytes"])
     kind: pa.DataType
@@ -141,6 +142,6 @@ def _blobs(rows: int, size_bytes: int, path: tuple[object, ...]) -> pa.Array:
 
 
 def _sizes(rows: int, middle: int, path: tuple[object, ...]) -> np.ndarray:
-    """Return sizes from 0.5 to 1.5 times `middle`."""
+    """Return random sizes from 0.5 to 1.5 times `middle`."""
     words = streams.raw_words(rows, *path, "size")
     return streams.integers(words, max(middle // 2, 1), max(middle + middle // 2, 1))

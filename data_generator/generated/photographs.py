@@ -1,9 +1,9 @@
 """Generate images that compress like photographs, as replacements for the data sets CIFAR-10 and ImageNet-100.
 
 In each image, light and colour change smoothly at coarse and fine scales. Noise of a few bits, like the grain of a
-film, is added to the pixels; its strength differs between images. As PNG, an image has 0.6 to 0.8 times the size of its
-pixels. For comparison, PNG reduced CIFAR-10 from 154 to 113 MB (thesis, table 6.10). JPEG of quality 90 changes the
-pixels little. Labels are unrelated to the content of the images, so no model can learn from them.
+film, is added to the pixels. The strength of the noise differs between images. As PNG, an image has 0.6 to 0.8 times
+the size of its pixels. For comparison, PNG reduced CIFAR-10 from 154 to 113 MB (thesis, table 6.10). JPEG of quality 90
+changes the pixels little. Labels are unrelated to the content of the images, so no model can learn from them.
 
 Only integer sums, products and shifts are used, so every machine makes the same bytes. The first images of a large data
 set equal the images of a small data set. Labels of `imagenet-like` are an exception, because they are sorted.
@@ -29,8 +29,8 @@ Bytes = NDArray[np.uint8]
 Grid = NDArray[np.int16]
 
 _SETTING_BYTES = 8
-"""Number of random bytes for the settings of an image: three for its tint, one for the strength of its noise. The
-others are padding."""
+"""Number of random bytes for the settings of an image: three bytes for the tint, one for the strength of the noise, and
+padding."""
 
 
 # --- one picture, or many of one shape -----------------------------------------------------------------------------
@@ -38,7 +38,7 @@ others are padding."""
 
 @dataclass(frozen=True)
 class _Canvas:
-    """A grid of `rows` by `columns` squares over an image. Each of `halvings` steps halves the side of the squares.
+    """A coarse grid of `rows` by `columns` squares over an image. The squares are divided `halvings` times into four.
 
     `cell` is the side of the smallest squares in pixels. It is a power of two of at most 8, so that sums fit 16-bit
     integers.
@@ -51,7 +51,7 @@ class _Canvas:
 
     @cached_property
     def points(self) -> list[tuple[int, int]]:
-        """Return the numbers (rows, columns) of grid points of each grid, from the coarsest grid to the finest."""
+        """Return (rows, columns), the number of grid points, for each grid from the coarsest to the finest."""
         return [((self.rows << level) + 1, (self.columns << level) + 1) for level in range(self.halvings + 1)]
 
     def drawn_bytes(self, height: int, width: int) -> int:
@@ -94,7 +94,7 @@ def _pictures(drawn: _Drawn, canvas: _Canvas, height: int, width: int, *, grey: 
 
 
 def _halved(grid: Grid) -> Grid:
-    """Return a finer grid, with the mean of two neighbours between them.
+    """Return a grid of half the spacing. Each added point is the mean of the neighbouring points.
 
     The shape (..., r, c) becomes (..., 2r - 1, 2c - 1).
     """
@@ -121,9 +121,9 @@ def _stretched(grid: Grid, cell: int) -> Grid:
 def _grained(shades: Grid, drawn: Bytes, strength: Bytes) -> Bytes:
     """Return the pixels (uint8): the values of `shades` (images, colours, height, width) plus noise.
 
-    There are two random bytes for each pixel. The first byte gives noise that is the same in all colours: a triangular
-    distribution from -15 to 15, multiplied by 6/8 to 13/8. The second byte gives two bits of separate noise for each
-    colour.
+    There are two random bytes for each pixel. The first byte gives noise that is the same in all colours. It has a
+    triangular distribution from -15 to 15, multiplied by the strength of the image's noise, which is 6/8 to 13/8. The
+    second byte gives two bits of separate noise for each colour.
     """
     shared = ((drawn[:, 0] & 15) + (drawn[:, 0] >> 4)).astype(np.int16) - 15
     shared *= (strength[:, None, None] & 7).astype(np.int16) + 6
@@ -145,7 +145,7 @@ _CIFAR = _Canvas(rows=2, columns=2, halvings=2, cell=4)
 _CIFAR_SIDE = 32
 _CIFAR_CLASSES = 10
 _CIFAR_BLOCK = 256
-"""Number of images that are made at once. Their data fit into the processor's cache."""
+"""Number of images that are made at once. The data of these images fit into the processor's cache."""
 _CIFAR_BATCH = images.BATCH_BYTES // (3 * _CIFAR_SIDE**2) // _CIFAR_BLOCK * _CIFAR_BLOCK
 
 
@@ -252,7 +252,7 @@ def _imagenet_batch(name: str, rows: int, shapes: _Shapes, members: NDArray[np.i
 
 
 def _imagenet_picture(name: str, index: int, height: int, width: int, shapes: _Shapes) -> Bytes:
-    """Return an image. It is made upright, because the canvas is upright, and then turned if it must be wide."""
+    """Return an image. A wide image is first made upright, like the grid of squares (`_Canvas`), and then turned."""
     longer, shorter = max(height, width), min(height, width)
     words = streams.raw_words(_IMAGENET.drawn_bytes(longer, shorter) // 8, name, VERSION, "image", index)
     (made,) = _pictures(_Drawn(words, 1), _IMAGENET, longer, shorter, grey=not shapes.channels[index])

@@ -1,4 +1,4 @@
-"""Measure statistics of a column, which are the same statistics as in the profiles of real columns (profiles.py).
+"""Measure statistics of a column. profiles.py has the same statistics of real columns.
 
 Missing values are ignored in all statistics except the null ratio.
 """
@@ -23,12 +23,13 @@ class ColumnStatistics:
     distinct_ratio: number of distinct values, divided by the number of rows.
     null_ratio: number of missing values, divided by the number of rows.
     top_value_share: number of values that equal the most frequent value, divided by the number of values.
-    zipf_exponent: minus the slope of the least-squares line through (log rank, log count) of all distinct values; the
-        most frequent value has rank 1. 0 for fewer than three distinct values, which do not define a line.
-    mean_run_length: the mean, over windows of 512 rows, of the number of values divided by the number of runs, which
-        are sequences of equal values. It is from 1 to 512.
-    sortedness: the mean, over the same windows, of |rises - falls| / (rises + falls), where neighbours that are equal
-        do not count. It is from 0 to 1, and 1 for a window with a single value. Values in random order have about 0.02.
+    zipf_exponent: minus the slope of the least-squares line through (log rank, log count) of all distinct values. The
+        most frequent value has rank 1. 0 for fewer than three distinct values, which define no such line.
+    mean_run_length: mean number of values per run in a window of 512 rows, averaged over all windows. A run is a
+        sequence of equal values. From 1 to 512.
+    sortedness: |rises - falls| / (rises + falls) in the same windows, averaged over all windows. A rise is a value
+        larger than the value before it. From 0 to 1; about 0.02 for values in random order, and 1 for a window with
+        sorted values or a single value.
     width_bytes: mean UTF-8 bytes of a value; None for numbers.
     """
 
@@ -43,7 +44,7 @@ class ColumnStatistics:
 
 
 def column_statistics(column: pa.ChunkedArray) -> ColumnStatistics:
-    """Measure a column of numbers, booleans or strings. Raises ValueError if it has no value."""
+    """Measure a column of numbers, booleans or strings. Raises ValueError if all values are missing."""
     rows = len(column)
     values = column.drop_null()
     if not len(values):
@@ -74,7 +75,7 @@ def _order_preserving_codes(values: pa.ChunkedArray) -> NDArray[np.int64]:
 
 
 def zipf_exponent(counts: NDArray[np.int64] | NDArray[np.float64]) -> float:
-    """Return the Zipf exponent of `counts`, which are descending; 0 for fewer than three counts.
+    """Return the Zipf exponent of `counts`, which must be in descending order; 0 for fewer than three counts.
 
     The exponent is minus the slope of the line through (log rank, log count).
     """
@@ -87,7 +88,7 @@ def zipf_exponent(counts: NDArray[np.int64] | NDArray[np.float64]) -> float:
 
 
 def _window_statistics(codes: NDArray[np.int64], window: NDArray[np.int64]) -> tuple[float, float]:
-    """Return mean run length and sortedness. `window` is the number of the window of each value, in ascending order."""
+    """Return mean run length and sortedness. `window` has the number of each value's window, in ascending order."""
     windows = int(window[-1]) + 1
     step = np.diff(codes)
     within = np.diff(window) == 0

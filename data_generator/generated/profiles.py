@@ -16,7 +16,7 @@ PERCENTS = (10, 25, 50, 75, 90)
 class TypeProfile:
     """Percentiles over the columns of one type in one workload.
 
-    `columns` is the number of columns of this type among the 20 columns of a table.
+    `columns` is the number of columns that this type gets in a realistic table, which has 20 columns.
     """
 
     columns: int

@@ -26,8 +26,8 @@ from data_generator.generated.recipe import Recipe
 VERSION = 1
 WINDOW_ROWS = 512
 SMALL_SET = 100
-"""A column with at most this many distinct values has the same values in tables of any length. Otherwise, the number of
-distinct values grows with the number of rows."""
+"""The limit for small sets. A column with at most this many distinct values has the same values in tables of any
+length. In other columns, the number of distinct values grows with the number of rows."""
 
 _WEIGHT = 1 << 28
 _TYPES = {"float64": pa.float64(), "int64": pa.int64(), "string": pa.string()}
@@ -51,7 +51,10 @@ def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
 
 
 def column(recipe: Recipe, rows: int, batch: int, path: tuple[object, ...]) -> pa.Array:
-    """Return the rows of a column in one batch. `path` identifies the random streams of the column."""
+    """Return the rows of a column in one batch. `path` identifies the random streams of the column.
+
+    `rows` is the number of rows of the batch.
+    """
     here = (*path, batch)
     lengths, constant, ordered = _slots(recipe, rows, here)
     slots = len(lengths)
@@ -75,8 +78,9 @@ def column(recipe: Recipe, rows: int, batch: int, path: tuple[object, ...]) -> p
 def rank_weights(distinct: int, exponent: float, top_share: float) -> Integers:
     """Return the weight of each distinct value, with the most frequent value first.
 
-    The weights follow the power law k ** -exponent, but the first value has the share `top_share` of the sum. If its
-    share would be smaller, its weight is raised. If its share would be larger, a maximum is applied to all weights.
+    The weights follow the power law k ** -exponent, but the first value has the share `top_share` of the sum. If the
+    power law gives the first value less, its weight is raised. If the power law gives it more, the largest weights are
+    lowered to a common maximum.
     """
     law = np.maximum((_WEIGHT / _power(np.arange(1, distinct + 1), exponent)).astype(np.int64), 1)
     share = int(top_share * _WEIGHT)
@@ -116,8 +120,8 @@ def _slots(
 ) -> tuple[Integers, NDArray[np.bool_], NDArray[np.bool_]]:
     """Return three arrays with an item for each slot, which is a sequence of rows with the same value.
 
-    They have the number of rows of the slot, whether it fills a window with a single value, and whether its window is
-    sorted.
+    The arrays state the number of rows of each slot, whether the slot is a whole window (one with a single value), and
+    whether the window of the slot is sorted.
     """
     windows = -(-rows // WINDOW_ROWS)
     order = streams.permutation(windows, *path, "windows")
@@ -137,9 +141,9 @@ def _slots(
 
 
 def _ranks(weights: Integers, constant: NDArray[np.bool_], path: tuple[object, ...]) -> Integers:
-    """Return the rank of the value of each slot. Ranks occur in proportion to their weights.
+    """Return, for each slot, the rank of its value. Each rank occurs in proportion to its weight.
 
-    This holds separately for slots that fill a window and for all other slots.
+    Slots that fill a whole window (`constant`) and all other slots are treated separately.
     """
     ranks = np.empty(len(constant), dtype=np.int64)
     for name, where, least in (("constant", constant, 0), ("others", ~constant, 1)):
@@ -151,7 +155,7 @@ def _ranks(weights: Integers, constant: NDArray[np.bool_], path: tuple[object, .
 
 
 def _counts(weights: Integers, slots: int, least: int) -> Integers:
-    """Return the number of slots of each rank, in proportion to its weight. The sum of the numbers is `slots`.
+    """Return how many slots each rank gets, in proportion to the weight of the rank. The numbers add up to `slots`.
 
     Each rank gets at least `least` slots, if there are enough slots.
     """
@@ -172,7 +176,8 @@ def _counts(weights: Integers, slots: int, least: int) -> Integers:
 
 
 def _valid(null_ratio: float, rows: int, path: tuple[object, ...]) -> columns.Valid | None:
-    """Return whether each row has a value. The share of rows without a value is `null_ratio`, to the nearest row."""
+    """Return whether each row has a value; None if all rows have one. `null_ratio` is the share of rows without a
+    value."""
     missing = round(null_ratio * rows)
     if not missing:
         return None
@@ -182,7 +187,7 @@ def _valid(null_ratio: float, rows: int, path: tuple[object, ...]) -> columns.Va
 
 
 def _spread(values: pa.Array, places: Integers, valid: columns.Valid | None) -> pa.Array:
-    """Return the values at these indexes, with nulls where `valid` is False."""
+    """Return the item of `values` at each index in `places`, with nulls where `valid` is False."""
     if pa.types.is_string(values.type):
         mask = None if valid is None else ~valid
         return values.take(pa.array(places, mask=mask))

@@ -23,8 +23,8 @@ class Recipe:
     """Number of distinct values, divided by the number of rows. There are at least `distinct_least` distinct values."""
     distinct_least: int
     exponent: float
-    """Exponent of a power law: the k-th most frequent value has the weight k ** -exponent. If `top_share` requires it,
-    the weights of the most frequent values differ."""
+    """Exponent of a power law: the k-th most frequent value has the weight k ** -exponent. The most frequent values
+    deviate from this law if `top_share` requires it."""
     top_share: float
     constant_share: float
     sorted_share: float
@@ -34,5 +34,6 @@ class Recipe:
     width_bytes: float = 0.0
 
     def distinct(self, rows: int) -> int:
-        """Return the number of distinct values in `rows` rows. There may be fewer, if equal values form long runs."""
+        """Return the number of distinct values in `rows` rows. The column may have fewer, if equal values form long
+        runs."""
         return min(rows, max(round(self.distinct_ratio * rows), self.distinct_least))

@@ -42,16 +42,16 @@ def integers(words: Words, low: int, high: int) -> NDArray[np.int64]:
 
 
 def unit_floats(words: Words) -> NDArray[np.float64]:
-    """Return one float64 per word, uniform in [0, 1): the upper 53 bits, so at most 0.9999999999999999."""
+    """Return one float64 per word, uniform in [0, 1). It has the upper 53 bits of the word."""
     return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def permutation(count: int, *path: object) -> NDArray[np.int64]:
     """Return the numbers 0 to count - 1 (int64) in random order; count is at most 2**21.
 
-    The lower bits of each random word are replaced by its index, and the words are sorted. The lower bits then are the
-    result. This is many times as fast as an argsort. All words differ, so every sorting algorithm gives the same
-    result. Raises ValueError for a larger count.
+    In each random word, the lower bits are replaced by the index of the word. The words are then sorted, and the lower
+    bits of the sorted words are the result. This is many times as fast as an argsort. All words differ, so every
+    sorting algorithm gives the same result. Raises ValueError for a larger count.
     """
     if count > 1 << _PLACE_BITS:
         raise ValueError(f"A permutation can have at most {1 << _PLACE_BITS:,} numbers (got {count:,}).")
@@ -62,10 +62,10 @@ def permutation(count: int, *path: object) -> NDArray[np.int64]:
 
 
 def letters(count: int, *path: object) -> memoryview:
-    """Return `count` lower-case letters, each equally likely, of the stream that `path` names.
+    """Return `count` lower-case letters of the stream that `path` names. All letters are equally likely.
 
-    Random bytes of 234 or more are rejected, because 256 is not a multiple of 26. Therefore, the number of random bytes
-    is 12 % larger than the number of letters. In the rare case that they are not enough, more bytes are generated.
+    256 is not a multiple of 26, so random bytes of 234 or more are rejected. Therefore, 12 % more random bytes than
+    letters are generated. In the rare case that these bytes are not enough, more bytes are generated.
     """
     drawn = b""
     attempt = 0

@@ -1,8 +1,8 @@
-"""The thesis's synthetic tables: uniform integers and floats in 0 to 100, booleans, strings of letters.
+"""The synthetic tables of the thesis behind this project: uniform integers and floats in 0 to 100, booleans, strings.
 
-Uniform random data favour or handicap formats in ways that real data do not. The realistic tables, such as `core`,
-complement them. Every batch of every column has a separate random stream. Therefore, no two columns are equal, and the
-first rows of a long table equal the rows of a short table.
+Uniform random data favour some formats and handicap others, unlike real data. The realistic tables, such as `core`,
+therefore complement the synthetic tables. Every batch of every column has a separate random stream. Therefore, no two
+columns are equal, and the first rows of a long table equal the rows of a short table.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Text:
 
 
 def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """Return the table for the parameters of `synthetic`, which are text. The table's name determines the column order.
+    """Return the table for the parameters of `synthetic`, which are texts. `name` determines the order of the columns.
 
     Raises DataError if the parameters request no column.
     """

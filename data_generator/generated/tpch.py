@@ -1,6 +1,7 @@
 """The table `lineitem` of TPC-H, made by the tpchgen-cli package: decimals, dates and short texts.
 
-Its CSV is read from a pipe, so nothing is written to disk and the first rows arrive immediately.
+tpchgen-cli writes CSV to a pipe, from which the rows are read. Nothing is written to disk, and the first rows arrive
+immediately.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A table with chosen traits: distinct values, length of runs, missing values, width, size.
+"""A table with chosen traits: number of distinct values, length of runs, missing values, size of texts.
 
-Varying one trait leaves the other traits unchanged, so that a change in a measurement has one cause. Columns of numbers
-alternate with columns of texts. Each column has its own random stream, so no two columns are equal.
+If one trait is varied, the other traits are unchanged, so a difference between measurements has one cause. Columns of
+numbers alternate with columns of texts. Each column has a separate random stream, so no two columns are equal.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from data_generator.generated import columns, streams
 
 VERSION = 1
 DEFAULT_ROWS = 1_000_000
-"""The catalogue's number of rows, which --rows may replace."""
+"""Default number of rows in the catalogue. `rows` replaces it."""
 SURE_RUNS = 0.9
-"""Runs of equal values have random lengths, so the number of runs varies. A table has at least this share of the
-expected number of runs."""
+"""Runs of equal values have random lengths, so the number of runs varies. It is at least this share of the expected
+number of runs."""
 BATCH_BYTES = 1 << 30
 """Maximum number of bytes of the texts in a batch. It is well below 2 GiB, the limit of Arrow's offsets."""
 _LETTERS = 26
 _NUMBER_BITS, _NUMBER_FACTOR = 40, 0x9E3779B97F4A7C15
-"""Numbers are spread over 0 to 2**40 - 1, by multiplication with this factor. Therefore encodings for small ranges do
-not make them smaller, but encodings for repeated values do."""
+"""Numbers are spread over 0 to 2**40 - 1, by multiplication with this factor. Encodings that need a small range of
+numbers therefore save nothing, but encodings that need repeated values do."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,10 @@ class Traits:
 
 
 def build(name: str, rows: int | None, parameters: Mapping[str, str]) -> Dataset:
-    """Return the table for the parameters of `traits`, which are text. `rows` replaces the parameter of this name.
+    """Return the table for the parameters of `traits`, which are texts.
 
-    Raises DataError for traits that exclude each other.
+    The argument `rows` replaces the parameter `rows`. Raises DataError if the traits cannot be combined, e.g. more
+    distinct values than runs, or two different numbers of rows.
     """
     spelled_rows = int(parameters["rows"])
     if rows is not None and spelled_rows not in (rows, DEFAULT_ROWS):
@@ -153,8 +154,8 @@ def _different(count: int, distinct: int, path: tuple[object, ...]) -> NDArray[n
 def _numbers(distinct: int, path: tuple[object, ...]) -> NDArray[np.int64]:
     """Return `distinct` different numbers.
 
-    They differ because multiplication with an odd factor, modulo a power of two, maps different numbers to different
-    numbers.
+    The numbers 0, 1, ... are multiplied by an odd factor, modulo a power of two. This maps different numbers to
+    different numbers.
     """
     (start,) = streams.raw_words(1, *path, "numbers")
     below = np.uint64((1 << _NUMBER_BITS) - 1)

@@ -1,6 +1,6 @@
 """Sets of distinct values like those of real columns: codes, amounts, measures, names.
 
-The values of a set are ascending, so sorting indexes of values has the same effect as sorting the values.
+The values of a set are ascending. Sorting the indexes of values is therefore the same as sorting the values.
 """
 
 from __future__ import annotations
@@ -36,9 +36,11 @@ def values(kind: str, own: Own, width_bytes: float, path: tuple[object, ...], ba
 
 
 def _numbers(own: Own, path: tuple[object, ...], batch: int) -> NDArray[np.int64]:
-    """Return distinct ascending integers: 0, 1, 2, ... if all batches have the same values, or else with gaps.
+    """Return distinct ascending integers.
 
-    Values that only one batch has are distinguished by their remainder of a division by 16, for up to 15 batches.
+    If all batches share all values (`own` is False everywhere), these are 0, 1, 2, ... Otherwise, there are gaps.
+    Integers that all batches share are multiples of 16. To the other integers, a remainder of 1 to 15 is added, which
+    differs between up to 15 batches.
     """
     if not own.any():
         return np.arange(len(own))
@@ -49,7 +51,7 @@ def _numbers(own: Own, path: tuple[object, ...], batch: int) -> NDArray[np.int64
 def _texts(numbers: NDArray[np.int64], width_bytes: float, path: tuple[object, ...]) -> pa.Array:
     """Return strings with a mean size of `width_bytes`: a code that sorts like the number, followed by words.
 
-    The total size of these words differs from its mean by at most a half.
+    The size of the words varies between strings, from 0.5 to 1.5 times the mean.
     """
     count = len(numbers)
     digits = 1

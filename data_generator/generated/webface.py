@@ -1,11 +1,12 @@
 """A table like WebFace10M: the results of a face analyser for ten million images, 33 columns.
 
-The original is not public. The thesis (section 5.1, WebFace10M) gives its schema and, in table 6.5, its size as a file.
-This table has that schema, and its bytes per row are within 20 % of the original's: CSV 900, JSON Lines 1,270, Parquet
-without codec 460, Feather without codec 690. Rows of one subject are adjacent; scores are quantised or single
-precision, as such programs return them; identifiers and the long `ipt_str` follow patterns. Therefore zstd reduces it
-to a fifth to a quarter, as it did the original (0.21, table 6.8). One row in 4,096 has a long `ipt_str`, because
-formats that pad strings to the longest took 2,440 bytes a row for the original (HDF5 table, table 6.5).
+The original is not public. The thesis (section 5.1, WebFace10M) gives the schema of the original and, in table 6.5, its
+size as a file. This table has the same schema, and its bytes per row are within 20 % of the original's: CSV 900, JSON
+Lines 1,270, Parquet without codec 460, Feather without codec 690. Rows of one subject are adjacent. Scores are
+quantised or in single precision, as such programs return them. Identifiers and the long `ipt_str` follow patterns.
+Therefore, zstd reduces this table to a fifth to a quarter, like the original (0.21, table 6.8). One row in 4,096 has a
+long `ipt_str`, because formats that pad strings to the longest took 2,440 bytes a row for the original (HDF5 table,
+table 6.5).
 
 Only additions, multiplications and divisions of IEEE numbers are used, because library functions differ by machine.
 """
@@ -66,7 +67,7 @@ _CONTAINER = "/mnt/storage/biometrics/webface/webface10m/aligned_112x112/part_%0
 
 _BBOX = b"[###.#, ###.#, ###.#, ###.#]"
 _BBOX_TENTHS = ((0, 279), (0, 279), (559, 1119), (559, 1119))
-"""Left, top, width and height, in tenths of a pixel, of a face in a crop of 112 by 112."""
+"""Left, top, width and height of a face in a crop of 112 by 112 pixels: (low, high) of each, in tenths of a pixel."""
 _IMAGE_ID = b"webface10m_#########"
 _SUBJECT = b"wf10m_subject_########"
 _IPT = (
@@ -75,7 +76,7 @@ _IPT = (
     b"icao=brightness,contrast,sharpness,shadow;status=processed;errors=none;retries=0"
 )
 _LONG_ROWS = 4_096
-"""Every 4,096th row was processed repeatedly, and its text lists all attempts."""
+"""Every 4,096th row has a long text, which lists repeated attempts to process the image."""
 _RETRIES = b";retry=##,##,##,##" * 100
 _DATABASES = ("webface_part_a", "webface_part_b", "webface_part_c", "webface_part_d")
 
@@ -103,7 +104,7 @@ SCHEMA = pa.schema(
 
 
 def build(name: str, rows: int | None, parameters: Mapping[str, str], *, source: Path | None = None) -> Dataset:
-    """Return at most `rows` rows of the user's file, or else the generated table."""
+    """Return at most `rows` rows of the user's file (`source`); without a file, rows of the generated table."""
     if source is not None:
         return open_file(source, rows)
     count = 10_000_000 if rows is None else rows

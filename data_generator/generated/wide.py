@@ -1,4 +1,4 @@
-"""Tables of many float64 columns, of which a reader needs a few, such as features for training.
+"""Tables of many float64 columns, for readers that need only a few of the columns, such as features for training.
 
 The authors of F3 measure what a file's metadata cost such a reader (Zeng et al., SIGMOD 2025, section 7.2). The values
 do not matter for this question. Therefore, all columns have the same distribution, which no codec makes smaller.
@@ -19,9 +19,10 @@ BATCH_BYTES = 1 << 29
 
 
 def build(name: str, rows: int | None, parameters: Mapping[str, str]) -> Dataset:
-    """Return a table with `columns` float64 columns f0, f1, ..., with different random values, uniform in [0, 1).
+    """Return a table with float64 columns f0, f1, ..., each with other random values, uniform in [0, 1).
 
-    The number of rows is `rows` or the parameter `rows`, whichever is smaller.
+    The parameter `columns` is the number of columns. The number of rows is the smaller of the argument `rows` and the
+    parameter `rows`.
     """
     count, width = int(parameters["rows"]), int(parameters["columns"])
     count = count if rows is None else min(rows, count)

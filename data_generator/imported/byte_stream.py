@@ -29,13 +29,13 @@ _OF_MACOS = "__MACOSX/"
 
 _MOST_TIMES = 200
 _LEAST_BOMB_BYTES = 1 << 30
-"""A compressed file that unpacks to more than this many bytes, and to more than this many times its size, is refused as
-a decompression bomb. Tables unpack to 3 to 50 times their size."""
+"""A compressed file is refused as a decompression bomb if it unpacks to more bytes than this, and to more than
+_MOST_TIMES times its size. Tables unpack to 3 to 50 times their size."""
 
 _BEGINNING_BYTES = 1 << 20
 _TEXT_BLOCK_BYTES = 1 << 20
 BLOCK_BYTES = 8 << 20
-"""Bytes of a line-based file read at a time. This is also the maximum length of a line."""
+"""Number of bytes that are read at a time from files of lines. This is also the maximum length of a line."""
 
 
 class Line(NamedTuple):
@@ -52,7 +52,7 @@ def packing_of(name: str) -> str:
 
 
 def check_packing(name: str, beginning: bytes) -> None:
-    """Raise Refused if a file is compressed, judging by its beginning, and its name does not show this."""
+    """Raise Refused if a file is compressed, judging by its first bytes, but its name has no suffix for compression."""
     found = next((ending for magic, ending in _MAGIC if beginning.startswith(magic)), "")
     found = found or (".bz2" if _BZIP2.match(beginning) else "")
     if found and not packing_of(name):
@@ -63,18 +63,19 @@ def check_packing(name: str, beginning: bytes) -> None:
 
 
 class ByteStream:
-    """The content of a file as UTF-8 without a byte order mark. Newlines are counted while the content is read.
+    """The content of a file, unpacked, as UTF-8 without a byte order mark.
 
-    pyarrow can read this object like a file. Errors of unpacking and decoding are raised as Refused.
+    Newlines are counted while the content is read. pyarrow can read this object like a file. Errors of unpacking and
+    decoding are raised as Refused.
     """
 
     closed = False
 
     def __init__(self, descriptor: int, path: str, size_bytes: int, encoding: str | None = None) -> None:
-        """`path` is the name of the file in messages. Its suffix determines how the file is unpacked.
+        """Open the file again and unpack it as the suffix of `path` requires. Messages call the file `path`.
 
-        `descriptor` is not read directly; the file is opened again. Otherwise pyarrow, which reads ahead even for
-        readers that are no longer used, would move the descriptor's position.
+        `descriptor` is not read directly, because reading moves its position. pyarrow reads ahead, even for readers
+        that are no longer used.
         """
         self._path, self._packing = path, packing_of(path)
         self._most_bytes = max(_LEAST_BOMB_BYTES, _MOST_TIMES * size_bytes) if self._packing else None
@@ -91,7 +92,7 @@ class ByteStream:
         self._rest_of_text = b""
         self._skipped = b""
         self.watch: Callable[[bytes], None] | None = None
-        """Called with each piece of content that is read."""
+        """Function that is called with each piece of content when the piece is read."""
         self.newlines = 0
         self.last = b""
         self.read_bytes = 0
@@ -231,7 +232,7 @@ class ByteStream:
         yield _filled([rest], number)
 
     def close(self) -> None:
-        """Do nothing, because the file belongs to the caller."""
+        """Do nothing, because the caller closes the file."""
 
     def readable(self) -> bool:
         """Return True, as a file does."""
@@ -243,7 +244,7 @@ def _filled(lines: list[bytes], first: int) -> list[Line]:
 
 
 class _Raw(io.RawIOBase):
-    """A ByteStream for Python's text reader."""
+    """A ByteStream with Python's interface of raw files, so that Python can read it as text."""
 
     def __init__(self, stream: ByteStream) -> None:
         self._stream = stream

@@ -11,7 +11,8 @@ from pathlib import Path
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NO_NEW_PRIVS = 38
 _LARGEST_FILE_BYTES = 1 << 20
-"""Maximum size of files that the process may write: messages of libraries on stderr. Results go through a pipe."""
+"""Maximum size of files that the process may write. Libraries write messages to stderr, which is a file. Results go
+through a pipe, which has no limit."""
 
 _LANDLOCK_CREATE, _LANDLOCK_RESTRICT = 444, 446
 _WRITING = 1 << 1 | sum(1 << bit for bit in range(4, 13))
@@ -21,9 +22,9 @@ _WRITING = 1 << 1 | sum(1 << bit for bit in range(4, 13))
 def confine(parent: int, memory_bytes: int) -> None:
     """Limit this process permanently.
 
-    Its private memory and the size of files that it writes are limited, and it writes no core dump. It is the first
-    process to be killed when memory runs out, and it is killed when `parent` ends. Raises OSError if the kernel refuses
-    a limit.
+    The limits apply to private memory and to the size of written files. Core dumps are turned off. When memory runs
+    out, this process is the first to be killed. It is also killed when `parent` ends. Raises OSError if the kernel
+    refuses a limit.
     """
     Path("/proc/self/oom_score_adj").write_text("1000")
     for what, limit in (

@@ -1,14 +1,14 @@
 """Protocol of the processes that open the user's files: tasks, answers, and progress.
 
 Such a process reads a task (JSON) from stdin and answers on stdout with frames. A frame is a letter, the length of the
-content in 8 bytes (little-endian), and the content. All these processes use two letters:
+content in 8 bytes (little-endian), and the content. Two letters have the same meaning for all processes:
 
 e  the end of the answer
 r  a refusal instead of the rest, as JSON with 'where', 'reason' and 'step'
 
-Its three arguments are the process id of its parent, its memory limit in bytes, and the descriptor of a shared memory
-page. It writes its current position to that page, so that the parent (data_generator.imported.import_worker) can report
-the position if the process crashes. This module does not depend on the content of files.
+The process has three arguments: the process id of its parent, its memory limit in bytes, and the descriptor of a shared
+memory page. The process writes its current position in the input to this page. If the process crashes, the parent
+(data_generator.imported.import_worker) reports this position. This module does not depend on the content of files.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ Task = Mapping[str, Any]
 
 
 class Progress:
-    """The shared page that shows the parent the current position of this process."""
+    """The shared page. This process writes its current position in the input there, and the parent reads it."""
 
     def __init__(self, descriptor: int) -> None:
         self._page = mmap.mmap(descriptor, mmap.PAGESIZE)
         self.where = ""
 
     def at(self, where: str) -> None:
-        """Set the current position."""
+        """Set the current position, such as a file and a row."""
         self.where = where
         text = where.encode(errors="backslashreplace")[: mmap.PAGESIZE - 1] + b"\0"
         self._page[: len(text)] = text
@@ -50,17 +50,18 @@ class Progress:
 
 @dataclass(frozen=True)
 class Reader:
-    """How a task is answered. `frames` yields letter and content of each frame except the end frame, or raises Refused.
+    """The part of a process that depends on the kind of data.
 
-    `install` maps a module to the package to install and the extra that includes it. `smaller` is the next step that an
-    error suggests for an input that needs too much memory.
+    `frames` is called with the task and yields (letter, content) for each frame except the end frame, or raises
+    Refused. `install` maps a module that may be missing to the package to install and the extra that includes the
+    package. `smaller` is the next step that an error suggests for an input that needs too much memory.
     """
 
     frames: Callable[[Task, Progress], Iterator[tuple[bytes, Any]]]
     install: Mapping[str, tuple[str, str]]
     smaller: str
     may_write: bool = False
-    """Whether one of its libraries needs to write files."""
+    """Whether a library that `frames` uses needs to write files."""
 
 
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
@@ -68,8 +69,10 @@ _LFS_POINTER = b"version https://git-lfs.github.com/spec/"
 
 @contextmanager
 def opened(path: str) -> Iterator[IO[bytes]]:
-    """Yield a regular file, open for reading. Raises Refused for links, even if a link has replaced the file since its
-    folder was listed."""
+    """Yield a regular file, open for reading.
+
+    Raises Refused for a link, even if the link has replaced the file after its folder was listed.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -83,7 +86,7 @@ def opened(path: str) -> Iterator[IO[bytes]]:
 
 
 def answer(out: IO[bytes], reader: Reader, task: Task, progress: Progress, memory_bytes: int) -> None:
-    """Write the messages that answer a task. An error becomes a message with the reason for a refusal."""
+    """Write the messages that answer a task. If an error occurs, write a refusal that states the reason."""
     try:
         for kind, content in reader.frames(task, progress):
             _write(out, kind, content)
@@ -118,7 +121,7 @@ def _write(out: IO[bytes], kind: bytes, content: Any) -> None:
 
 
 def serve(reader: Reader) -> None:
-    """Run the process that the module's docstring describes."""
+    """Run the process that this module describes."""
     parent, memory_bytes, page = map(int, sys.argv[1:4])
     confine(parent, memory_bytes)
     if not reader.may_write:

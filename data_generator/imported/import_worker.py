@@ -1,4 +1,4 @@
-"""Start a process that opens the user's files, receive its answers, and report how it ended.
+"""Start a process that opens the user's files, receive the answers of this process, and report how it ended.
 
 If a file crashes or blocks the process (data_generator.imported.import_process), this module raises a DataError. The
 process never outlives the `with` block that started it.
@@ -48,10 +48,11 @@ threads reserve, because reserved memory counts towards the limit."""
 def started(
     command: Sequence[str], task: Mapping[str, Any], path: Path, *, memory_bytes: int, stall_s: float
 ) -> Iterator[Answers]:
-    """Yield a process that answers the task about the input at `path`.
+    """Yield the answers of a new process to the task about the input at `path`.
 
-    Its memory is limited to `memory_bytes` or half of the memory of the machine or container, whichever is less. The
-    process is ended after `stall_s` seconds without a message.
+    The memory of the process is limited to `memory_bytes`, or to half of the memory of the machine or container if this
+    is less. The process is ended when the `with` block ends. Reading the answers raises DataError after `stall_s`
+    seconds without a message.
     """
     page = os.memfd_create("progress")
     try:
@@ -117,9 +118,10 @@ class Answers:
         return kind, content
 
     def frame_after_counts(self, count: bytes, expected: bytes, on_rows: Callable[[int], None] | None) -> bytearray:
-        """Return the content of the first message with the letter `expected`. Raises DataError as `frame` does.
+        """Return the content of the first message with the letter `expected`.
 
-        Earlier messages have the letter `count` and a number of rows, with which `on_rows` is called.
+        Messages before it have the letter `count` and contain a number of rows. `on_rows` is called with each of these
+        numbers. Raises DataError in the same cases as `frame`.
         """
         while (frame := self.frame(count, expected))[0] == count:
             seen = bytes(frame[1])
@@ -130,9 +132,9 @@ class Answers:
         return frame[1]
 
     def batch(self, content: bytearray, schema: pa.Schema) -> pa.RecordBatch:
-        """Return the batch in a message, after checking it, because a hostile file may control the process.
+        """Return the batch in a message. Raises DataError for an invalid batch.
 
-        Raises DataError for an invalid batch.
+        The batch is checked, because a hostile file may have taken control of the process.
         """
         try:
             batch = pa.ipc.read_record_batch(pa.py_buffer(content), schema)
@@ -150,7 +152,8 @@ class Answers:
         return DataError(f"{where or printable(self._path)}: {reason}.", step)
 
     def _exactly(self, size_bytes: int) -> bytearray:
-        """Return `size_bytes` bytes of the pipe. Raises DataError if the process stalls or ends."""
+        """Return the next `size_bytes` bytes of the pipe. Raises DataError if the process ends or sends nothing for too
+        long."""
         content = bytearray(size_bytes)
         view = memoryview(content)
         while view:
@@ -163,7 +166,7 @@ class Answers:
         return content
 
     def _end(self) -> str:
-        """Return a description of how the process ended. Call this when its pipe is closed."""
+        """Return a description of how the process ended. Call this when the pipe of the process is closed."""
         try:
             code = self._process.wait(_EXIT_S)
         except subprocess.TimeoutExpired:
@@ -176,6 +179,7 @@ class Answers:
         return f"exit code {code}" + (f" ({printable(lines[-1])})" if lines else "")
 
     def failed(self, what: str) -> DataError:
-        """Return the error for a process that cannot report it itself, with its last position."""
+        """Return an error with the last position of the process. Use this for failures that the process did not
+        report."""
         where = bytes(self._progress).partition(b"\0")[0].decode(errors="replace")
         return DataError(f"{printable(where or self._path)}: {what}.", f"The file may be damaged or hostile. {REPAIR}")

@@ -8,18 +8,19 @@ from pathlib import Path
 
 
 def usable_bytes(root: Path = Path("/")) -> int:
-    """Return the memory in bytes: that of the machine, or the lowest limit of a control group if this is less.
+    """Return the number of bytes of memory that this process may use.
 
-    `root` is the folder that contains /proc and /sys.
+    This is the memory of the machine, or the lowest limit of a control group of this process if that is less. `root` is
+    the folder that contains /proc and /sys.
     """
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return min([machine, *_limits(root)])
 
 
 def _limits(root: Path) -> Iterator[int]:
-    """Yield the memory limits of this process's control groups and of their parent groups, for versions 1 and 2.
+    """Yield the memory limits of this process's control groups (versions 1 and 2) and of the groups above them.
 
-    A group without a limit has the text 'max', or a number that is larger than any machine's memory.
+    A group without a limit yields nothing (text 'max'), or a number that is larger than any machine's memory.
     """
     groups = {}
     for line in _text(root / "proc/self/cgroup").splitlines():

@@ -1,6 +1,6 @@
 """Options with which the user states how to read a file whose content is ambiguous.
 
-Readers follow these options even if they would detect something else.
+Readers follow these options even if they detect something else in the file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _MOST_DECIMAL_DIGITS = 38
 
 
 class ReadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Options for reading the user's file or folder. With the defaults, the content determines how it is read."""
+    """Options for reading the user's file or folder. With the defaults, the content determines how the input is
+    read."""
 
     columns: dict[str, str] = {}
     """Name of a column -> its type, one of `TYPES`."""
@@ -74,20 +75,21 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return self
 
     def foreign_to(self, taken: Collection[str]) -> list[str]:
-        """Return the names of the options that are set, but that a reader with the options `taken` does not support."""
+        """Return the names of options that differ from their defaults but are not in `taken`, the options that a reader
+        supports."""
         names = [field.name for field in msgspec.structs.fields(self)]
         return [name for name in names if getattr(self, name) != getattr(AS_FOUND, name) and name not in taken]
 
     def about(self) -> dict[str, str]:
-        """Return the options that are set, as facts that identify a sample; {} if all options have their defaults."""
+        """Return the options as a fact that identifies a sample; {} if all options have their defaults."""
         return {} if self == AS_FOUND else {"read_options": msgspec.json.encode(self, order="deterministic").decode()}
 
     def given(self) -> dict[str, object]:
-        """Return the options that are set, by name."""
+        """Return the options that differ from their defaults, by name."""
         return {name: getattr(self, name) for name in self.foreign_to(())}
 
     def words(self) -> list[str]:
-        """Return the command-line words for the options that are set."""
+        """Return the command-line arguments for the options that differ from their defaults."""
         said = [word for name, kind in self.columns.items() for word in ("--column", f"{name}={kind}")]
         values = {"delimiter": self.delimiter, "sheet": self.sheet, "encoding": self.encoding}
         said += [word for name, value in values.items() if value is not None for word in (f"--{name}", value)]

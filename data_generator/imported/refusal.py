@@ -8,20 +8,21 @@ _LONGEST = 400
 
 
 class Refused(Exception):
-    """A file of the user is refused. `where` names the position in it, or is empty if the caller adds the position.
+    """A file of the user is refused.
 
-    The message is 'where: reason.' and the next step. Write the reason as a clause such as 'has no rows', and the step
-    as a sentence.
+    `where` is the position in the file, or empty if the caller adds the position. The message is 'where: reason.' and
+    the next step. Write the reason as a clause such as 'has no rows', and the step as a sentence.
     """
 
     def __init__(self, reason: str, step: str = REPAIR, where: str = "") -> None:
-        """Remove control characters from the arguments, because they may contain text of the file."""
+        """Store the arguments without control characters. The arguments may quote the file, which may have such
+        characters."""
         self.reason, self.step, self.where = printable(reason), printable(step), printable(where)
         super().__init__(self.reason)
 
 
 def printable(text: object) -> str:
-    """Return the text in one line of limited length, without control characters for terminals."""
+    """Return the text in one line of limited length, without control characters, which could change the terminal."""
     line = str(text)
     if not line.isprintable():
         line = " ".join(line.split())

@@ -1,6 +1,6 @@
 """Find the user's files by their names, sizes and times. This module opens no file.
 
-The processes of data_generator.imported.import_process look at their content.
+The processes of data_generator.imported.import_process read the content of the files.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from data_generator.imported.refusal import printable
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file of the user: its name relative to the user's path, its full path, and for an image the label."""
+    """A file of the user: name relative to the user's path, full path, size, time of change, and, for an image, the
+    label."""
 
     name: str
     path: str
@@ -35,7 +36,7 @@ class UserInput:
     files: tuple[InputFile, ...]
 
     def about(self) -> dict[str, str]:
-        """Return facts that identify these files in their current state. They change if a file is changed."""
+        """Return facts that identify these files in their current state. The facts change if a file is changed."""
         digest = hashlib.sha256()
         for file in self.files:
             digest.update(os.fsencode(file.name) + f"\0{file.size_bytes}\0{file.mtime_ns}\0{file.label}\0".encode())
@@ -49,7 +50,7 @@ class UserInput:
 
 
 def located(given: Path, taken: str) -> tuple[Path, os.stat_result]:
-    """Return the user's path as an absolute path without links, and its os.stat_result.
+    """Return the user's path as an absolute path without links, and the os.stat_result of this path.
 
     Raises DataError if the path does not exist or is not accessible. The message ends with `taken`, a description of
     the supported inputs.
@@ -62,7 +63,8 @@ def located(given: Path, taken: str) -> tuple[Path, os.stat_result]:
 
 
 def entries(folder: Path) -> list[os.DirEntry[str]]:
-    """Return the entries of a folder that are not hidden, sorted by name. Raises DataError if it cannot be listed."""
+    """Return the entries of a folder, without hidden ones, sorted by name. Raises DataError if the folder cannot be
+    listed."""
     try:
         with os.scandir(folder) as found:
             return sorted((entry for entry in found if not entry.name.startswith(".")), key=lambda entry: entry.name)
@@ -73,10 +75,10 @@ def entries(folder: Path) -> list[os.DirEntry[str]]:
 
 
 def taken_file(root: Path, entry: os.DirEntry[str], holds: str) -> InputFile:
-    """Return the file of a folder entry. Links are followed.
+    """Return the file that a folder entry names, or to which it links.
 
-    Raises DataError for a link to a file outside of `root`, and for an entry that is not a regular file. `holds`, such
-    as 'Parquet', names the kind of content for the message.
+    Raises DataError for a link to a file outside of `root`, and for an entry that is not a regular file. `holds` is the
+    kind of content for the message, such as 'Parquet'.
     """
     try:
         path = inside(root, Path(entry.path)) if entry.is_symlink() else Path(entry.path)
@@ -91,17 +93,18 @@ def taken_file(root: Path, entry: os.DirEntry[str], holds: str) -> InputFile:
 
 
 def below(root: Path, path: str) -> str:
-    """Return the part of `path` after `root`."""
+    """Return `path` relative to `root`, which contains it."""
     return path[len(str(root)) :].lstrip(os.sep)
 
 
 def input_file(path: Path, name: str, about: os.stat_result) -> InputFile:
-    """Return the file at `path`, with the name `name`."""
+    """Return an InputFile for the file at `path`, with the name `name`, and size and time from `about`."""
     return InputFile(name, str(path), about.st_size, about.st_mtime_ns)
 
 
 def inside(root: Path, link: Path) -> Path:
-    """Return the target of a link. Raises DataError if it is outside of `root`, OSError if it does not exist."""
+    """Return the target of a link. Raises DataError if the target is outside of `root`, OSError if it does not
+    exist."""
     path = Path(os.path.realpath(link, strict=True))
     if not path.is_relative_to(root):
         raise DataError(
@@ -112,5 +115,5 @@ def inside(root: Path, link: Path) -> Path:
 
 
 def strerror(error: Exception) -> str:
-    """Return the system's text for an error, without number and path."""
+    """Return the operating system's text for an error, without number and path."""
     return printable(getattr(error, "strerror", None) or error)

@@ -14,12 +14,12 @@ LEAST_BLOCK_BYTES = 1 << 20
 """Minimum size of the blocks into which pyarrow's reader divides its input. A line must fit into a block."""
 
 MOST_LEVELS = 100
-"""Maximum number of levels of a Parquet schema that pyarrow can read. An array takes two levels."""
+"""Maximum number of levels of a Parquet schema that pyarrow can read. In such a schema, an array takes two levels."""
 
 
 def table_of(text: bytes, key: str, threads: bool) -> pa.Table:
-    """Return all documents as one table. Raises RefusedData for documents that pyarrow cannot convert, or could not
-    read from Parquet."""
+    """Return all documents as one table. Raises RefusedData for documents that pyarrow cannot convert to a table, or
+    could not read back from a Parquet file."""
     if not text.strip():
         return pa.table({key: pa.array([], pa.int64())})
     longest = max(map(len, text.split(b"\n")))

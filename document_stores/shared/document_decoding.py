@@ -1,4 +1,5 @@
-"""Decoding documents from a store that returns a JSON text for each document, or for each requested field of it."""
+"""Decoding documents from a store that returns a JSON text for each document, or for each requested field of a
+document."""
 
 from __future__ import annotations
 

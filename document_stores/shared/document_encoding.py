@@ -72,7 +72,7 @@ def _first_wrong(lines: bytes, first: int) -> str:
 def lines(batches: Iterable[Batch]) -> Iterator[bytes]:
     """Yield each non-empty batch as JSON Lines with a final line break. Batches that are JSON Lines are not changed.
 
-    When dicts are encoded, bytes are written as Base64, and NaN and infinities as null. Raises RefusedData for other
+    In batches of dicts, bytes are encoded as Base64, and NaN and infinities as null. Raises RefusedData for other
     values that JSON cannot express.
     """
     first = 0
@@ -86,8 +86,8 @@ def lines(batches: Iterable[Batch]) -> Iterator[bytes]:
 
 
 def encoded(documents: Sequence[Document], first: int = 0) -> bytes:
-    """Return dicts encoded as JSON Lines. Raises RefusedData, with its number, for a dict that cannot be encoded.
-    `first` is the number of the first dict."""
+    """Return dicts encoded as JSON Lines. Raises RefusedData for a dict that cannot be encoded. The message has the
+    number of this dict, counted from `first`, the number of the first dict."""
     try:
         return _ENCODER.encode_lines(documents)
     except (TypeError, ValueError, OverflowError, RecursionError):
@@ -101,10 +101,10 @@ def encoded(documents: Sequence[Document], first: int = 0) -> bytes:
 
 
 def strict(text: bytes, first: int = 0) -> bytes:
-    """Return the JSON Lines unchanged. Raises RefusedData if they contain NaN, Infinity or bytes that are not UTF-8.
+    """Check JSON Lines and return them unchanged. Raises RefusedData if the lines contain NaN, Infinity or bytes that
+    are not UTF-8, because some libraries accept these although they are not valid JSON.
 
-    Some libraries accept these, although they are not valid JSON. Other errors are found by the libraries. `first` is
-    the number of the first document.
+    Other errors are left to the libraries. `first` is the number of the first document.
     """
     if _NOT_JSON.search(text):
         parsed(text, first)
@@ -133,8 +133,8 @@ def texts_of(text: bytes) -> pa.Array:
 
 
 def key_of(document: Any, key: str, number: int) -> Key:
-    """Return the value of a document's field `key`. Raises RefusedData, with `number`, if it is missing or is neither a
-    64-bit integer nor a text."""
+    """Return the value of a document's field `key`. Raises RefusedData if the field is missing, or if its value is
+    neither a 64-bit integer nor a text. The message has the document's `number`."""
     found = document.get(key) if isinstance(document, dict) else None
     if (type(found) is int and found in INTEGERS) or type(found) is str:
         return found

@@ -1,5 +1,5 @@
-"""The paths at which a store has dropped nulls or empty objects. At all other paths, a missing value was missing in the
-document, too."""
+"""The paths at which a store has dropped nulls or empty objects. A value that is missing at any other path was missing
+in the original document, too."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _MAY_BE_DROPPED = re.compile(rb":\s*(?:null|\{\s*\})")
 
 
 class DroppedPaths:
-    """The recorded paths. Paths into arrays are not recorded."""
+    """Records the paths at which a store drops nulls and empty objects. Paths into arrays are not recorded."""
 
     def __init__(self) -> None:
-        """Start without any paths."""
+        """Create an object without any recorded path."""
         self._nulls: set[FieldPath] = set()
         self._empty: set[FieldPath] = set()
 
     @classmethod
     def of_json(cls, text: str) -> DroppedPaths:
-        """Return the paths in a text that `json` has returned. Raises AdapterError for another text."""
+        """Return the paths in a text that the method `json` returned earlier. Raises AdapterError for another text."""
         found = cls()
         try:
             nulls, empty = msgspec.json.decode(text, type=tuple[set[FieldPath], set[FieldPath]])
@@ -39,7 +39,7 @@ class DroppedPaths:
         return found
 
     def json(self) -> str:
-        """Return the paths as JSON text, or the first of too many paths."""
+        """Return the paths as JSON text. If there are more than MOST_PATHS, the text has only the first of them."""
         return msgspec.json.encode([sorted(paths)[: MOST_PATHS + 1] for paths in (self._nulls, self._empty)]).decode()
 
     def add(self, lines: bytes) -> None:

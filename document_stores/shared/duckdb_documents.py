@@ -1,4 +1,5 @@
-"""Reading documents by DuckDB's SQL from a table or Parquet file, in which they are JSON, VARIANT values or columns.
+"""Reading documents by DuckDB's SQL from a table or Parquet file. A document is a JSON value, a VARIANT value, or a row
+with a column for each field.
 
 A store provides the SQL expressions of the table and of a document. This module counts, scans and finds documents.
 """
@@ -37,7 +38,7 @@ KEYS_AT_A_TIME = 1_000
 @dataclass(frozen=True)
 class DocumentRelation:
     """SQL expressions to read documents: the table for FROM (`relation`), a document's JSON text, the document as a
-    value, its key, and the type of keys."""
+    value, the document's key, and the type of keys."""
 
     relation: str
     text: str
@@ -45,7 +46,7 @@ class DocumentRelation:
     key: str
     key_type: str
     taken: frozenset[str] = frozenset()
-    """The names of the table's columns in lower case, if they are names of fields in the documents."""
+    """If the table's columns are fields of the documents, the names of these columns in lower case. Otherwise empty."""
 
 
 class DuckDocuments(StatementHandle):
@@ -94,7 +95,7 @@ class DuckDocuments(StatementHandle):
                     yield session.assembled(batch, paths)
 
     def read_table(self, fields: Sequence[TypedField]) -> pa.Table:
-        """Select all fields as columns of their types, and return DuckDB's Arrow table."""
+        """Select each field as a column of the field's type, and return DuckDB's result as an Arrow table."""
         if session.names_with_nul([field.path for field in fields]):
             return super().read_table(fields)
         selected = ", ".join(
@@ -105,8 +106,8 @@ class DuckDocuments(StatementHandle):
 
     @contextmanager
     def _relation(self, text: str) -> Iterator[Any]:
-        """Yield a query on a separate cursor, which runs when its result is read. Raises AdapterError if DuckDB cannot
-        read the documents."""
+        """Yield a query as a DuckDB relation on a separate cursor. The query runs when the caller reads the result.
+        Raises AdapterError if DuckDB cannot read the documents."""
         cursor = self._connection.cursor()
         try:
             yield cursor.sql(text)
@@ -160,7 +161,7 @@ class DuckDocuments(StatementHandle):
             raise RefusedQuery(f"DuckDB: {error}") from None
 
     def close(self) -> None:
-        """Close the connection, and with it the file."""
+        """Close the connection, which also closes the file."""
         self._connection.close()
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SCAN_DOCUMENTS = 2_048
-"""Number of documents that a scan yields at a time, which is the size of a vector in DuckDB."""
+"""Number of documents that a scan yields at a time. It equals the size of a vector in DuckDB."""
 
 
 def connect(duckdb: Any, location: Path | None, threads: int | None, read_only: bool = False) -> Any:
@@ -52,7 +52,7 @@ class BatchStream:
     reports another error; `broken` keeps the original error, so that it can be raised instead."""
 
     def __init__(self, arrays: Iterator[pa.Array]) -> None:
-        """Read the first array now, because its documents determine the type of keys."""
+        """Read the first array now, because the documents in this array determine the type of keys."""
         self.first = next(arrays, None)
         self._arrays = itertools.chain([self.first] if self.first is not None else [], arrays)
         self.broken: RefusedData | None = None
@@ -97,14 +97,14 @@ def key_type(line: Any, key: str) -> str:
 
 
 def strict_key(value: Value, type_: str) -> str:
-    """Return SQL for the key of a document. Its execution fails if the key does not have the type `type_`."""
+    """Return SQL for the key of a document. Executing this SQL fails if the key does not have the type `type_`."""
     found = value.integer() if type_ == "BIGINT" else value.text()
     wanted = "an int of 64 bits" if type_ == "BIGINT" else "a text"
     return f"coalesce({found}, CAST(error({Quoted.text(f'a document has a key that is not {wanted}')}) AS {type_}))"
 
 
 def json_lines(relation: Any) -> Iterator[bytes]:
-    """Yield the concatenated texts of a query's only column, batch by batch."""
+    """Yield one bytes object for each batch of a query's result: the concatenated texts of the only column."""
     for batch in relation.to_arrow_reader(SCAN_DOCUMENTS):
         if batch.num_rows:
             yield text_bytes(batch.column(0))

@@ -1,8 +1,8 @@
 """Losses that several stores declare: stores that receive documents as JSON text, and stores with one schema for all
 documents.
 
-A loss has a view, which is a function of a document. Applied to the stored and to the read document, it returns equal
-results if only this loss occurred.
+A loss has a view, a function that removes from a document what the loss changes. The views of the stored and of the
+read document are equal if only this loss occurred.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def without_nulls(value: Any) -> Any:
 
 
 def without_empty_objects(value: Any) -> Any:
-    """Return a document without the fields that are empty objects, or objects of such fields only. Empty objects in
-    arrays are kept."""
+    """Return a document without the fields that are empty objects, or objects that contain only such fields. Empty
+    objects in arrays are kept."""
     if isinstance(value, list):
         return [without_empty_objects(inner) for inner in value]
     if not isinstance(value, dict):
@@ -96,7 +96,7 @@ def _large_as_double(value: Any) -> Any:
 
 
 FIRST_EXPONENT = 10**16
-"""Smallest whole double that is written with an exponent. Smaller whole doubles are written with '.0'."""
+"""Smallest whole double whose JSON text has an exponent. The JSON texts of smaller whole doubles end in '.0'."""
 
 MINUS_ZERO_AS_ZERO = DocumentLoss(
     "-0.0 becomes 0.0: decimal numbers have one zero",

@@ -44,7 +44,8 @@ def _literally(location: Path) -> str:
 
 
 def codec_of(parquet: Any, location: Path) -> str:
-    """Return the codec of a file's columns, which is in its footer. Different codecs are joined by '+'."""
+    """Return the codec of a file's columns. The file's footer contains the codec. Different codecs are joined by
+    '+'."""
     with parquet.ParquetFile(location) as file:
         groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
         found = {group.column(column).compression for group in groups for column in range(group.num_columns)}

@@ -28,7 +28,8 @@ START_LIMIT_S = 60.0
 START_LOOK_S = 0.01
 """Interval in seconds between connection attempts while the server starts."""
 STOP_LIMIT_S = 60.0
-"""Longest wait, in seconds, until a stopping server has written its memory to files. Then the server is killed."""
+"""Longest wait, in seconds, until a stopping server has written all changed data to its files. After this time the
+server is killed."""
 
 BUFFERS_BYTES = 128 << 20
 """Size of PostgreSQL's cache: its default for `shared_buffers`."""
@@ -61,8 +62,8 @@ _WATCHED = 'test "$PPID" = "$1" && shift && exec "$@"'
 
 @lru_cache(maxsize=1)
 def programs() -> Path | None:
-    """Return the folder of the server's programs, or None if they are not installed. Programs on the PATH are used
-    first, then the newest version that Debian has installed."""
+    """Return the folder of the server's programs, or None if they are not installed. Programs on the PATH are
+    preferred. Without these, the newest version in Debian's folder for PostgreSQL is used."""
     on_path = shutil.which("postgres")
     folders = [Path(on_path).resolve().parent] if on_path else []
     versions = [folder for folder in _DEBIAN.glob("*/bin") if folder.parent.name.isdigit()]
@@ -75,7 +76,8 @@ def programs() -> Path | None:
 
 @lru_cache(maxsize=1)
 def version() -> str | None:
-    """Return the server's version, such as '15.18', or None if its programs are not installed."""
+    """Return the server's version, such as '15.18', or None if the server's programs, or the program setpriv, are not
+    installed."""
     folder = programs()
     if folder is None or shutil.which("setpriv") is None:
         return None
@@ -114,8 +116,8 @@ class Server:
         return connection
 
     def wait_until_it_answers(self, psycopg: Any) -> None:
-        """Wait until the server accepts a connection. Raises AdapterError, with the server's last message, if it does
-        not."""
+        """Wait until the server accepts a connection. Raises AdapterError, with the server's last message, if the
+        server ends or does not answer in time."""
         socket, pause = self._location / ".s.PGSQL.5432", threading.Event()
         for _ in range(int(START_LIMIT_S / START_LOOK_S)):
             if self._process.poll() is not None:

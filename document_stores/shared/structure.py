@@ -19,10 +19,10 @@ reader."""
 
 
 NESTED_ARRAYS = r"(?:\[[^\]]*){" + str(MOST_ARRAY_LEVELS + 1) + "}"
-"""Pattern for JSON texts whose arrays may be nested more deeply. Matching texts must be examined, because some of them
-have fewer levels.
+"""Pattern for JSON texts in which arrays may be nested more than MOST_ARRAY_LEVELS deep. Matching texts must be
+examined, because some of them have fewer levels.
 
-The pattern does not match texts in which an array or a string ends between the first brackets."""
+The pattern does not match if a closing bracket is between the opening brackets."""
 
 
 _PERHAPS_NULL = r"[:\[,]\s*null"

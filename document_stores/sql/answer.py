@@ -1,5 +1,5 @@
 """Converting the rows of a plan's SELECT to the rows of the result. A value of the result may be computed from several
-columns of the SELECT, which are called its cells."""
+columns of the SELECT. These columns are called the cells of the value."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Selection:
     rows: int | None
     """Maximum number of rows, or None for all rows."""
     refusals: tuple[tuple[type[Exception], str], ...]
-    """Errors and their messages. If the last value in a row of the SELECT is not NULL, it is the index of the error to
-    raise. Such rows come first."""
+    """Errors with their messages. If the last value in a row of the SELECT is not NULL, raise the error with this index
+    in `refusals`. The SELECT returns such rows first."""
 
 
 def answer(selection: Selection, rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
@@ -72,9 +72,9 @@ def of_json(text: str | None) -> Any:
 
 
 def of_kinds(kinds: Sequence[str]) -> Callable[..., Any]:
-    """Return a function that returns the value in one of several cells. There is a cell for each kind in `kinds`, and
-    at most one of them is not NULL. If all are NULL, the value is null. The function raises RefusedQuery for a double
-    0."""
+    """Return a function that takes one cell for each kind in `kinds` and returns the value of the cell that is not
+    NULL. At most one cell is not NULL. If all are NULL, the function returns None, which means null. It raises
+    RefusedQuery for a double 0, because SQL does not distinguish 0.0 from -0.0."""
 
     def read(*cells: Any) -> Any:
         for kind, cell in zip(kinds, cells, strict=True):
@@ -89,5 +89,5 @@ def of_kinds(kinds: Sequence[str]) -> Callable[..., Any]:
 
 
 def average(high: Any, low: Any, count: int) -> float | None:
-    """Return the average of `count` integers, or None if there are none. Their sum is high * 2**32 + low."""
+    """Return the average of `count` integers whose sum is high * 2**32 + low, or None if `count` is 0."""
     return (int(high) * 2**32 + int(low)) / count if count else None

@@ -1,4 +1,4 @@
-"""The differences of ClickHouse's SQL from that of other engines. Queries of the items of arrays are refused."""
+"""How ClickHouse's SQL differs from the SQL of other engines. Queries that read the items of arrays are refused."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class ClickhouseDialect(Dialect):
     division = "DIV"
 
     def parameter(self, name: str) -> str:
-        """Return a placeholder that `bound` replaces. Names in SQL contain no NUL, so they cannot be confused with
-        it."""
+        """Return a placeholder that `bound` replaces. The placeholder contains a NUL, so that no name in SQL is equal
+        to it."""
         return f"\0{name}\0"
 
     def of_json(self, text: str) -> Value:
@@ -41,18 +41,19 @@ class ClickhouseDialect(Dialect):
         return f"lengthUTF8({text})"
 
     def unnested(self, relation: str, value: Value, alias: str, distinct: FieldPath | None) -> Unnested:
-        """Raise RefusedQuery."""
+        """Raise RefusedQuery, because items of arrays are not supported."""
         raise RefusedQuery(_ITEMS)
 
     def with_column(self, relation: str, expression: str, alias: str, kind: str) -> Unnested | None:
-        """Return None, because only rows of unnested items would repeat an expression."""
+        """Return None: an additional column would help only if rows were repeated for the items of an array."""
         return None
 
     def any_item(self, value: Value, alias: str) -> tuple[Value, Callable[[str], str]]:
-        """Raise RefusedQuery."""
+        """Raise RefusedQuery, because items of arrays are not supported."""
         raise RefusedQuery(_ITEMS)
 
 
 def bound(text: str, parameters: Mapping[str, Any]) -> str:
-    """Return an SQL text with its placeholders replaced by constants. ClickHouse's own parameters need their types."""
+    """Return an SQL text with its placeholders replaced by constants. ClickHouse's own parameters are not used, because
+    the SQL would have to state the type of each parameter."""
     return _PARAMETER.sub(lambda found: literal(parameters[found[1]]), text)

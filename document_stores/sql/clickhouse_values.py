@@ -1,8 +1,8 @@
-"""ClickHouse's SQL expressions for values in a document of its type JSON.
+"""ClickHouse's SQL expressions for values in a document that is stored with ClickHouse's type JSON.
 
 ClickHouse stores the values at each path, such as `a.b`, in a separate column of type Dynamic, whose parts hold the
-values of one type. It stores neither nulls nor empty objects, and no objects as such: an object exists if paths lead
-through it.
+values of one type. ClickHouse stores neither nulls nor empty objects. An object is not stored as a value: it exists if
+stored paths lead through it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class ClickhouseValue(Value):
     """A value at a path within a column of type JSON."""
 
     def __init__(self, column: str, path: FieldPath = (), dropped: DroppedPaths | None = None) -> None:
-        """If `path` is empty, the value is the whole document. `dropped` are the paths of what was not stored."""
+        """If `path` is empty, the value is the whole document. `dropped` has the paths of the nulls and empty objects
+        that were not stored."""
         self._column, self._path, self._dropped = column, path, dropped or DroppedPaths()
         self.tells_null = not self._dropped.hides_null(path)  # type: ignore[misc]
         self.drops_empty = self._dropped.hides_empty(path)
@@ -81,24 +82,24 @@ class ClickhouseValue(Value):
         )
 
     def integer(self) -> str:
-        """Return SQL for the part that holds integers."""
+        """Return SQL for the part of the column that holds integers. It is NULL for other values."""
         return self._part("Int64", "integer")
 
     def double(self) -> str:
-        """Return SQL for the part that holds doubles."""
+        """Return SQL for the part of the column that holds doubles. It is NULL for other values."""
         return self._part("Float64", "double")
 
     def text(self) -> str:
-        """Return SQL for the part that holds texts."""
+        """Return SQL for the part of the column that holds texts. It is NULL for other values."""
         return self._part("String", "text")
 
     def boolean(self) -> str:
-        """Return SQL for the part that holds booleans."""
+        """Return SQL for the part of the column that holds booleans. It is NULL for other values."""
         return self._part("Bool", "boolean")
 
     def canonical(self) -> str:
-        """Return SQL for the value's JSON text. ClickHouse writes whole doubles without a decimal point, which is added
-        here unless they are in an array or object."""
+        """Return SQL for the value's JSON text. ClickHouse writes whole doubles without a decimal point. This method
+        adds the decimal point, but not to doubles in an array or object."""
         if not self._path:
             return self._object()
         double = f"toJSONString({self.double()})"
@@ -109,11 +110,11 @@ class ClickhouseValue(Value):
         )
 
     def is_text(self, canonical: str, plain: str) -> str:
-        """Return SQL that compares the part that holds texts."""
+        """Return SQL that compares the constant with the part of the column that holds texts."""
         return f"({self.text()} = {plain})"
 
     def unguarded(self, type_: str) -> str:
-        """Return SQL for the part that holds values of this type."""
+        """Return SQL for the part of the column that holds values of this type."""
         return f"{self._at()}.:{_PARTS[type_]}"
 
 
@@ -127,7 +128,8 @@ class JsonText(Value):
         self._text = text
 
     def step(self, name: str) -> Value:
-        """Raise NotImplementedError. Only results are JSON texts, and plans read no fields of results."""
+        """Raise NotImplementedError. Only results of a query are JSON texts, and plans never read a field of a
+        result."""
         raise NotImplementedError("plans read no fields of results")
 
     def _type(self) -> str:

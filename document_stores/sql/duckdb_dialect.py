@@ -1,5 +1,5 @@
-"""The differences of DuckDB's SQL from that of other engines. Arrays are lists, which are unnested in the SELECT and
-tested by lambda functions."""
+"""How DuckDB's SQL differs from the SQL of other engines. Arrays are lists. The SELECT unnests lists, and lambda
+functions test their items."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ class DuckdbDialect(Dialect):
         return Unnested(f"(SELECT *, {expression} AS {name} FROM {relation}) AS documents", column)
 
     def any_item(self, value: Value, alias: str) -> tuple[Value, Callable[[str], str]]:
-        """Return an item, and a function that returns the condition, by list_filter."""
+        """Return an item of the array, and a function that returns SQL with list_filter for a condition on this
+        item."""
         arrays = cast("Any", value)
 
         def some(condition: str) -> str:

@@ -34,8 +34,8 @@ class JsonValue(Value):
         self._document, self._pointer, self._item = document, pointer, item
 
     def step(self, name: str) -> JsonValue:
-        """Return the field of this name. For names such as '-' and '0', which would refer to items if the value is an
-        array, the value is tested first."""
+        """Return the field of this name. In an array, names such as '-' and '0' would refer to items. For such names,
+        the SQL first tests whether the value is an object."""
         pointer = f"{self._pointer}/{name.replace('~', '~0').replace('/', '~1')}"
         if not name.isdigit() and name != "-":
             return JsonValue(self._document, pointer)
@@ -81,8 +81,8 @@ class JsonValue(Value):
         )
 
     def is_text(self, canonical: str, plain: str) -> str:
-        """Return SQL that extracts the value once and compares it with the text as JSON, which DuckDB must write,
-        because other writers escape some characters differently."""
+        """Return SQL that extracts the value once and compares its JSON text with the constant's JSON text. DuckDB must
+        write the JSON text of the constant, because other writers escape some characters differently."""
         return f"(CAST({self._json()} AS VARCHAR) = CAST(to_json(CAST({plain} AS VARCHAR)) AS VARCHAR))"
 
     def unguarded(self, type_: str) -> str:
@@ -122,7 +122,8 @@ class VariantValue(Value):
         return f"variant_type({self._variant})"
 
     def kind(self) -> str:
-        """Return SQL for the kind of the value, by variant_type, which is NULL for null and missing values."""
+        """Return SQL for the kind of the value, by variant_type. Because variant_type is NULL for null and missing
+        values, these are tested separately."""
         return (
             f"(CASE WHEN {self._type()} IS NULL THEN CASE WHEN {self._exists} THEN 'null' END"
             f" WHEN {self._type()} IN ({_one_of(_INTEGERS_OF_VARIANT)}) THEN 'integer'"
@@ -206,7 +207,7 @@ class MissingValue(Value):
         return "CAST(NULL AS VARCHAR)"
 
     def is_text(self, canonical: str, plain: str) -> str:
-        """Return false, because the value is missing."""
+        """Return SQL for false, because the value is missing."""
         return "false"
 
     def unguarded(self, type_: str) -> str:
@@ -218,7 +219,7 @@ class MissingValue(Value):
         return "CAST(NULL AS VARCHAR)"
 
     def may_hold(self) -> bool:
-        """Return false, because the value is missing."""
+        """Return False, because the value is missing."""
         return False
 
     def items(self) -> str:
@@ -287,7 +288,8 @@ class TypedValue(MissingValue):
         return f"CAST(to_json({self._expression}) AS VARCHAR)"
 
     def stored(self) -> str:
-        """Return SQL for the value's JSON text. NULL is returned as null if the parent object exists."""
+        """Return SQL for the value's JSON text. If the value is NULL and the parent object exists, the JSON text is
+        null."""
         return _null_if(self._around, self.canonical())
 
     def is_text(self, canonical: str, plain: str) -> str:
@@ -344,7 +346,8 @@ class JsonPart(JsonValue):
         self._around = around
 
     def stored(self) -> str:
-        """Return SQL for the value's JSON text. NULL is returned as null if the parent object exists."""
+        """Return SQL for the value's JSON text. If the value is NULL and the parent object exists, the JSON text is
+        null."""
         return _null_if(self._around, self.canonical())
 
 

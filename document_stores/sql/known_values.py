@@ -36,19 +36,22 @@ class KnownValue(Value):
         return self._value.kind()
 
     def integer(self) -> str:
-        """Return SQL that casts the value without a test if its kind allows that."""
+        """Return SQL without a test of the kind if all values are integers, null or missing. Otherwise return the SQL
+        of the wrapped value, or NULL if no value is an integer."""
         if self._only("integer"):
             return self._value.unguarded("BIGINT")
         return self._value.integer() if "integer" in self._kinds else NOTHING["integer"]
 
     def double(self) -> str:
-        """Return SQL that casts the value without a test if its kind allows that."""
+        """Return SQL without a test of the kind if all values are doubles, null or missing. Otherwise return the SQL of
+        the wrapped value, or NULL if no value is a double."""
         if self._only("double"):
             return self._value.unguarded("DOUBLE")
         return self._value.double() if "double" in self._kinds else NOTHING["double"]
 
     def text(self) -> str:
-        """Return SQL that casts the value without a test if its kind allows that."""
+        """Return SQL without a test of the kind if all values are texts, null or missing. Otherwise return the SQL of
+        the wrapped value, or NULL if no value is a text."""
         if self._only("text"):
             return self._value.unguarded("VARCHAR")
         return self._value.text() if "text" in self._kinds else NOTHING["text"]
@@ -62,7 +65,8 @@ class KnownValue(Value):
         return self._value.canonical()
 
     def plain(self) -> str | None:
-        """Return a cast without a test if the value has one kind or is missing, and is never null."""
+        """Return SQL without a test of the kind if all values are texts or missing, or all are integers or missing.
+        Otherwise return None."""
         if self._kinds <= {"text", None}:
             return self.text()
         return self.integer() if self._kinds <= {"integer", None} else None
@@ -72,7 +76,8 @@ class KnownValue(Value):
         return bool(self._kinds & {"array", "object"})
 
     def is_text(self, canonical: str, plain: str) -> str:
-        """Return SQL that compares the value with the text, without a test of its kind if possible."""
+        """Return SQL that compares the value with the text. The kind of the value is not tested if all values are
+        texts."""
         return f"({self.text()} = {plain})" if self._only("text") else self._value.is_text(canonical, plain)
 
     def found_by(self, operator: str, canonical: str, plain: str) -> str | None:

@@ -1,5 +1,5 @@
-"""The differences of PostgreSQL's SQL from that of other engines. Parameters have psycopg's form, and items of arrays
-are rows of jsonb_array_elements."""
+"""How PostgreSQL's SQL differs from the SQL of other engines. Parameters have psycopg's form, and items of arrays are
+rows of jsonb_array_elements."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from document_stores.sql.values import Value
 
 
 def as_psycopg_takes_it(text: str) -> str:
-    """Return the statement with each modulo operator (% and a blank) doubled, because psycopg would take % for a
-    parameter.
+    """Return the statement with each modulo operator (% and a blank) doubled, because psycopg would treat % as the
+    start of a parameter.
 
     No literal contains a percent sign, and parameters have no blank after %."""
     return text.replace(" % ", " %% ")
@@ -38,7 +38,8 @@ class PostgresqlDialect(Dialect):
         return f"starts_with({text}, {parameter})"
 
     def extreme(self, function: str, part: str, kind: str) -> str:
-        """Return the `max` or `min` of values. Booleans have no max and min in PostgreSQL, so use other functions."""
+        """Return the `max` or `min` of values. For booleans, return other functions, because PostgreSQL has no max and
+        min of booleans."""
         if kind == "boolean":
             return f"{'bool_or' if function == 'max' else 'bool_and'}({part})"
         return super().extreme(function, part, kind)
@@ -62,7 +63,7 @@ class PostgresqlDialect(Dialect):
         return None
 
     def any_item(self, value: Value, alias: str) -> tuple[Value, Callable[[str], str]]:
-        """Return an item, and a function that returns the condition, by EXISTS."""
+        """Return an item of the array, and a function that returns SQL with EXISTS for a condition on this item."""
         items = cast("JsonbValue", value).items()
         return (
             JsonbValue(f"{alias}.value"),

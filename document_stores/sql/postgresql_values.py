@@ -9,8 +9,8 @@ from document_stores.sql.values import Value
 
 
 def literal(text: str) -> str:
-    """Return a text as an SQL literal. Percent signs are written as escapes, because psycopg would take them for
-    parameters.
+    """Return a text as an SQL literal. Percent signs are written as escapes, because psycopg would treat a percent sign
+    as the start of a parameter.
 
     Raises ValueError for a NUL, which PostgreSQL's texts cannot contain.
     """
@@ -85,12 +85,13 @@ class JsonbValue(Value):
         return f"({self._json} = CAST({canonical} AS jsonb))"
 
     def found_by(self, operator: str, canonical: str, plain: str) -> str | None:
-        """Return SQL that compares the value as JSONB if this path has an index, else None. JSONB sorts values of other
-        kinds below or above numbers and texts."""
+        """Return SQL that compares the value as JSONB if this path has an index, else None. The SQL may also be true
+        for values of other kinds, because JSONB sorts such values below or above numbers and texts."""
         return f"({self._json} {operator} CAST({canonical} AS jsonb))" if self._path in self._indexed else None
 
     def unguarded(self, type_: str) -> str:
-        """Return SQL for the value as text without quotes, which is NULL for null, cast to the type if necessary."""
+        """Return SQL for the value as text without quotes, cast to the type if necessary. The SQL is NULL if the value
+        is null."""
         if type_ == "VARCHAR":
             return self._text
         return f"CAST({self._text} AS {'DOUBLE PRECISION' if type_ == 'DOUBLE' else type_})"

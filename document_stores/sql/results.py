@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from document_stores.sql.values import NOTHING, exactly, is_nothing
 
 SAFE = "9e18"
-"""SQL constant. A difference of integers fits into 64 bits if its value, rounded to a double, is below this."""
+"""SQL constant. If two integers, converted to doubles, differ by less than this, their difference fits into 64 bits."""
 
 _LARGEST = "9223372036854775807"
 _BEYOND = "9223372036854775808e0"
@@ -20,7 +20,8 @@ class Result:
 
     def __init__(self, parts: Mapping[str, str], json: str | None = None, is_there: str | None = None) -> None:
         """`parts` has an SQL expression for each kind. `json` is SQL for the JSON text of the value, if known.
-        `is_there` is an SQL condition that is false if the value is missing, needed only if null occurs too."""
+        `is_there` is an SQL condition that is false if the value is missing. It is needed only if the value may also be
+        null."""
         self._parts = {kind: part for kind, part in parts.items() if not is_nothing(part)}
         self._json, self._is_there = json, is_there
 
@@ -84,7 +85,8 @@ def extreme(parts: Mapping[str, str], highest: bool) -> Result:
 
 
 def difference(left: Result, right: Result) -> tuple[Result, str | None]:
-    """Return the difference of two results, and an SQL condition that is true if it may exceed 64 bits, or None."""
+    """Return the difference of two results, and an SQL condition that is true if the difference may exceed 64 bits, or
+    None if it never exceeds them."""
     one, other = left.number(), right.number()
     if one is None or other is None:
         return Result({}), None

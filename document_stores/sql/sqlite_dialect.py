@@ -1,4 +1,4 @@
-"""The differences of SQLite's SQL from that of other engines. Items of arrays are rows of json_each."""
+"""How SQLite's SQL differs from the SQL of other engines. Items of arrays are rows of json_each."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SqliteDialect(Dialect):
         return None
 
     def any_item(self, value: Value, alias: str) -> tuple[Value, Callable[[str], str]]:
-        """Return an item, and a function that returns the condition, by EXISTS."""
+        """Return an item of the array, and a function that returns SQL with EXISTS for a condition on this item."""
         items = cast("SqliteValue", value).items()
         return SqliteValue(
             alias, item=True

@@ -1,7 +1,7 @@
 """SQLite's SQL expressions for values in a document that is stored as JSON text, as encoded by msgspec.
 
-SQLite's paths compare names with the stored text without decoding escapes, and end at a quotation mark. Names that
-contain either cannot be expressed.
+A path of SQLite cannot express a name with an escape or a quotation mark: SQLite compares names with the stored text
+without decoding escapes, and a name in a path ends at a quotation mark.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class SqliteValue(Value):
         return f"{self._document}.type" if self._item else f"json_type({self._document}, {self._literal()})"
 
     def indexed(self) -> str:
-        """Return the SQL expression for an index of this value. It must be the expression that `is_text`, `integer` and
-        other methods use."""
+        """Return the SQL expression for an index of this value. The methods `is_text`, `integer` and others must use
+        the same expression. Otherwise SQLite would not use the index."""
         return self._value()
 
     def kind(self) -> str:
@@ -81,7 +81,7 @@ class SqliteValue(Value):
         return f"(CASE WHEN {self._type()} IN ('true', 'false') THEN {self._value()} END)"
 
     def canonical(self) -> str:
-        """Return SQL for the value's JSON text as it was stored. msgspec encoded it."""
+        """Return SQL for the value's JSON text as it was stored, in the encoding of msgspec."""
         return self._json()
 
     def is_text(self, canonical: str, plain: str) -> str:
@@ -93,7 +93,8 @@ class SqliteValue(Value):
         """Return SQL that compares the value as an SQL value if this path has an index, else None.
 
         In the order of SQL values, integers and doubles come before texts; booleans are among the numbers, and arrays
-        and objects among the texts. SQLite uses an index only for exactly its expression, as an operand of AND.
+        and objects among the texts. SQLite uses an index only if the condition is an operand of AND and contains
+        exactly the indexed expression.
         """
         return f"({self._value()} {operator} {plain})" if self._value() in self._indexed else None
 

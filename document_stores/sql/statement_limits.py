@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from adapters.document_store import RefusedQuery
 
 MOST_FLAT = 50
-"""Maximum number of conditions that are joined without parentheses. Each of them is a level of nesting, and SQLite
-allows 1,000 levels."""
+"""Maximum number of conditions that are joined without parentheses. Each such condition is a level of nesting, and
+SQLite allows 1,000 levels."""
 
 MOST_LETTERS = 20_000
 """Maximum number of characters in one expression. Expressions grow fast with nesting, because each level contains its
@@ -21,8 +21,8 @@ MOST_PARAMETERS = 20_000
 
 
 def joined(word: str, parts: Iterable[str], none: str) -> str:
-    """Return the conditions joined by a word such as AND, in nested halves if there are many, or `none` if there are no
-    conditions."""
+    """Return the conditions joined by a word such as AND. If there are many, each half is joined separately, in
+    parentheses. If there are no conditions, return `none`."""
     conditions = list(parts)
     if len(conditions) <= MOST_FLAT:
         return f"({word.join(conditions) or none})"

@@ -15,7 +15,8 @@ from libraries.document_queries.json_form import from_json
 
 
 class StatementHandle(DocumentHandle):
-    """A handle that answers query plans by SELECTs. Facts about the documents are kept in memory until they change."""
+    """A handle that answers query plans by SELECTs. Facts about the documents, such as the kinds of fields, are kept in
+    memory until the documents change."""
 
     asks_for_kinds: bool = True
     """Whether the kinds of fields must be queried. Typed columns determine the kinds without a query."""
@@ -24,8 +25,8 @@ class StatementHandle(DocumentHandle):
         """Start without any prepared statements."""
         self._written: dict[Plan, Selection] = {}
         self._found: dict[str, list[Sequence[Any]]] = {}
-        """Results of the queries for the kinds of fields, by SQL text, so that similar plans need not query them
-        again."""
+        """Maps the SQL text of a query for the kinds of a field to the query's result, so that similar plans need not
+        run the same query again."""
 
     @abstractmethod
     def translation(self, plan: plans.Plan, known: Known) -> Translation:
@@ -40,11 +41,12 @@ class StatementHandle(DocumentHandle):
         return
 
     def prepare(self, plan: Plan) -> None:
-        """Query the kinds of the plan's fields and translate the plan to a SELECT, which is kept."""
+        """Query the kinds of the plan's fields, translate the plan to a SELECT, and keep the SELECT."""
         self.statement(plan)
 
     def learn_from(self, other: DocumentHandle) -> None:
-        """Copy the statements of another handle, and the facts on which they depend."""
+        """Copy the translated statements of another handle, and the facts about documents on which the statements
+        depend."""
         assert isinstance(other, StatementHandle)
         self._written, self._found = dict(other._written), dict(other._found)
 
@@ -63,10 +65,11 @@ class StatementHandle(DocumentHandle):
         return self._written[plan]
 
     def write_anew(self) -> None:
-        """Drop the statements, because a new index requires other statements."""
+        """Drop the translated statements. Called after an index was created, because the SQL must then use the
+        index."""
         self._written.clear()
 
     def forget(self) -> None:
-        """Drop statements and facts, because documents have changed."""
+        """Drop the translated statements and the facts about the documents. Called after documents have changed."""
         self._written.clear()
         self._found.clear()

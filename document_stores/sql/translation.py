@@ -1,8 +1,9 @@
 """Translating a query plan to one SELECT that returns the rows of the result in order.
 
 The inner SELECT returns groups, or documents with projected fields. The outer SELECT adds computed columns, sorts the
-rows, breaking ties as the plan does, and limits their number. If SQL would give another result than the plan
-defines, the plan is refused: in advance if possible, otherwise when a column of the SELECT shows it.
+rows (with ties in the order that the plan defines), and limits the number of rows. If SQL would give another result
+than the plan defines, the plan is refused: in advance if possible, otherwise when a column of the SELECT shows that the
+result would differ.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from libraries.document_queries import steps
 from libraries.document_queries.errors import QueryError
 
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-"""For each comparison operator, the operator with the same meaning if its two sides are exchanged."""
+"""For each comparison operator, the operator that gives the same result after the two sides are exchanged."""
 
 _CONTAINERS = "SQL here compares arrays and objects as text"
 _MERGED = "columns of one schema do not distinguish missing from null"
 _DROPPED = "the store has dropped empty objects, and the field may have been one of them"
 
 _CANONICAL, _PLAIN = "\0canonical", "\0plain"
-"""Placeholders in SQL for a constant as JSON text and as an SQL value, until a parameter replaces them. They cannot be
-confused with names, because names in SQL contain no NUL."""
+"""Placeholders in SQL for a constant as JSON text and as an SQL value, until a parameter replaces them. The
+placeholders contain a NUL, so that no name in SQL is equal to one."""
 
 Known = Mapping[steps.Field, Kinds]
 """Type of mappings from a field of a plan to the kinds that its values have."""
@@ -69,8 +70,8 @@ class Dialect(ABC):
     def unnested(self, relation: str, value: Value, alias: str, distinct: FieldPath | None) -> Unnested:
         """Return the table `relation` with a row for each item of the array `value`.
 
-        If `distinct` is given, the path of a field of the items, only the first of several items with the same value of
-        this field is kept.
+        `distinct` is the path of a field of the items, or None. If it is given, only the first of several items with
+        the same value of this field is kept.
         """
 
     @abstractmethod
@@ -81,7 +82,7 @@ class Dialect(ABC):
     @abstractmethod
     def any_item(self, value: Value, alias: str) -> tuple[Value, Callable[[str], str]]:
         """Return a value that stands for an item of the array, and a function. The function takes an SQL condition on
-        this item and returns the SQL condition that at least one item meets it."""
+        this item and returns SQL that is true if at least one item meets the condition."""
 
 
 @dataclass(frozen=True)
@@ -119,9 +120,11 @@ class Translation:
         self._answer: dict[str, Column] = {}
         self._results: dict[str, Result] = {}
         self._refusals: dict[str, tuple[type[Exception], str]] = {}
-        """SQL conditions on rows, with the error and its message to raise if a row meets the condition."""
+        """Maps an SQL condition to an error and the error's message. The error is raised if a row meets the
+        condition."""
         self._computes = False
-        """Whether fields now refer to columns of the result instead of fields of documents."""
+        """Whether the translation has reached a `compute` step. From this step on, fields refer to columns of the
+        result instead of fields of documents."""
 
     def selection(self) -> Selection:
         """Return the SELECT of the whole plan."""
@@ -183,7 +186,7 @@ class Translation:
         return value
 
     def _merges(self, expression: steps.Expression) -> bool:
-        """Return whether the expression is a field in which null and missing may be indistinguishable."""
+        """Return whether the expression is a field for which the store may not distinguish null from missing."""
         if not isinstance(expression, steps.Field) or not self._values[""].holds_nulls:
             return False
         return not self._field(expression).tells_null
@@ -198,8 +201,8 @@ class Translation:
             raise RefusedQuery(_DROPPED)
 
     def questions(self) -> Iterator[tuple[steps.Field, str]]:
-        """Yield each field of the plan with a SELECT that returns the kinds of its values, one per row. Raises
-        RefusedQuery if SQL cannot express a name."""
+        """Yield each field of the plan with a SELECT that returns the kinds of the field's values, one kind per row.
+        Raises RefusedQuery if SQL cannot express a name."""
         try:
             yield from self._kinds_of("", self._relation)
             relations = {"": self._relation}
@@ -226,7 +229,8 @@ class Translation:
     # --- conditions ------------------------------------------------------------------------------------------------
 
     def is_true(self, condition: steps.Condition) -> str:
-        """Return SQL that is true if the condition is true, and false or NULL if it is false or unknown."""
+        """Return SQL that is true if the condition is true. If the condition is false or unknown, the SQL is false or
+        NULL."""
         if isinstance(condition, steps.And):
             return joined(" AND ", map(self.is_true, condition.conditions), "true")
         if isinstance(condition, steps.Or):
@@ -254,7 +258,8 @@ class Translation:
         return self._found(expression, "=", value, sql)
 
     def _found(self, expression: steps.Expression, operator: str, value: Any, sql: str) -> str:
-        """Return the comparison `sql`. If there is an index, prepend a condition for which the engine can use it."""
+        """Return the comparison `sql`. If there is an index, prepend a condition for which the engine can use the
+        index."""
         is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < EXACT
         # For large numbers the order may depend on how they are written.
         if not isinstance(expression, steps.Field) or not (is_number or isinstance(value, str)):
@@ -589,7 +594,7 @@ class Translation:
 
 def kinds_by_field(answers: Iterable[tuple[steps.Field, Iterable[Sequence[Any]]]]) -> Known:
     """Return the kinds of each field, given the fields and rows of the SELECTs of `questions`. If a field occurs
-    several times, because items of several arrays have it, its kinds are combined."""
+    several times, because items of several arrays have this field, all of its kinds are combined."""
     found: dict[steps.Field, Kinds] = {}
     for part, rows in answers:
         found[part] = found.get(part, frozenset()) | {kind for (kind,) in rows}

@@ -45,7 +45,8 @@ class Value(ABC):
 
     @abstractmethod
     def kind(self) -> str:
-        """Return SQL for 'null', 'boolean', 'integer', 'double', 'text', 'array' or 'object', or NULL if missing."""
+        """Return SQL for 'null', 'boolean', 'integer', 'double', 'text', 'array' or 'object', or NULL if the value is
+        missing."""
 
     @abstractmethod
     def integer(self) -> str:
@@ -69,8 +70,8 @@ class Value(ABC):
         have equal texts, except for the order of fields."""
 
     def stored(self) -> str:
-        """Return SQL for the JSON text as in whole documents: `canonical`, or null for a missing value if the store
-        returns missing fields as null."""
+        """Return SQL for the JSON text that the value has in whole documents. This is `canonical`, or the text null for
+        a missing value if the store returns missing fields as null."""
         return self.canonical()
 
     @abstractmethod

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from libraries.document_store.store import DocumentStore
 
 LINE = "_line"
-"""Field with the number of each line, which is the key of documents without another key."""
+"""Field with the number of a document's line in the file. It identifies a document if the caller names no key."""
 INSTALL = "pip install 'format-bench[documents]'"
 
 OnLines = Callable[[int], None]

@@ -27,9 +27,9 @@ def compare(
     """Return what changed between two runs, each given as a result folder or a Run.
 
     Changes up to the share `least_change` are ignored (0.05 is 5 %). Runs on different machines or of different data
-    are refused unless `anyway`. `most_rounds` is for two runs that `side-by-side` measured, which may stop early: it is
-    the maximum number of rounds that was requested. Raises RequestError if the runs cannot be compared, and RecordError
-    if a folder holds no run.
+    are refused unless `anyway`. For two runs that `side-by-side` measured, `most_rounds` is the number of rounds that
+    was requested, because such runs may stop earlier. Raises RequestError if the runs cannot be compared, and
+    RecordError if a folder holds no run.
     """
     if not least_change >= 0:
         allowed = "a share of at least 0, e.g. 0.1 for 10 %"
@@ -43,11 +43,11 @@ def compare(
 def compare_hosts(
     before: Path, after: Path, *, least_change: float = LEAST_CHANGE, anyway: bool = False
 ) -> tuple[dict[str, RunComparison], list[str]]:
-    """Compare two runs over one cluster, host by host. Return a comparison for each host that both runs have, and for
-    each host that cannot be compared, such as one that was lost, its name and the reason.
+    """Compare two runs over one cluster, host by host.
 
-    Raises RecordError, and RequestError if one of the folders holds no run over a cluster or no host can be
-    compared.
+    Return two results: a comparison by name of the host, and a text for each host that cannot be compared, such as one
+    that was lost during a run. The text has the host's name and the reason. Raises RecordError, and RequestError if one
+    of the folders holds no run over a cluster or no host can be compared.
     """
     for folder, other in ((before, after), (after, before)):
         if not is_division(folder):
@@ -71,7 +71,7 @@ def compare_hosts(
 
 
 def check_comparable(before: Run | Path | str, after: Run | Path | str, *, anyway: bool = False) -> None:
-    """Raise RequestError if `compare` would refuse these runs. They need not have enough rounds for a result yet."""
+    """Raise RequestError if `compare` would refuse these runs. Runs with too few rounds for a result are accepted."""
     with _refusal_told():
         comparing.check_comparable(_stored(before), _stored(after), anyway=anyway)
 
@@ -79,10 +79,11 @@ def check_comparable(before: Run | Path | str, after: Run | Path | str, *, anywa
 def decided(
     before: Path, after: Path, most_rounds: int, already: Collection[tuple[str, str]] = ()
 ) -> set[tuple[str, str]] | None:
-    """Return the pairs (variant, operation) that need no further rounds; None if no pair needs further rounds.
+    """Return the pairs (variant, operation) that need no further rounds. Return None if all pairs are decided, so that
+    measuring can stop.
 
-    A pair needs no further rounds if it is certain whether its times changed between the runs `before` and `after`, or
-    if it failed or is missing in one of them.
+    A pair needs no further rounds if it is certain whether the operation's times changed between the runs `before` and
+    `after`, or if the operation failed or is missing in one of the runs. Pairs in `already` stay decided.
     """
     return comparing.decided(read_run(before), read_run(after), most_rounds, already)
 

@@ -32,7 +32,7 @@ class Converted:
     """A table that was converted and verified.
 
     `losses` maps the name of each column that changed to a description of the change. `understood` describes how the
-    file was read, and `remarks` are warnings of two lines about it.
+    file was read. `remarks` are warnings about the file, of two lines each.
     """
 
     data: Path
@@ -69,8 +69,8 @@ def convert(
     a table batch by batch; otherwise the whole table must fit into memory.
 
     variant: A variant such as 'parquet[engine=pyarrow,codec=zstd]', or the name of a format for its default variant.
-    recommended: A run, or its folder; the variant is the one that `recommend(stored=...)` names first. `datasets` names
-        one of its data sets, if it has several.
+    recommended: A run, or its folder; the variant is the one that `recommend(stored=...)` names first. If the run has
+        several data sets, `datasets` names one of them.
     allow_loss: Names of columns that may change as the variant declares; '*' allows this for every column.
     force: Whether to replace what is at `out`.
     options: How the table is read.
@@ -116,7 +116,11 @@ def convert(
 
 
 def _adapter(spelled: str) -> TabularFormat:
-    """Return the adapter of a variant. Raises AdapterError, or RequestError if its copies cannot equal the table."""
+    """Return the adapter of a variant.
+
+    Raises AdapterError if the variant does not exist or is not installed. Raises RequestError if a copy in this variant
+    cannot equal the table, for example because the variant sorts the rows.
+    """
     adapter = FORMATS.build(spelled)
     if adapter.native is Native.BUFFERS:
         raise RequestError(
@@ -136,7 +140,8 @@ def _adapter(spelled: str) -> TabularFormat:
 
 
 def _recommended(stored: Run | Path | str | None, datasets: Sequence[str]) -> str:
-    """Return the variant that a stored run recommends. Raises RequestError if it recommends none for tables."""
+    """Return the variant that a stored run recommends. Raises RequestError if the run recommends no variant for
+    tables."""
     answer = recommend(stored=stored, datasets=datasets)
     if not answer.found.ranked or not kind_of_target(answer.question.conditions.target).has_columns:
         raise RequestError(
@@ -150,7 +155,8 @@ def _recommended(stored: Run | Path | str | None, datasets: Sequence[str]) -> st
 
 
 def _place(out: Path, source: Path, adapter: TabularFormat, *, force: bool) -> Path:
-    """Return the absolute path of the copy. Raises RequestError if nothing may or can be stored there."""
+    """Return the absolute path of the copy. Raises RequestError if the copy cannot be stored there, or if it would
+    replace something without `force`."""
     place = Path(os.path.abspath(out))
     if not place.name or not place.parent.is_dir():
         raise RequestError(parameter="out", given=str(out), allowed="a path in an existing folder")
@@ -175,9 +181,10 @@ def _place(out: Path, source: Path, adapter: TabularFormat, *, force: bool) -> P
 
 
 def _put(made: Path, place: Path, replaced: Path, *, force: bool) -> None:
-    """Move the copy to its place. With `force`, what was there is moved to `replaced`, unless both are files.
+    """Move the copy to `place`. With `force`, the copy replaces what is at `place`. If one of the two is a folder, what
+    was there is first moved to `replaced`, and is restored if the move of the copy fails.
 
-    Raises ConversionError if something has appeared there and may not be replaced.
+    Raises ConversionError if something has appeared at `place` and may not be replaced.
     """
     if os.path.lexists(place):
         if not force:
@@ -194,7 +201,8 @@ def _put(made: Path, place: Path, replaced: Path, *, force: bool) -> None:
 
 
 def _watch(heard: Watcher) -> Watch:
-    """Return functions that pass the progress to a watcher, with the time that the current stage still takes."""
+    """Return functions that report the progress to a watcher, with an estimate of the time left in the current
+    stage."""
     began_ns = now_ns()
 
     def stage(text: str) -> None:

@@ -1,4 +1,5 @@
-"""Make a recommendation by measuring: screen all candidates on few rows, then measure the best ones on more rows."""
+"""Make a recommendation by measuring. First screen all candidates (the variants that may be recommended) on few rows,
+then measure the best ones on more rows."""
 
 from __future__ import annotations
 
@@ -37,8 +38,9 @@ def measured_answer(
 ) -> Answer:
     """Measure the candidates and return the answer.
 
-    Raises RunError if nothing could be measured, Interrupted with the result folder after Ctrl-C, and the errors of
-    `measure_for_choice`.
+    `new_folder` makes the result folder. `propose`, if given, is called with the data set and this folder, and returns
+    the variants to measure; there is then no screening. Raises RunError if nothing could be measured, Interrupted with
+    the result folder after Ctrl-C, and the errors of `measure_for_choice`.
     """
     folders: list[Path] = []
     screening: Choice | None = None
@@ -87,8 +89,8 @@ def measured_answer(
 def _stopped(folders: Iterable[Path]) -> Interrupted | None:
     """Return the error for an interrupted measurement; None if nothing was stored.
 
-    The error names the folder from which an answer can be made: that of the main measurement if at least one of its
-    rounds enters the figures, or else that of the screening.
+    The error names the folder from which an answer can be made. This is the folder of the main measurement if at least
+    one of its rounds counts, otherwise the folder of the screening (the first measurement on few rows).
     """
     kept = [place for folder in folders for place in (folder, folder / SCREENING) if (place / "run.json").exists()]
     for place in kept:

@@ -28,7 +28,7 @@ OF_TABLES: Mapping[str, str] = {
     table_input.AVRO: "avro[engine=fastavro,codec=none]",
 }
 PLAIN_JSON_LINES = variant_of("json-lines[engine=msgspec]")
-"""The variant for the format in which documents are delivered."""
+"""The baseline for the user's documents: JSON Lines, because documents are always read from such a file."""
 CODECS: Mapping[str, str] = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd"}
 """Suffix of a compressed file -> the codec that pandas uses for this suffix."""
 OF_IMAGES: Mapping[str, str] = {

@@ -43,7 +43,7 @@ def _with_others(suites: Sequence[str], request: Request) -> Iterator[str]:
 
 
 def planned(suites: Sequence[str], request: Request, watcher: Watcher | None = None) -> Plan:
-    """Return the plan, that is everything that the named suites would measure for the request.
+    """Return a plan of everything that the named suites would measure for the request.
 
     The user's own data are read for the plan. Raises RequestError for an unknown suite, and PlanError or DataError for
     a request that cannot be met.

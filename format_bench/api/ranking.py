@@ -26,9 +26,10 @@ from reports.analysis.recommendation.recommend import Recommendation, compared, 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A data set under the conditions of a run (`question`), and the variants that were measured (`candidates`).
+    """What a recommendation chooses from, and on which data.
 
-    `screening` is the same for the earlier measurement on few rows; None if there was none.
+    `question` is a data set under the conditions of a run. `candidates` are the variants that were measured on it.
+    `screening` is the Choice of the earlier measurement on few rows; None if there was none.
     """
 
     summary: RunSummary
@@ -56,7 +57,7 @@ class Choice:
     def chosen(self) -> list[Candidate]:
         """The candidates that the user's patterns for formats select.
 
-        The baseline is measured in any case, but it is included here only if the patterns select it.
+        The baseline is always measured. This list has it only if the patterns select it.
         """
         request = self.summary.run.info.request
         return [
@@ -87,9 +88,9 @@ def only_choice(summary: RunSummary, screening: Choice | None = None) -> Choice:
 
 
 def uncounted(candidates: Iterable[Candidate], preferences: Preferences) -> Iterator[Variant]:
-    """Yield the variants that did not fail, but lack a figure with a weight.
+    """Yield the variants that did not fail, but lack a figure that has a weight in the preferences.
 
-    Their rounds do not enter the figures, for example because the machine was busy, so they must be measured again.
+    Their rounds do not count, for example because the machine was busy, so these variants must be measured again.
     """
     for candidate in for_preferences(candidates, preferences):
         if candidate.unknown or any(candidate.lacks(name) == NOT_COUNTED for name in preferences.operations):
@@ -99,7 +100,11 @@ def uncounted(candidates: Iterable[Candidate], preferences: Preferences) -> Iter
 def rank(
     choice: Choice, preferences: Preferences, left_out: Iterable[tuple[Variant, str]] = (), *, on_all_rows: bool = True
 ) -> Recommendation:
-    """Return the ranking of the candidates that satisfy the needs. `left_out` are other variants with their reasons."""
+    """Return the ranking of the candidates that satisfy the needs.
+
+    `left_out` are variants that are not ranked, each with the reason. Use `on_all_rows=False` for a screening: fixed
+    costs dominate on few rows, so measured times do not show whether a need is met.
+    """
     about = choice.summary.run.info.datasets.get(choice.question.dataset)
     held_bytes = about.size_bytes if about else 0
     chosen, every = (for_preferences(each, preferences) for each in (choice.chosen, choice.candidates))
@@ -109,9 +114,10 @@ def rank(
 
 
 def rank_after_screening(choice: Choice, preferences: Preferences) -> Recommendation:
-    """Return the ranking of the candidates, with the variants that the screening left out among the dropped ones.
+    """Return the ranking of the candidates. Its list of dropped variants includes those that the screening left out.
 
-    If only the screening measured the baseline, the baseline is compared on the few rows of the screening.
+    If the baseline (the user's current variant) was measured only by the screening, it is compared with the best
+    variant on the few rows of the screening.
     """
     if choice.screening is None:
         return rank(choice, preferences)

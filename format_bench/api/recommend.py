@@ -53,8 +53,8 @@ from reports.analysis.recommendation.needs import MEASURED
 from reports.analysis.recommendation.preferences import NEEDS, OF_DOCUMENTS, STAGES, USE, WEIGHED, Preferences, Use
 
 WHOLE = (SAVE, READ)
-"""Operations that are always measured. They give sizes and memory. Whether a format reads a part of the data fast is
-judged in comparison with their times."""
+"""Operations that are always measured, because they give sizes and memory. Their times are also the yardstick that
+shows whether a format reads a part of the data fast."""
 HOW_TO_MEASURE = (
     *("key", "rows", "cache", "threads", "target", "strings", "seed", "out"),
     *("machine", "budget_s", "work_dirs", "allow_reorder"),
@@ -88,7 +88,8 @@ def recommend(
     """Recommend a variant for some data and its use.
 
     Return an Answer. `found.ranked` is the ranking, with the best variant first; it is empty if no variant satisfies
-    the needs. `found.baseline` is the user's current variant. `imports`, `save` and `read` are lines of Python.
+    the needs. `found.baseline` is the user's current variant, or a plain library call if that is unknown. `imports`,
+    `save` and `read` are lines of Python.
 
     Data, one of:
         data: Your own table: the path of a file (`options` define how it is read), a DataFrame, an Arrow table, or any
@@ -211,8 +212,8 @@ def recommend(
 
 
 def _within_preferences(name: str, preferences: Preferences, given: Mapping[str, Any], kind: DataKind) -> Preferences:
-    """Return the preferences for comparing settings of one format, of any maturity. Raises RequestError for a wrong
-    combination of parameters."""
+    """Return the preferences for comparing settings of one format; they accept any maturity. Raises RequestError for
+    parameters that cannot be combined with `within`."""
     one_of("within", name, FORMATS_WITHIN)
     if kind is not TABLES:
         raise RequestError(
@@ -260,8 +261,8 @@ def _weights(
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Return the weight of each figure or operation, and the title of each operation on a part of the data.
 
-    Operations have their full names, such as 'take[rows=10,...]'. If `uses` are given, no time other than their time
-    per day may have a weight. Raises RequestError for invalid weights.
+    Operations have their full names, such as 'take[rows=10,...]'. With `uses`, the total time of all uses per day gets
+    one weight, named 'use', and no other time can have a weight. Raises RequestError for invalid weights.
     """
     if given is None and kind is DOCUMENTS and not uses:
         return weighed(OF_DOCUMENTS)
@@ -388,11 +389,9 @@ def _check_fits(preferences: Preferences, kind: DataKind) -> None:
 def _with_parts(request: Request, preferences: Preferences, kind: DataKind) -> Request:
     """Return the request with additional operations: those that have a weight, and those that show if a need is met.
 
-    If one of these operations can return only Arrow tables, the default target becomes 'arrow'. If the user chose the
-    target 'pandas', such an operation with a weight is refused, and one for a need is not measured. The need is then
-    judged by what formats declare.
-
-    Raises RequestError for a refused operation.
+    Some operations can return only Arrow tables. If there is one, the default target becomes 'arrow'. If the user chose
+    the target 'pandas', such an operation raises RequestError if it has a weight. Otherwise it is not measured, and
+    what the formats declare shows whether the need is met.
     """
     measured = [MEASURED[need].operation for need in preferences.needs if need in MEASURED and kind.has_columns]
     asked = [name for name in preferences.operations if name not in WHOLE]

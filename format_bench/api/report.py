@@ -38,11 +38,11 @@ def report(
 
 
 def stored_runs(*named: Run | Path | str) -> list[Run]:
-    """Return the runs that the arguments name: a Run, a result folder, or 'reference' for the included runs. The
-    folder of a run over a cluster names the runs of its hosts.
+    """Return the runs that the arguments name: a Run, a result folder, or 'reference' for the included runs.
 
-    To name a folder called reference, pass './reference'. Raises RecordError if a folder holds no run, and RunError
-    if it holds a damaged division between hosts.
+    The folder of a run over a cluster names the runs of its hosts. To name a folder called reference, pass
+    './reference'. Raises RecordError if a folder holds no run, and RunError if the file that lists the hosts of a run
+    is damaged.
     """
     found: list[Run] = []
     for each in named:
@@ -57,9 +57,10 @@ def stored_runs(*named: Run | Path | str) -> list[Run]:
 
 
 def _place_for(run: Run) -> Path:
-    """Return the folder for a run's reports: the run's folder, or one below `results` if the package includes the run.
+    """Return the folder for a run's reports: the run's folder, or a folder below `results` if the package includes the
+    run.
 
-    The latter is created if it is missing.
+    The folder below `results` is created if it is missing.
     """
     if not run.folder.resolve().is_relative_to(reference.PLACE.resolve()):
         return run.folder

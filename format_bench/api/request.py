@@ -102,7 +102,8 @@ def several(parameter: str, given: Sequence[Item], kind: type[Item], example: st
 
 
 def _over(given: Varied) -> Over | None:
-    """Return the property to vary, with its values as strings; None if none was given. Raises RequestError."""
+    """Return the property to vary, with its values as strings; None if none was given. Raises RequestError for an
+    invalid value."""
     if given is None or isinstance(given, str):
         return Over(given) if given else None
     if not isinstance(given, Mapping) or len(given) != 1 or any(isinstance(each, str) for each in given.values()):
@@ -113,7 +114,8 @@ def _over(given: Varied) -> Over | None:
 
 
 def _network(name: str) -> str:
-    """Return the name of a network in the form that bench_runner's Conditions use. Raises RequestError."""
+    """Return the name of a network in the form that bench_runner's Conditions use. Raises RequestError for an unknown
+    name."""
     try:
         return named(name)
     except ValueError:
@@ -276,6 +278,7 @@ def _data(given: Path | str | HeldTable | None) -> Path | None:
 
 @cache
 def _fields() -> dict[str, Callable[[Any], Any]]:
-    """Return keyword -> the function that checks and converts its value, in the order of Request's fields."""
+    """Return a mapping from each keyword to the function that checks and converts its value, in the order of Request's
+    fields."""
     hints = get_type_hints(RequestFields, include_extras=True)
     return {name: hints[name].__metadata__[0] for name in Request.__struct_fields__ if name in hints}

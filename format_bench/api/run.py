@@ -52,7 +52,8 @@ class RunOutcome:
 
     @property
     def run(self) -> Run:
-        """The only run, or on a cluster that of the first host. Raises IndexError if no host has measured anything."""
+        """The only run. On a cluster, the run of the first host that has measured something. Raises IndexError if no
+        host has measured anything."""
         return self.runs[0]
 
     def frame(self) -> pd.DataFrame:
@@ -221,7 +222,7 @@ def _check_cluster(cluster: str | None, insecure: bool, machine: str | None, res
         raise RequestError("`insecure` needs `cluster`.", "Omit it.", parameter="insecure", given=insecure)
     if cluster is not None and machine is not None:
         raise RequestError(
-            "`machine` names one machine, and with `cluster` each host has its own name.",
+            "`machine` names one machine, so it cannot be used with `cluster`, where each host has its own name.",
             "Omit it, or set FORMAT_BENCH_HOST for the dask workers of a host.",
             parameter="machine",
             given=machine,

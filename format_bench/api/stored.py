@@ -28,11 +28,10 @@ from reports.analysis.recommendation.preferences import Preferences
 
 
 def chosen_run(runs: Sequence[Run], datasets: Sequence[str], preferences: Preferences) -> Run:
-    """Return a run that measured one of these data sets; if no run did, the most preferred of all runs.
+    """Return a run that measured one of these data sets. If no run did, return the most preferred of all runs.
 
-    Runs that measured every operation with a weight are preferred. Among them, runs of the suite 'tabular' come before
-    runs of 'image', and these before other runs. Raises RequestError if there are several runs and no data set is
-    named.
+    Runs that measured every operation with a weight are preferred. Among these, runs of the suite 'tabular' come first,
+    then runs of 'image', then other runs. Raises RequestError if there are several runs and no data set is named.
     """
     first = ("tabular", "image")
     if not datasets and len(runs) > 1:
@@ -75,10 +74,10 @@ def stored_answer(
 
 
 def ask_todays_adapters(run: Run) -> Run:
-    """Return the run, with what its records lack about variants: titles, maturity and partial reads.
+    """Return the run, with titles, maturity and partial reads of its variants.
 
-    Old versions of Format Bench did not record these. The adapters of the current version declare them. Variants of
-    plugins that are not installed stay unchanged.
+    Records of old versions of Format Bench lack these facts. They are then taken from the adapters of the current
+    version. Variants of plugins that are not installed stay unchanged.
     """
     described = dict(run.info.variants)
     for variant in dict.fromkeys(variant_of(sample.variant) for sample in run.samples):
@@ -128,10 +127,11 @@ def _of_formats(run: Run, formats: Sequence[str], formats_not: Sequence[str], *,
 
 
 def _questions_asked(summary: RunSummary, preferences: Preferences, datasets: Sequence[str]) -> list[Question]:
-    """Return the question about these data sets. A question is a data set with its rows and conditions.
+    """Return the question that the run answers about these data sets. A question is a data set with its rows and
+    conditions.
 
-    If `recommend` measured samples of two sizes, both questions are returned. Otherwise there is exactly one in which
-    every operation with a weight was measured. Raises RunError if there is no such question, or more than one.
+    If `recommend` measured samples of two sizes, two questions are returned, one for each size. Otherwise there must be
+    exactly one question in which every operation with a weight was measured. Raises RunError for none, or for several.
     """
     lacking = {
         question: [name for name in preferences.operations if not any(name in each.cells for each in candidates)]

@@ -64,8 +64,8 @@ def answer_of(choice: Choice, found: Recommendation, selection: Sequence[str] = 
 
 
 def _conversion(choice: Choice, found: Recommendation, advised: Variant | None) -> str:
-    """Return the command that stores the user's whole table in the recommended variant; '' for other data, and for a
-    variant that sorts the rows."""
+    """Return the command that stores the user's whole table in the recommended variant. Return '' if there is no such
+    command: for data other than the user's file, and for a variant that sorts the rows."""
     asked = choice.summary.run.info.request
     path, kind = asked.data_path, kind_of_target(choice.question.conditions.target)
     if not found.ranked or path is None or asked.data_title is not None or kind is not TABLES:
@@ -84,7 +84,8 @@ def _conversion(choice: Choice, found: Recommendation, advised: Variant | None) 
 
 
 def shown(folder: Path) -> str:
-    """Return a folder as a user would write it: 'reference', or a path, which is relative below the current folder."""
+    """Return a folder as a user would write it: 'reference' for runs that the package includes, or a path. A path below
+    the current folder is relative to it."""
     if folder.is_relative_to(reference.PLACE):
         return reference.NAME
     return str(folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder)
@@ -93,9 +94,9 @@ def shown(folder: Path) -> str:
 def _lines(
     found: Recommendation, target: str, key: str, advised: Variant | None
 ) -> tuple[Lines, list[tuple[str, PartLines]]]:
-    """Return the lines of Python for the recommended or the advised variant.
+    """Return the lines of Python for the variant `advised`; if it is None, for the recommended variant.
 
-    First the lines for saving and reading all data, then (title, lines) for each other operation with a weight.
+    The first result saves and reads all data. The second has (title, lines) for each other operation with a weight.
     """
     if not found.ranked:
         return Lines((), "", ""), []
@@ -110,7 +111,8 @@ def _lines(
 
 
 def _conditions_of_documents(choice: Choice, found: Recommendation) -> Iterator[str]:
-    """Yield the derived questions in words, and which stores answered from their own memory."""
+    """Yield notes on how documents were measured: the questions that were derived from the user's fields, in words, and
+    the stores that answered from their own memory."""
     about = choice.summary.run.info.datasets.get(choice.question.dataset)
     asked = [name for name in found.preferences.operations if operation_name_of(name).name == "ask"]
     if about is not None and about.questions and asked:
@@ -131,7 +133,8 @@ def _conditions_of_documents(choice: Choice, found: Recommendation) -> Iterator[
 
 
 def _remarks(summary: RunSummary) -> Iterator[str]:
-    """Yield a sentence on how the figures relate to all rows, if a sample was measured, and the run's warnings."""
+    """Yield the run's warnings. If only a sample of the rows was measured, first yield a sentence on how the figures
+    relate to all rows."""
     sizes = sorted({question.rows for question in summary.questions})
     datasets = {question.dataset for question in summary.questions}
     whole = next((rows for name in datasets if (rows := whole_rows(summary.run, name)) is not None), None)
@@ -199,7 +202,8 @@ def _wishes(preferences: Preferences) -> Iterator[str]:
 
 
 def _remote(choice: Choice, preferences: Preferences) -> Iterator[str]:
-    """Yield sentences on the selectivity from which filtering near the storage is faster than fetching the files.
+    """Yield sentences on when filtering near the storage is faster than fetching the files. The limit is a selectivity,
+    the share of rows that match.
 
     If the run did not measure this but a bandwidth is given, yield the command that measures it.
     """

@@ -46,17 +46,19 @@ def near_storage_errors() -> Iterator[None]:
 
 
 def _lacking(error: ImportError) -> str:
-    """Return the name of the missing library. If pyarrow lacks Flight, the error has no name but only a sentence."""
+    """Return the name of the missing library. If pyarrow lacks its part Flight, the error has only a sentence and no
+    name."""
     return "pyarrow with Flight" if "flight" in str(error) else error.name or str(error)
 
 
 def _silent(error: Exception) -> str:
-    """Return the message for a catalog that does not answer. The first line of the error is its address."""
+    """Return the message for a catalog that does not answer. The first line of `error` is the catalog's address."""
     return f"the catalog at {str(error).splitlines()[0]}\n  'serve catalog FOLDER' starts one; --catalog names another."
 
 
 def trusted_roots(file: Path | None) -> bytes | None:
-    """Return the root certificates in the file, or None if `file` is None. Raises RequestError if it cannot be read."""
+    """Return the root certificates in the file, or None if `file` is None. Raises RequestError if the file cannot be
+    read."""
     try:
         return None if file is None else file.read_bytes()
     except OSError as error:

@@ -68,9 +68,9 @@ def run(words: list[str], suites: tuple[str, ...], list_only: bool, no_fidelity:
 
 
 def selected(options: dict[str, Any]) -> dict[str, Any]:
-    """Remove the options on what is measured, and under which conditions, from `options`.
+    """Remove from `options` the options that select what is measured, and under which conditions.
 
-    Return them as keyword arguments for format_bench.api.request.requested.
+    Return the removed options as keyword arguments for format_bench.api.request.requested.
     """
     from typing import get_type_hints
 
@@ -141,7 +141,8 @@ def _show_part(folder: Path, *, report: bool) -> None:
 
 
 def _show(*measured: Run) -> None:
-    """Print the tables of runs, then what several machines have measured of the same.
+    """Print the tables of each run. If several machines measured the same operations, also print their figures side by
+    side.
 
     It is not an error if the reader closes the pipe, as `| head` does, because the result files exist already.
     """

@@ -134,7 +134,8 @@ def _check_folder(folder: Path) -> None:
 
 
 def _tls(listening: dict[str, Any]) -> tuple[Any, bytes | None]:
-    """Return the service's certificate with its key, and the root certificates to trust. Raises RequestError."""
+    """Return the service's certificate with its key, and the root certificates to trust. Raises RequestError if only
+    one of certificate and key was named, or if the root certificates cannot be read."""
     from libraries.near_storage.serving import security
 
     certificate, key, roots = (listening[name] for name in ("tls_certificate", "tls_key", "tls_roots"))

@@ -112,7 +112,8 @@ def _result_folder(before: Path, after: Path, out: Path | None, resume: bool) ->
 
 
 def _measured(words: tuple[str, ...], pythons: tuple[Path, Path], folder: Path, rounds: int, anyway: bool) -> bool:
-    """Measure both environments and return whether all rounds were measured. If not, print why, and what to do."""
+    """Measure both environments and return whether all rounds were measured. If some were not, print why, and what to
+    do."""
     from bench_runner.errors import BenchError
     from bench_runner.run.side_by_side import Environment, measure_in_turn
     from format_bench.api.compare import check_comparable, decided

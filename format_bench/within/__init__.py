@@ -1,5 +1,5 @@
 """Find the settings of one format that suit a table: `recommend --within parquet`.
 
-A study stores the table, and for Parquet each of its columns, under many settings in memory, and proposes few variants.
-The race of `recommend` then measures these like any others.
+A study stores the table in memory under many settings; for Parquet, it also stores each column alone. The study
+proposes a few variants. `recommend` then measures these variants in rounds, as it does for variants of several formats.
 """

@@ -1,4 +1,5 @@
-"""Make the advice on settings from the figures of a run, and the lines of Python for it."""
+"""Make the advice on the settings of a format from the figures of a run, and lines of Python that use these
+settings."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ def advice_of(folder: Path, found: Recommendation) -> Within | None:
 
 
 def written_lines(change: Change, target: str) -> Lines:
-    """Return the lines that save and read a table with these arguments of pyarrow.parquet.write_table."""
+    """Return the lines that save and read a Parquet table with the settings of `change`, by
+    pyarrow.parquet.write_table."""
     held = "pa.Table.from_pandas(df, preserve_index=False)" if target == "pandas" else "table"
     if change.sorted_by is not None:
         held += f".sort_by({change.sorted_by!r})"

@@ -1,4 +1,7 @@
-"""Costs of storing and reading a table in memory. They only choose what is measured; no report shows them."""
+"""The size of a table that is stored in memory, and the times to save and read it.
+
+These costs only decide which variants are measured. No report shows them.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,8 @@ from bench_runner.worker import verify
 from format_bench.errors import ConversionError
 
 READS = 3
-"""Number of times that a copy is read. The fastest counts, because other programs only make a reading slower."""
+"""Number of times that a copy is read. The fastest reading counts, because other programs can only slow a reading
+down."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,8 @@ class Costs:
 
 @dataclass(frozen=True)
 class Objective:
-    """What is minimized: the weighted mean of the logarithms of the costs, as multiples of those of `usual`.
+    """What is minimized: a weighted mean of the logarithms of three ratios. The ratios are size, read time and save
+    time, each divided by its value in `usual`.
 
     `weights` has the weights of 'size', 'read' and 'save'.
     """
@@ -55,7 +60,7 @@ class Objective:
     usual: Costs
 
     def of(self, costs: Costs) -> float:
-        """Return the logarithm of the score of these costs; the usual costs have 0."""
+        """Return the logarithm of the score of these costs. It is 0 for the costs `usual`; lower is better."""
         total = sum(self.weights.values())
         return sum(
             weight / total * math.log(max(getattr(costs, name), 1e-9) / max(getattr(self.usual, name), 1e-9))
@@ -69,8 +74,8 @@ def measured(
     read: Callable[[pa.Buffer], pa.Table],
     losses: Sequence[Loss],
 ) -> Costs:
-    """Store the table, read it READS times, and return the costs. Raises ConversionError if another table is read;
-    `losses` are declared changes."""
+    """Store the table, read it READS times, and return the costs. Raises ConversionError if the table that is read
+    differs in more than the declared `losses`."""
     began_ns = now_ns()
     stored = save(table)
     save_ns = now_ns() - began_ns

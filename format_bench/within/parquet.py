@@ -1,8 +1,8 @@
 """Propose settings of Parquet for a table, by storing each column alone under each encoding and codec.
 
-The costs of a file are nearly the sums of the costs of its columns. So the best encoding of each column is found by
-coordinate descent over these sums, for each codec. Settings of the whole file interact with them, and are tried on the
-whole table.
+The costs of a file are nearly the sums of the costs of its columns. Therefore the best encodings are found from these
+sums, separately for each codec, by coordinate descent (changing one column at a time). Settings of the whole file, such
+as the size of row groups, affect all columns, so they are tried on the whole table.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ CODECS: Sequence[tuple[str, int | None]] = (
     *(("none", None), ("snappy", None), ("lz4", None), ("zstd", 1), ("zstd", 3), ("zstd", 9)),
 )
 SLOW_CODECS: Sequence[tuple[str, int | None]] = (("gzip", 6), ("brotli", 6), ("zstd", 19))
-"""Codecs that take ten times as long to store. They are tried only if save times hardly count."""
+"""Codecs with which saving takes ten times as long as with CODECS. They are tried only if the save time has a small
+weight."""
 SLOW_WEIGHT = 0.1
 USUAL = ("snappy", None)
 DICTIONARY = "dictionary"
@@ -48,20 +49,21 @@ LAYOUTS: Sequence[Mapping[str, str]] = (
 GAIN = 0.02
 """A setting of the whole file is used in a combination if it makes the score better by this share."""
 COLUMN_GAIN = 0.0005
-"""A column is stored in another way than the default if this makes the score better by this share."""
+"""A column is stored in another way than the default only if this makes the score of the table better by this share."""
 SINGLES, COMBINATIONS = 4, 3
 """Number of single changes and of combinations that are proposed."""
 FEWEST_ROWS = 10_000
 FEWEST_ROUNDS, LEAST_VARIANTS = 8, 4
-"""Rounds that tell a difference of a few per cent from noise. The default, a single change and two combinations are
-measured whatever time they take."""
+"""The number of rounds that can distinguish a difference of a few per cent from noise, and the number of variants that
+are measured even if the time is too short for these rounds: the default, a single change and two combinations."""
 START_S, CONVERSIONS = 1.0, 2
-"""Time to start a sample's process, and how often it saves and reads in all."""
+"""To estimate the duration of a sample (one measurement in its own process): seconds to start the process, and how
+often the process saves and reads in all."""
 
 
 @dataclass(frozen=True)
 class _Way:
-    """How one column is stored."""
+    """A way to store one column: its encoding and its codec."""
 
     encoding: str
     codec: tuple[str, int | None]
@@ -69,7 +71,7 @@ class _Way:
 
 @dataclass(frozen=True)
 class _Column:
-    """The costs of one column under each way in which it can be stored."""
+    """The costs of one column for each way to store it."""
 
     number: int
     costs: Mapping[_Way, Costs]
@@ -87,11 +89,13 @@ def proposals(
     *,
     reorder: bool = False,
 ) -> list[Proposal]:
-    """Return the default of Parquet by pyarrow, the best single changes, and the best combinations, within about
-    `budget_s` seconds. Return fewer if they could not all have FEWEST_ROUNDS rounds in a race of `race_s` seconds.
+    """Return the default variant of Parquet by pyarrow, the best changes of a single setting, and the best
+    combinations.
 
-    `weights` has the weights of 'size', 'read' and 'save'. With `reorder`, the rows may be sorted by a column. Raises
-    ConversionError if a copy differs from the table.
+    Trying the settings takes about `budget_s` seconds. The returned variants are later measured for `race_s` seconds;
+    if this is too short for FEWEST_ROUNDS rounds of all variants, fewer are returned. `weights` has the weights of
+    'size', 'read' and 'save'. With `reorder`, the rows may be sorted by a column. Raises ConversionError if a copy
+    differs from the table.
     """
     study = _Study(table, weights, target)
     began_ns = now_ns()
@@ -167,7 +171,7 @@ class _Study:
         )
 
     def _converted(self) -> Costs:
-        """Return the times for converting between the user's object and Arrow, which every variant has."""
+        """Return the times for converting between the user's object and Arrow. They are the same for every variant."""
         began_ns = now_ns()
         held = targets.make(self._table, self._target)
         read_ns = now_ns() - began_ns
@@ -176,7 +180,8 @@ class _Study:
         return Costs(0, read_ns, now_ns() - began_ns)
 
     def _whole(self, settings: Settings) -> Costs:
-        """Return the costs of the whole table under these settings, with the conversion."""
+        """Return the costs of the whole table under these settings, including the conversion to and from the user's
+        object."""
         variant = self.variant(settings)
         if variant not in self._known:
             adapter = ParquetPyarrow(dict(settings))
@@ -192,19 +197,22 @@ class _Study:
         return self._known[variant]
 
     def most_variants(self, race_s: float) -> int:
-        """Return how many variants can have FEWEST_ROUNDS rounds in a race of `race_s` seconds, or LEAST_VARIANTS.
+        """Return how many variants can be measured in FEWEST_ROUNDS rounds each within `race_s` seconds, but at least
+        LEAST_VARIANTS.
 
-        A sample starts a process, and converts once more to verify what was read."""
+        The estimate for a sample includes the start of its process, and a second save and read to verify the result."""
         usual = self._whole({})
         sample_s = START_S + CONVERSIONS * (usual.save + usual.read) / 1e9
         return max(LEAST_VARIANTS, int(race_s / (FEWEST_ROUNDS * sample_s)))
 
     def score(self, settings: Settings) -> float:
-        """Return the logarithm of the score of the whole table, which is 0 for the default."""
+        """Return the logarithm of the score of the whole table under these settings. It is 0 for the default; lower is
+        better."""
         return self._objective.of(self._whole(settings))
 
     def scored(self, several: Sequence[tuple[Settings, str]], deadline_ns: int) -> list[tuple[float, Settings, str]]:
-        """Return (score, settings, text), best first, for as many as there is time for."""
+        """Return (score, settings, text) for each of `several`, the best first. Settings that are not tried before the
+        deadline are left out."""
         found = []
         for settings, text in several:
             if now_ns() > deadline_ns:
@@ -218,7 +226,8 @@ class _Study:
         return rows is None or int(rows) < self._table.num_rows
 
     def orders(self, reorder: bool) -> list[int]:
-        """Return the numbers of the columns by which the rows may be sorted: flat ones whose values repeat."""
+        """Return the numbers of the columns by which the rows may be sorted: columns that are not nested and whose
+        values repeat. The list is empty if `reorder` is False."""
         if not reorder:
             return []
         found = []
@@ -233,7 +242,8 @@ class _Study:
     # --- columns -------------------------------------------------------------------------------------------------
 
     def columns(self, deadline_ns: int) -> Iterator[_Column]:
-        """Yield the costs of each flat column, of fewer rows if time is short."""
+        """Yield the costs of each column that is not nested. If time is short, costs are measured on fewer rows, and
+        columns that are not reached before the deadline are left out."""
         flat = [number for number, field in enumerate(self._table.schema) if is_flat(field.type)]
         for place, number in enumerate(flat):
             left_ns = (deadline_ns - now_ns()) / (len(flat) - place)
@@ -264,7 +274,8 @@ class _Study:
         return measured(table, partial(_saved, arguments=arguments), partial(_read, threads=False), losses)
 
     def encoded_alone(self, columns: Sequence[_Column]) -> Iterator[tuple[Settings, str]]:
-        """Yield, for each encoding, the columns for which it alone makes the score better under the usual codec."""
+        """Yield (settings, text) for each encoding. The settings name the columns that this encoding improves: with the
+        usual codec, the modelled score is better if only this column has the encoding."""
         usual = Costs.sum(column.costs[_Way(DICTIONARY, USUAL)] for column in columns)
         for encoding in ENCODINGS:
             better = []
@@ -282,7 +293,8 @@ class _Study:
         return Objective(self._weights, usual + self._conversion).of(total + self._conversion)
 
     def combinations(self, columns: Sequence[_Column]) -> list[tuple[Settings, str]]:
-        """Return the best encodings of all columns for each codec, the best codec by the model first."""
+        """Return (settings, text) for each codec, with the best encodings of all columns under this codec. The codec
+        with the best modelled score comes first."""
         usual = Costs.sum(column.costs[_Way(DICTIONARY, USUAL)] for column in columns)
         found: list[tuple[float, Settings, str]] = []
         for codec in self.codecs:
@@ -296,7 +308,8 @@ class _Study:
     def _descended(
         self, columns: Sequence[_Column], codec: tuple[str, int | None], usual: Costs
     ) -> tuple[dict[int, _Way], float]:
-        """Return the way of each column with which the modelled score is best, and the score, by coordinate descent."""
+        """Return the best way to store each column, by number of the column, and the modelled score of the table. The
+        ways are found by coordinate descent: one column is changed at a time."""
         chosen = {column.number: _Way(DICTIONARY, codec) for column in columns}
         total = Costs.sum(column.costs[chosen[column.number]] for column in columns)
         for _ in range(_SWEEPS):
@@ -318,7 +331,8 @@ class _Study:
     def grown(
         self, combined: Sequence[tuple[float, Settings, str]], useful: Sequence[Settings], deadline_ns: int
     ) -> list[tuple[float, Settings, str]]:
-        """Return the combinations, each with those settings of the whole file that make it better."""
+        """Return the combinations, the best first. Each is extended by those settings in `useful` that make its score
+        better by more than GAIN, until the deadline."""
         found = []
         for start, settings, text in combined:
             score = start
@@ -336,7 +350,8 @@ _SWEEPS = 10
 
 
 def _column_settings(chosen: Mapping[int, _Way], codec: tuple[str, int | None]) -> dict[str, str]:
-    """Return the settings that name columns."""
+    """Return the settings whose values are numbers of columns: the encodings in `chosen`, and 'raw' for columns without
+    the codec."""
     by_setting: dict[str, list[int]] = {}
     for number, way in chosen.items():
         if way.encoding != DICTIONARY:

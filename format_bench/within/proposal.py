@@ -1,4 +1,4 @@
-"""Variants of one format that a study proposes, and the file in a result folder that keeps them."""
+"""The variants of one format that a study proposes for measuring. A file in the result folder stores them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Proposal(msgspec.Struct, frozen=True):
     change: str
     """Description of the difference; '' for the default itself."""
     parts: int
-    """Number of settings that differ from the default. A level belongs to its codec."""
+    """Number of settings that differ from the default. A codec and its level count as one setting."""
     arguments: dict[str, Any] = {}
     """Arguments of pyarrow.parquet.write_table; {} for other formats."""
     sorted_by: str | None = None
-    """Name of the column by which the rows are sorted; None if they keep their order."""
+    """Name of the column by which the rows are sorted; None if the rows keep the order of the table."""
 
 
 class Proposals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,6 +37,7 @@ class Proposals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def kept(folder: Path) -> Proposals | None:
-    """Return the proposals of a result folder; None if it has none. Raises msgspec.MsgspecError for an invalid file."""
+    """Return the proposals that a result folder holds; None if it holds none. Raises msgspec.MsgspecError for an
+    invalid file."""
     path = folder / FILE
     return msgspec.json.decode(path.read_bytes(), type=Proposals) if path.exists() else None

@@ -20,13 +20,13 @@ PARQUET = "parquet"
 FORMATS_WITHIN = (PARQUET, *others.CHANGES)
 """Formats whose settings are compared."""
 SHARE = 0.3
-"""Share of the budget for trying settings in memory. The race has the rest."""
+"""Share of the budget for trying settings in memory. The rest is for measuring the proposed variants."""
 COSTS = ("read", "size", "save")
 
 
 @dataclass(frozen=True)
 class Study:
-    """What is tried: a format, and the user's preferences, target and budget."""
+    """A study of one format: which of its settings suit the user's preferences, target and budget."""
 
     format: str
     preferences: Preferences
@@ -40,7 +40,7 @@ class Study:
         return str(FORMATS.build(spell(self.format, FORMATS.engines(self.format)[0].library_default)).variant)
 
     def variants(self, dataset: Dataset, folder: Path, watcher: Watcher) -> Sequence[str]:
-        """Return the variants to measure on this data set, and write them into the result folder."""
+        """Return the variants to measure on this data set. Their proposals are written into the result folder."""
         if self.format == PARQUET:
             watcher.stage("try settings of parquet")
             weights = {name: self.preferences.weights.get(name, 0.0) for name in COSTS}

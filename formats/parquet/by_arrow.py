@@ -44,7 +44,7 @@ COLUMN_SETTINGS = {
     **{name: f"with the encoding {encoding} instead of a dictionary" for name, encoding in ENCODINGS.items()},
     "raw": "without the codec",
 }
-"""Setting that names columns -> how these columns are stored."""
+"""Name of a setting whose value is a list of columns -> how these columns are stored."""
 
 
 class ParquetPyarrow(ProjectsByOneCall, Parquet):
@@ -76,8 +76,9 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
 
     @property
     def offers(self) -> Offers:
-        """The optional operations. Rows that are sorted have no stored order to return, and cannot be streamed. Of
-        several files, whole columns are read, and rows by a condition."""
+        """The optional operations, which depend on two settings. With `order` the rows are sorted before they are
+        stored, so operations that need the table's order are not offered. With `files`, only reading columns and
+        filtering are offered."""
         if self.values["files"] is not None:
             return Offers(project=True, scan=frozenset(Kind) if self.values["order"] is None else frozenset())
         in_order = self.values["order"] is None
@@ -98,8 +99,11 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
 
     @property
     def calls(self) -> Calls | None:
-        """The code that a user writes to save and read the data without this adapter; None if it names columns, which
-        depend on the table."""
+        """The code that a user writes to save and read the data without this adapter.
+
+        None if the code takes more than one call (rows are sorted, or several files are written), or if it depends on
+        the table (a setting names columns).
+        """
         set_apart = self.values["order"] is not None or self.values["files"] is not None
         if set_apart or any(self._columns(setting) for setting in COLUMN_SETTINGS):
             return None
@@ -146,7 +150,8 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         return {"compression": self.values["codec"], **level, **self._writing(), **self._by_column(schema)}
 
     def _by_column(self, schema: pa.Schema) -> dict[str, Any]:
-        """Return the arguments of write_table that name columns. They replace `compression` and `use_dictionary`."""
+        """Return the arguments of write_table that name columns. They replace the arguments `compression` and
+        `use_dictionary` for the whole table."""
         encoded = {
             schema.names[number]: encoding
             for setting, encoding in ENCODINGS.items()
@@ -169,7 +174,8 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         return asked
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return a refusal reason if a setting names a column that the table lacks, twice, or of another type."""
+        """Return a reason if a setting cannot apply to this table: if it names a column that does not exist or has an
+        unsuitable type, or if a column has two encodings."""
         named = [number for setting in ENCODINGS for number in self._columns(setting)]
         twice = next((number for number in named if named.count(number) > 1), None)
         if twice is not None:
@@ -252,15 +258,15 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         return self._parquet.read_table(location, columns=columns, use_threads=self.threads is None)
 
     def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> pa.Table:
-        """Read the row groups whose statistics do not rule out the condition, and filter their rows."""
+        """Read the row groups that can contain matching rows according to their statistics, and filter these rows."""
         met = arrow_expression(predicate)
         return self._parquet.read_table(location, columns=columns, filters=met, use_threads=self.threads is None)
 
     def batches(self, location: Path, columns: list[str], rows: int) -> Iterator[pa.Table]:
         """Yield the rows of the given columns in batches, reading the column chunks piece by piece.
 
-        Without `pre_buffer=False`, pyarrow would keep in memory all chunks that it has read until the end. Without
-        `buffer_size`, it would read each chunk at once.
+        This needs two arguments. Without `pre_buffer=False`, pyarrow would keep every chunk in memory until the end.
+        Without `buffer_size`, pyarrow would read each chunk as a whole.
         """
         with self._parquet.ParquetFile(location, pre_buffer=False, buffer_size=STREAM_BUFFER_BYTES) as file:
             read = file.iter_batches(rows, columns=columns, use_threads=self.threads is None)
@@ -361,10 +367,12 @@ class ParquetDask(DaskEngine, ParquetPandas):
     capabilities = Parquet.capabilities - NOT_OFFERED
     modules = ("dask.dataframe.io.parquet.arrow",)
     losses = (shared.objects_of_nulls("date-null"), *_THROUGH_PANDAS, shared.TEXT_AS_STR)
-    """Known changes to data by pandas, except those of categoricals, which dask restores, and to text."""
+    """Known changes to data: the changes by the pandas adapter, except those to categoricals, which dask restores, and
+    in addition a change to text."""
 
     def write(self, frame: dd.DataFrame, folder: Path) -> None:
-        """Write files without the index. Without `schema=None`, dask refuses columns of objects, such as dates."""
+        """Write one file for each partition, without the index of the DataFrame. Without `schema=None`, dask would
+        refuse columns of objects, such as dates."""
         codec: Any = None if self.values["codec"] == "none" else self.values["codec"]
         frame.to_parquet(
             str(folder),
@@ -376,7 +384,8 @@ class ParquetDask(DaskEngine, ParquetPandas):
         )
 
     def frame_of(self, files: list[str]) -> dd.DataFrame:
-        """Read the footer of each file. Files are neither split nor joined, and names of folders are no columns."""
+        """Return the files as one dask DataFrame, with exactly one partition for each file. The names of folders do not
+        become columns."""
         return self._frames.read_parquet(files, index=False, split_row_groups=False, dataset={"partitioning": None})
 
 

@@ -40,7 +40,8 @@ _LIBRARIES = (
 
 
 class ParquetNearStorage(Parquet):
-    """Parquet by near storage's catalog, node and client. If no services run, their code runs in this process."""
+    """Parquet by near storage's catalog, node and client. If no services run, the code of the services runs in this
+    process."""
 
     engine = "near-storage"
     extra = "near-storage"
@@ -98,7 +99,8 @@ class ParquetNearStorage(Parquet):
 
     @property
     def losses(self) -> tuple[Loss, ...]:
-        """Known changes to data by pyarrow, which writes the files, and by the class that reads them."""
+        """Known changes to data by pyarrow, which writes the files, and by the reader that the setting `reader`
+        selects."""
         return self._reader.losses
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
@@ -185,7 +187,8 @@ class ParquetNearStorage(Parquet):
         return location / NODE
 
     def services(self, location: Path) -> tuple[Service, ...]:
-        """Return the services that serve the copy: a catalog and a node. The result is empty if services cannot."""
+        """Return the services that serve the copy: a catalog and a node. Return none if the reader is pyarrow or
+        DuckDB, because these libraries read the files themselves."""
         if not self.is_served:
             return ()
         return (

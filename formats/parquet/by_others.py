@@ -87,7 +87,7 @@ class ParquetDuckdb(Parquet, DuckdbCopies):
     losses = (shared.CATEGORIES_OF_NULLS, DICTIONARY_AS_VALUES, shared.VECTORS_AS_LISTS, TIMESTAMPS_BY_DUCKDB)
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return a reason if the table has durations, which DuckDB cannot store in Parquet with their sign."""
+        """Return a reason if the table has durations. DuckDB stores them in Parquet without their sign."""
         import pyarrow.types as of
 
         for field in schema:

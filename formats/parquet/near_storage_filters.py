@@ -13,7 +13,7 @@ from libraries.filters.values import literal
 def tree_of(asked: Predicate, kind: pa.DataType) -> Tree:
     """Return a condition as a predicate tree. `kind` is the type of the condition's column.
 
-    As in comparisons, NaN satisfies no condition."""
+    NaN satisfies no condition, because every comparison with NaN is false."""
     column = asked.column
     if asked.kind is Kind.NULL:
         return IsNull(column)

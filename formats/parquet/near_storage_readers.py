@@ -67,7 +67,7 @@ class Copy:
 
 
 class Reader(ABC):
-    """Base class of the ways to read a stored copy: what a reader changes or refuses, and how it opens a copy."""
+    """Base class of the readers of a stored copy. A reader opens a copy, and declares what it changes or refuses."""
 
     losses: ClassVar[tuple[Loss, ...]] = (
         shared.CATEGORIES_OF_NULLS,
@@ -77,13 +77,13 @@ class Reader(ABC):
     libraries: ClassVar[tuple[str, ...]] = ()
     """Modules that this reader needs in addition to near storage and pyarrow."""
     way: ClassVar[Way | None] = None
-    """Name of the access path in near storage's queries. None if another library reads the files. Near storage's
-    services cannot run such a reader."""
+    """Name of the access path in near storage's queries. None if a library other than near storage reads the files,
+    because near storage's services cannot run this library."""
     warm_up_rows: ClassVar[int | None] = 1
     """Number of rows of one column that are read to warm up the services; None for all rows."""
     has_techniques: ClassVar[bool] = False
-    """Whether the setting `technique` can select if rows are filtered, only row groups are skipped, or all rows are
-    returned. Only such readers support the operation `metadata`."""
+    """Whether the reader supports the setting `technique`, which selects what a filter does: return matching rows, only
+    skip row groups, or return all rows. Only such readers support the operation `metadata`."""
 
     def __init__(self, values: Mapping[str, str | int | None], threads: int | None) -> None:
         self.values, self.threads = values, threads
@@ -94,7 +94,8 @@ class Reader(ABC):
 
     @abstractmethod
     def open(self, copy: Copy, client: Client | None) -> Handle:
-        """Return a handle of a stored copy. `client` is connected to its services; None if none run."""
+        """Return a handle of a stored copy. `client` is connected to the services of the copy; None if no services
+        run."""
 
 
 class _ByNearStorage(Reader):
@@ -103,9 +104,10 @@ class _ByNearStorage(Reader):
     If no services run, the same code answers the queries in this process."""
 
     def open(self, copy: Copy, client: Client | None) -> Handle:
-        """Return a handle. Without services, this reads the files' footers once, except with footers=parsed.
+        """Return a handle. No values are read here.
 
-        With footers=parsed, every query parses the footers. No values are read here."""
+        If no services run, this reads the footers of all files once and keeps them. With footers=parsed, every query
+        parses the footers instead."""
         import pyarrow as pa
 
         from formats.parquet.near_storage_filters import tree_of
@@ -184,8 +186,8 @@ class Ranges(_ByNearStorage):
 class NodeRows(_ByNearStorage):
     """The node decodes and filters the rows, and sends the result.
 
-    The node keeps parsed footers in memory. With footers=parsed, it keeps the bytes of footers, which every query
-    parses."""
+    The node keeps parsed footers in memory. With footers=parsed, it keeps footers as bytes instead, and parses them in
+    every query."""
 
     way = "v1"
     warm_up_rows = None
@@ -229,7 +231,7 @@ class ByPyarrow(Reader):
 class ByDuckdb(Reader):
     """DuckDB's read_parquet reads the files in this process, without near storage.
 
-    pyarrow has written the files. DuckDB changes or refuses more types than pyarrow."""
+    The files are the same as for other readers. DuckDB changes or refuses more types than pyarrow."""
 
     libraries = ("duckdb",)
     losses = (

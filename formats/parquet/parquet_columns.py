@@ -1,6 +1,7 @@
-"""Columns of Parquet files: the encodings that their types have, and the paths of nested columns.
+"""Columns of Parquet files: the encodings that each type can have, and the paths of nested columns.
 
-Encodings by type: Parquet format 2.11, Encodings.md. pyarrow stores categories and booleans in its own way.
+The encodings by type are from Parquet format 2.11, Encodings.md. No setting applies to categories and booleans, because
+pyarrow stores them in its own way.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ ENCODINGS = {
     "prefix": "DELTA_BYTE_ARRAY",
     "lengths": "DELTA_LENGTH_BYTE_ARRAY",
 }
-"""Setting that names columns -> the encoding of these columns."""
+"""Name of a setting whose value is a list of columns -> Parquet's name for the encoding of these columns."""
 
 
 def is_flat(kind: pa.DataType) -> bool:
-    """Return whether a column of this type is a single column in a file."""
+    """Return whether a Parquet file stores a column of this type as a single column. Nested types become several
+    columns."""
     import pyarrow.types as pt
 
     return not pt.is_nested(kind)
@@ -46,7 +48,8 @@ def encodings_of(kind: pa.DataType) -> frozenset[str]:
 
 
 def unfit(schema: pa.Schema, setting: str, numbers: Iterable[int]) -> str | None:
-    """Return why a setting cannot apply to these columns, or None. `setting` is 'raw', 'order' or in ENCODINGS."""
+    """Return why a setting cannot apply to the columns with these numbers; None if it can. `setting` is 'raw', 'order'
+    or a key of ENCODINGS."""
     for number in numbers:
         if number >= len(schema):
             return f"{setting} names column {number}, and the table has {len(schema):,} columns"

@@ -88,9 +88,9 @@ class Message:
 
 
 def batches_of(footer: bytes) -> list[int]:
-    """Return the offsets of a file's record batches, which its footer lists.
+    """Return the offsets of a file's record batches, which the file's footer lists.
 
-    Footer.recordBatches is field 3. For each batch it has a block of three numbers: the offset, the length of the
+    The list is Footer.recordBatches (field 3). It has three numbers for each batch: the offset, the length of the
     metadata with padding, and the length of the body.
     """
     blocks = _field(footer, _root(footer), 3)
@@ -102,10 +102,11 @@ def batches_of(footer: bytes) -> list[int]:
 
 
 def _buffers_of(kind: pa.DataType) -> tuple[int, int]:
-    """Return two numbers for a column of this type and its child columns: the number of their buffers in a message, and
-    how many of these columns have the type string_view or binary_view.
+    """Return two numbers for a column of this type and its child columns: the number of buffers in a message, and the
+    number of these columns with the type string_view or binary_view.
 
-    Columns of views have additional buffers, which the first number does not include. The message states how many.
+    Columns of views have additional buffers, which are not included in the first number. Each message states how many
+    there are.
     """
     import pyarrow.types as of
 

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Runs:
-    """Runs of neighbouring rows of one record batch each.
+    """Runs of neighbouring rows. All rows of a run are in the same record batch.
 
-    The fields are int64 arrays with one element for each run: the number of its batch, the number of its first row
-    within the batch, and its number of rows."""
+    The fields are int64 arrays with one element for each run: the number of the record batch, the number of the first
+    row within this batch, and the number of rows in the run."""
 
     batches: np.ndarray
     firsts: np.ndarray
@@ -36,7 +36,8 @@ class Runs:
         return int(self.counts.sum())
 
     def scaled(self, size: int) -> Runs:
-        """Return the runs of list values that belong to these rows, if each row is a list of `size` values."""
+        """Return the runs of the values in a list column, for the rows in these runs. Each row is a list of `size`
+        values."""
         return Runs(self.batches, self.firsts * size, self.counts * size)
 
     def single(self) -> tuple[np.ndarray, np.ndarray]:
@@ -66,8 +67,8 @@ def read_rows(file: int, kind: pa.DataType, buffers: Iterator[np.ndarray], runs:
     """Return the given rows of a column, or of the child array of a nested column, as an Arrow array.
 
     `kind` is the type of the column. `buffers` yields one int64 array for each buffer of the column, in the order in
-    which Arrow IPC messages list the buffers. The array has the buffer's position in the file for each record batch, or
-    -1 if the batch has no such buffer. Raises AdapterError if the file is too short.
+    which Arrow IPC messages list the buffers. The array has one element for each record batch: the buffer's position in
+    the file, or -1 if the batch has no such buffer. Raises AdapterError if the file is too short.
     """
     import pyarrow as pa
     import pyarrow.types as of
@@ -143,7 +144,8 @@ def _bits(file: int, starts: np.ndarray, runs: Runs) -> np.ndarray:
 
 
 def _offsets(file: int, starts: np.ndarray, runs: Runs, kind: type[np.signedinteger]) -> tuple[np.ndarray, Runs]:
-    """Return the offsets of texts or lists in the result, and the runs of values in the file that belong to them.
+    """Return the offsets of texts or lists in the result, and the runs of the values of these texts or lists in the
+    file.
 
     The result's offsets start at 0. `starts` are the positions of the offset buffer in the file, one for each batch."""
     width = np.dtype(kind).itemsize

@@ -27,8 +27,8 @@ ARROW_TEXTS: Mapping[Kind, str] = {
     Kind.NULL: "pc.field(column).is_null()",
     Kind.PREFIX: "pc.starts_with(pc.field(column), pattern=prefix)",
 }
-"""The code of filters for pyarrow's data sets as a user writes it, for values other than floats. The code needs the
-import `IMPORT_COMPUTE`."""
+"""Kind of condition -> the code with which a user filters by pyarrow's data sets, for values other than floats. The
+code needs the import `IMPORT_COMPUTE`."""
 IMPORT_COMPUTE = "import pyarrow.compute as pc"
 
 
@@ -51,7 +51,7 @@ POLARS_TEXTS: Mapping[Kind, str] = {
     Kind.NULL: "pl.col(column).is_null()",
     Kind.PREFIX: "pl.col(column).str.starts_with(prefix)",
 }
-"""The code of filters for polars' lazy frames as a user writes it."""
+"""Kind of condition -> the code with which a user filters a lazy frame of polars."""
 SQL_TEXTS: Mapping[Kind, str] = {
     Kind.RANGE: 'f"{column} >= {low!r} AND {column} < {high!r}"',
     Kind.EQUAL: 'f"{column} = {value!r}"',
@@ -59,7 +59,7 @@ SQL_TEXTS: Mapping[Kind, str] = {
     Kind.NULL: 'f"{column} IS NULL"',
     Kind.PREFIX: 'f"starts_with({column}, {prefix!r})"',
 }
-"""The code of filters in SQL as a user writes it, for values that are numbers or plain text."""
+"""Kind of condition -> the code with which a user filters by SQL, for values that are numbers or plain text."""
 
 
 def arrow_expression(predicate: Predicate) -> pc.Expression:
@@ -108,7 +108,8 @@ def arrow_mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray
 def polars_expression(predicate: Predicate, polars: Any) -> pl.Expr:
     """Return the condition as an expression for polars' lazy frames. `polars` is the loaded module.
 
-    The column is selected by `by_name`, because polars takes plain names such as '*' or '^..$' for patterns."""
+    The column is selected by `by_name`, because otherwise polars would interpret names such as '*' or '^..$' as
+    patterns."""
     column = polars.selectors.by_name(predicate.column).as_expr()
     if predicate.kind is Kind.NULL:
         return column.is_null()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NOT_OFFERED = frozenset({Can.APPEND, Can.PROJECTION, Can.SINGLE_FILE})
-"""Capabilities of one file that these engines do not have."""
+"""Capabilities that a format has when it is stored as one file, but that dask's engines lack."""
 _LIBRARIES = (
     # dask imports distributed at each call that chooses a scheduler.
     *("dask.array", "dask.bag", "dask.dataframe", "distributed", "distributed.lock", "distributed.worker"),
@@ -28,18 +28,19 @@ _LIBRARIES = (
 
 
 _OTHER_TYPES = ("Mismatched dtypes found", "Metadata mismatch found")
-"""Beginnings of dask's errors about a partition whose types are not those that it guessed."""
+"""Beginnings of dask's errors about a partition whose types differ from the types that dask guessed."""
 
 
 def number(partition: int) -> str:
-    """Return a partition's number as written in the name of its file. Sorted names are in the order of partitions."""
+    """Return the number of a partition as text with leading zeros, so that sorted file names are in the order of
+    partitions."""
     return f"{partition:05d}"
 
 
 @contextmanager
 def refusing_other_types() -> Iterator[None]:
-    """Turn dask's error about a partition with other types than the first rows, as its readers of text guess them, into
-    RefusedData."""
+    """Raise RefusedData instead of dask's error about a partition with unexpected types. For text formats, dask guesses
+    the types of all partitions from the first rows."""
     try:
         yield
     except ValueError as error:
@@ -50,8 +51,11 @@ def refusing_other_types() -> Iterator[None]:
 
 
 class DaskEngine(TabularFormat):
-    """Saves a table in partitions, and reads them. A subclass has the calls of its format, and then as its second base
-    class the format's engine of pandas, whose settings, losses and refusals it keeps."""
+    """Base class of adapters that save and read a table in partitions, by dask.
+
+    A subclass adds the calls for its format. It also inherits from the pandas adapter of the same format, which
+    supplies settings, losses and refusals.
+    """
 
     engine = "dask"
     distributions: ClassVar[Any] = ("dask", "distributed")
@@ -63,10 +67,11 @@ class DaskEngine(TabularFormat):
     calls: Any = None
     offers = Offers()
     modules: ClassVar[tuple[str, ...]] = ()
-    """Modules that the first call would import."""
+    """Modules that the first call would import. `load_library` imports them, so that the import is not measured."""
 
     def open(self, location: Path) -> Handle:
-        """Keep nothing open."""
+        """Return an empty handle, because dask keeps no file open and the adapter offers no operations on an open
+        file."""
         return Handle()
 
     open_rows = open
@@ -83,14 +88,14 @@ class DaskEngine(TabularFormat):
 
     @abstractmethod
     def write(self, frame: dd.DataFrame, folder: Path) -> None:
-        """Write a file for each partition, whose name ends with the suffix."""
+        """Write one file for each partition. The name of each file ends with the format's suffix."""
 
     @abstractmethod
     def frame_of(self, files: list[str]) -> dd.DataFrame:
         """Return a DataFrame with a partition for each file, in this order."""
 
     def save(self, table: pd.DataFrame, location: Path) -> None:
-        """Write one partition."""
+        """Write the whole table as one partition."""
         location.mkdir()
         with self._scheduler():
             self.save_parts(table, location, 1)
@@ -101,7 +106,8 @@ class DaskEngine(TabularFormat):
             return self.parts_computed(self.parts_frame(location))
 
     def save_parts(self, table: pd.DataFrame, folder: Path, count: int) -> None:
-        """Write `count` partitions, by the processes of dask's client if there is one."""
+        """Write the table as `count` partitions. If there is a dask client, the client's processes write the
+        partitions."""
         self.write(self._frames.from_pandas(table, npartitions=count, sort=False), folder)
 
     def parts_frame(self, folder: Path) -> dd.DataFrame:

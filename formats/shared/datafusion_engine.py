@@ -82,7 +82,8 @@ class DatafusionEngine(ProjectsByOneCall):
     def _condition(self, predicate: Predicate, schema: pa.Schema) -> datafusion.Expr:
         """Return the condition as a DataFusion expression.
 
-        NaN among the values is left out, because in DataFusion NaN equals itself and is greater than all numbers."""
+        A NaN among the values of the condition is left out, because NaN must match nothing. In DataFusion, NaN equals
+        itself and is greater than all numbers."""
         functions, literal = self._datafusion.functions, self._datafusion.lit
         column = self._datafusion.col(quoted(predicate.column))
         if predicate.kind is Kind.NULL:

@@ -42,7 +42,8 @@ def argument(compression: Mapping[str, object] | None) -> str:
 def load(values: Mapping[str, object] | None = None) -> None:
     """Import the module that the codec of these settings needs, so that the first save does not import it.
 
-    This function also imports zstandard if it is installed, because pandas tries to import it when it opens a file.
+    This function also imports zstandard if it is installed, because pandas tries to import zstandard when it opens a
+    file.
     """
     if find_spec("zstandard") is not None:
         import_module("zstandard")

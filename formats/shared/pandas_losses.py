@@ -1,6 +1,6 @@
 """Changes to data (losses) that several formats share, most of them when pandas writes or reads the format.
 
-The `cause` of a loss is the format if no call could avoid the loss, and the call if pandas could avoid it.
+The `cause` of a loss is Cause.FORMAT if no call could avoid the loss, and Cause.CALL if pandas could avoid it.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ NULLS_AS_FLOAT64 = Loss(
     Relation(nulls.nulls_as_float64),
     frozenset({"string-null", "bool-null", "timestamp-us-null", "date-null", "categorical-null"}),
 )
-"""Adapters must declare this loss before other losses. Otherwise the other losses would also be applied to such
-columns, because of the type that these columns had when they were stored."""
+"""Adapters must declare this loss before other losses. Otherwise the other losses would also be applied to columns
+without any value, because of the type that these columns had when they were stored."""
 
 CATEGORIES_OF_NULLS = Loss(
     "categoricals without any value lose their type",
@@ -60,7 +60,8 @@ CATEGORIES_OF_NULLS = Loss(
     frozenset({"categorical-null"}),
     targets=_PANDAS,
 )
-"""pyarrow converts such pandas columns to a dictionary whose values have the type null, which few formats support."""
+"""pyarrow converts categoricals without any value to a dictionary whose values have the type null. Few formats support
+this type."""
 
 NAN_AS_NULL = Loss(
     "NaN becomes null", "only NaN", Cause.CALL, Relation(floats.nan_as_null), frozenset({"float64-nan"}), targets=_ARROW
@@ -103,7 +104,7 @@ TEXT_AS_STR = Loss(
     targets=_PANDAS,
     strings=frozenset({"object"}),
 )
-"""pyarrow's own conversion to pandas ignores the option that asks for objects."""
+"""The target is a DataFrame with text as Python objects. pyarrow's own conversion to pandas ignores this request."""
 
 VECTORS_AS_LISTS = Loss(
     "vectors become lists: their length is not part of the type",
@@ -191,7 +192,8 @@ def objects_of_nulls(*kinds: str, strings: Iterable[str] = ("str", "object")) ->
 
 
 def categories_of_nulls_with(values: str, targets: Iterable[str] = _ARROW) -> Loss:
-    """Return a `Loss`: a categorical without any value comes back with the Arrow type `values` for its values."""
+    """Return a `Loss`: a categorical without any value comes back as a categorical whose values have the Arrow type
+    `values`."""
     return Loss(
         f"categoricals without any value become those of {values}",
         "all values are missing",
@@ -209,8 +211,8 @@ BY_CONVERSION = (
     DECIMAL_PRECISION,
     VECTORS_AS_LISTS,
 )
-"""Changes to data by the conversion of an Arrow table to a DataFrame. A format that stores DataFrames as they are has
-only these losses."""
+"""Changes to data when an Arrow table is converted to a DataFrame. A format that stores the DataFrame itself, without
+changes, has only these losses."""
 
 
 def missing_words(words: Iterable[str], lossless: str | None = None) -> Loss:

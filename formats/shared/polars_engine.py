@@ -2,8 +2,8 @@
 
 polars takes and returns its own DataFrame. The harness, which is the code that measures, converts the user's object to
 and from this DataFrame through Arrow. polars starts its thread pool with the first call, with as many threads as the
-environment variable POLARS_MAX_THREADS states when polars is imported. `load_library` must not call polars, because its
-threads would not survive the fork of the process that follows.
+environment variable POLARS_MAX_THREADS states when polars is imported. `load_library` must not call polars: the process
+is forked afterwards, and polars' threads would not survive the fork.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def lazy_calls(save: str, read: str, scan: str) -> Calls:
 
 
 class LazyPolarsEngine(PolarsEngine):
-    """Base class for formats that polars reads lazily, which means that it reads only the data that a query needs."""
+    """Base class for formats that polars reads lazily: polars then reads only the data that a query needs."""
 
     offers = Offers(project=True, scan=frozenset(Kind), batches=True, save_stream=True)
 
@@ -106,8 +106,8 @@ class LazyPolarsEngine(PolarsEngine):
         self._sources = import_module("polars.io.plugins")
 
     def project(self, location: Path, columns: list[str]) -> pl.DataFrame:
-        """Read only these columns. They are selected by `by_name`, because polars takes plain names such as '*' or
-        '^..$' for patterns."""
+        """Read only these columns. They are selected by `by_name`, because otherwise polars would interpret names such
+        as '*' or '^..$' as patterns."""
         return self.lazy(location).select(self._polars.selectors.by_name(*columns)).collect()
 
     def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> pl.DataFrame:

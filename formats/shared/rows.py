@@ -50,10 +50,12 @@ def starts_of(rows_of_groups: Sequence[int]) -> np.ndarray:
 
 
 def located(numbers: np.ndarray, starts: np.ndarray) -> tuple[list[int], np.ndarray]:
-    """Return the numbers of the row groups that contain these rows, and the positions of the rows within these groups.
+    """Return the numbers of the row groups that contain the given rows, and the position of each row after reading
+    them.
 
-    The groups are in ascending order. A position counts from the first row of the first returned group, if the groups
-    are concatenated. `starts` is a result of `starts_of`. Raises IndexError for a row that does not exist.
+    The row groups are in ascending order. Positions count from the first row of the first returned group, if the
+    returned groups follow each other without a gap. `starts` is a result of `starts_of`. Raises IndexError for a row
+    that does not exist.
     """
     checked(numbers, int(starts[-1]))
     # A group without rows starts at the same row number as the next group. `side="right"` finds the group with the row.

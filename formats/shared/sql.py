@@ -8,7 +8,7 @@ from collections.abc import Sequence
 def selected(columns: Sequence[str], known: Sequence[str], table: str = "") -> str:
     """Return the column names as text for a SELECT statement: '"a", "b"', or 't."a", t."b"' if `table` is 't'.
 
-    `known` are the names of all columns. Raises KeyError for a name that is not among them. SQL might accept such a
+    `known` are the names of all columns. Raises KeyError for a name that is not in `known`. SQL might accept such a
     name, because SQL ignores case, and because some readers add columns such as `filename`.
     """
     if missing := set(columns).difference(known):

@@ -41,8 +41,9 @@ def whole_or_nothing(location: Path) -> Iterator[None]:
 def apart_until_whole(location: Path) -> Iterator[Path]:
     """Return a context manager that yields a temporary path, and moves the file from there to `location` at the end.
 
-    The path is in a temporary folder, which is removed with the file if the block raises an error. Use this for writers
-    whose threads may still create the file after the call has raised. They cannot, because the folder is gone.
+    The path is in a temporary folder. If the block raises an error, this folder is removed with the file. Use this for
+    writers whose threads may try to create the file after the call has raised an error. Such a thread fails, because
+    the folder no longer exists.
     """
     folder = location.with_name(f"{location.name}.begun")
     folder.mkdir()
@@ -61,7 +62,7 @@ def apart_until_whole(location: Path) -> Iterator[Path]:
 
 
 def until_it_breaks(batches: Iterable[Any], broken: list[Exception]) -> Iterator[Any]:
-    """Yield the batches. If their source raises an error, append the error to `broken`, and end without raising it.
+    """Yield the batches. If `batches` raises an error, append the error to `broken`, and end without raising it.
 
     The caller must raise the error in `broken` later. Use this for writers that must not be stopped halfway.
     """

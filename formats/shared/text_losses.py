@@ -23,8 +23,8 @@ NULLS_AS_NULL = Loss(
     Relation(nulls.nulls_as_null),
     _NULL,
 )
-"""Adapters must declare this loss, or the next one, before other losses. Otherwise the other losses would also be
-applied to such columns, because of the type that these columns had when they were stored."""
+"""Adapters must declare either this loss or NULLS_AS_TEXT before other losses. Otherwise the other losses would also be
+applied to columns without any value, because of the type that these columns had when they were stored."""
 
 NULLS_AS_TEXT = Loss(
     "columns without any value become text",

@@ -22,7 +22,7 @@ class State(Protocol):
     """The state of one aggregate of one group."""
 
     def add(self, value: Any) -> None:
-        """Add the value of one more tuple."""
+        """Add the value that the aggregate has for one more tuple."""
 
     def merge(self, other: Any) -> None:
         """Merge in another state of the same aggregate."""
@@ -129,7 +129,8 @@ class ExtremeState:
         self.value: Any = None
 
     def add(self, value: Any) -> None:
-        """Keep the value if it is smaller (for the minimum) or larger (for the maximum) than the current one."""
+        """Keep the value instead of the current value if it is smaller (for the minimum) or larger (for the
+        maximum)."""
         if value is None or value is MISSING:
             return
         key = order_key(value)

@@ -2,4 +2,4 @@
 
 
 class QueryError(Exception):
-    """A plan is invalid, or a document store or execution method cannot answer it."""
+    """A plan is invalid, or a document store or an execution method does not support the plan."""

@@ -1,7 +1,8 @@
 """Interpret a plan tuple by tuple over documents given as dicts. All other implementations must return the same
 results.
 
-Each operator takes and yields tuples. A tuple holds the document and, by name, the items unnested from it.
+Each operator of a plan takes and yields tuples. A tuple maps names to values: '' to the document, and the name of each
+unnest to an item of its array.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from libraries.document_queries.steps import (
 
 Tuple = dict[str, Any]
 Groups = dict[tuple[Any, ...], tuple[tuple[Any, ...], list[State]]]
-"""Group identity (from its keys) -> the keys, and one state per aggregate."""
+"""Identity of a group's keys (`semantics.identity`) -> the keys themselves, and one state per aggregate."""
 
 
 def evaluate(expression: Expression, row: Tuple) -> Any:

@@ -1,8 +1,8 @@
 """Convert plans to JSON and back, to pass them to stores, files and other processes.
 
-Every part of a plan is an object. Its key `is` names the type; the other keys are the fields that differ from their
-defaults. Doubles that JSON cannot represent are written as `{"is": "double", "text": "nan"}`, bytes as `{"is":
-"binary", "base64": ...}`. plan.py checks the plans that this module parses.
+Every part of a plan becomes a JSON object. The object's key `is` names the type of the part; its other keys are the
+fields that differ from their defaults. Doubles that JSON cannot represent are written as `{"is": "double", "text":
+"nan"}`, bytes as `{"is": "binary", "base64": ...}`. plan.py checks the plans that this module parses.
 """
 
 from __future__ import annotations

@@ -33,9 +33,11 @@ from libraries.document_queries.steps import (
 
 @dataclass(frozen=True)
 class Plan:
-    """A query: (Unnest | Filter)*, then at most one of Project, GroupBy and Count, then Compute?, TopK?, Limit?.
+    """A query: any number of Unnest and Filter steps, then at most one of Project, GroupBy and Count, then optionally
+    Compute, TopK and Limit, in this order.
 
-    Without Project, GroupBy and Count the rows are the documents. Raises QueryError if the plan cannot be executed.
+    Without Project, GroupBy and Count, the rows of the result are the documents. Raises QueryError if the plan cannot
+    be executed.
     """
 
     steps: tuple[Step, ...] = ()
@@ -82,7 +84,7 @@ def field(text: str, of: str = "") -> Field:
 
 
 def arrays_of(plan: Plan) -> tuple[Array, ...]:
-    """Return the arrays whose items are read, outer arrays before inner ones.
+    """Return the arrays whose items the plan reads, outer arrays before inner arrays.
 
     The same array may occur under two names.
     """
@@ -100,7 +102,8 @@ def fields_of(plan: Plan) -> tuple[Field, ...]:
 
 
 def absolute(plan: Plan, of: str, path: tuple[str, ...]) -> Path:
-    """Return the path from the document's root for a path that starts at the document, or at the item named `of`."""
+    """Return the path from the document's root to a value. The value is at `path` in the item named `of`, or in the
+    document if `of` is empty."""
     arrays = {array.name: array for array in arrays_of(plan)}
     steps: tuple[object, ...] = path
     while of:
@@ -119,8 +122,8 @@ def _read(plan: Plan) -> Iterator[Expression]:
 
 
 def result_expressions(result: Project | GroupBy | None) -> tuple[Expression, ...]:
-    """Return the expressions evaluated per tuple: the columns of a projection, or the keys and then the aggregates'
-    operands."""
+    """Return the expressions evaluated per tuple: the columns of a projection, or the keys of groups and then the
+    operands of the aggregates."""
     if result is None:
         return ()
     if isinstance(result, Project):

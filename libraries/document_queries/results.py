@@ -15,7 +15,7 @@ from libraries.document_queries.steps import Compute, GroupBy, Limit, TopK
 
 Row = dict[str, Any]
 Place = Any
-"""Sort key of rows before any TopK: the document's key, or the sort keys of the group's keys."""
+"""Sort key of a row before any TopK: the document's key, or the sort keys of the group's keys."""
 
 
 def rows_of_groups(group_by: GroupBy, groups: Groups) -> list[tuple[Place, Row]]:
@@ -62,8 +62,8 @@ def computed(step: Compute, row: Row) -> Row:
 
 
 def _candidates(step: TopK, rows: int, entries: list[tuple[Place, Row]]) -> list[tuple[Place, Row]]:
-    """Return the entries that can be among the first rows, judged by the first sort column. Only these need to be
-    sorted."""
+    """Return the entries that can be among the first rows, as far as the first sort column shows. Only these entries
+    need to be sorted by all columns."""
     if rows >= len(entries) or rows == 0:
         return entries[:rows] if rows == 0 else entries
     first = step.by[0]

@@ -115,7 +115,8 @@ def minus(left: Any, right: Any) -> int | float | None:
 
 
 def identity(value: Any) -> Hashable:
-    """Return an object that compares equal exactly for values of the same kind and bits."""
+    """Return a hashable object. The objects of two values are equal exactly if the values have the same kind and
+    bits."""
     kind = type(value)
     if kind is str or kind is int or kind is bytes or value is None or value is MISSING:
         return value

@@ -59,7 +59,7 @@ Expression: TypeAlias = Field | Constant | Call
 
 @dataclass(frozen=True)
 class Compare:
-    """A comparison. The result is null if the kinds differ, or if one side is missing, null or NaN."""
+    """A comparison. The result is null (unknown) if the kinds differ, or if one side is missing, null or NaN."""
 
     left: Expression
     operator: Operator
@@ -68,7 +68,7 @@ class Compare:
 
 @dataclass(frozen=True)
 class In:
-    """Whether the expression equals any of `values`: the same as comparisons joined by `Or`."""
+    """Whether the expression equals any of `values`. Equivalent to comparisons with `=` that are joined by `Or`."""
 
     expression: Expression
     values: tuple[Scalar, ...]
@@ -84,28 +84,28 @@ class Prefix:
 
 @dataclass(frozen=True)
 class Exists:
-    """Whether there is a value, which may be null. Never null."""
+    """Whether the value is not missing; it may be null. The result is never null."""
 
     expression: Expression
 
 
 @dataclass(frozen=True)
 class IsMissing:
-    """Whether the value is missing. Never null."""
+    """Whether the value is missing. The result is never null."""
 
     expression: Expression
 
 
 @dataclass(frozen=True)
 class IsNull:
-    """Whether the value exists and is null. Never null."""
+    """Whether the value exists and is null. The result itself is never null."""
 
     expression: Expression
 
 
 @dataclass(frozen=True)
 class IsType:
-    """Whether the value is of this kind. Never null."""
+    """Whether the value is of this kind. The result is never null."""
 
     expression: Expression
     kind: KindName
@@ -127,17 +127,18 @@ class Or:
 
 @dataclass(frozen=True)
 class Not:
-    """True for false, false for true, null for null."""
+    """Swaps true and false; null stays null."""
 
     condition: Condition
 
 
 @dataclass(frozen=True)
 class AnyItem:
-    """Whether the condition is true for at least one item of the array at `path`. False for other values, never null.
+    """Whether the condition is true for at least one item of the array at `path`. The result is false for values that
+    are not arrays, and never null.
 
-    `condition` reads the item under `name`, and may also read whatever is visible outside the AnyItem. An AnyItem
-    cannot contain another AnyItem.
+    `condition` reads the item under `name`, and may also read the document and the items that surround the AnyItem. An
+    AnyItem cannot contain another AnyItem.
     """
 
     path: tuple[str, ...]
@@ -178,8 +179,8 @@ class Order:
 class Unnest:
     """Yields one tuple per item of the array at `path`. The tuple has the item as `name`, and everything it had before.
 
-    A value that is not an array gives no tuple. With `distinct`, items with the same value of that expression give only
-    one tuple, which has the first of these items.
+    A value that is not an array gives no tuple. `distinct` is an expression. If it is given, items with the same value
+    of the expression give only one tuple, which has the first of these items.
     """
 
     path: tuple[str, ...]
@@ -229,10 +230,8 @@ class Compute:
 
 @dataclass(frozen=True)
 class TopK:
-    """Sorts the rows and keeps all of them, or the first `rows`.
-
-    Ties keep the order that rows have without this step.
-    """
+    """Sorts the rows, and keeps the first `rows` of them (None: all). Ties keep the order that the rows had before this
+    step."""
 
     by: tuple[Order, ...]
     rows: int | None = None
@@ -293,7 +292,7 @@ class Array:
 
 
 def arrays_in(steps: Iterable[Step]) -> tuple[Array, ...]:
-    """Return the arrays whose items are read, outer arrays before inner ones.
+    """Return the arrays whose items the steps read, outer arrays before inner arrays.
 
     The same array may occur under two names.
     """
@@ -307,10 +306,8 @@ def arrays_in(steps: Iterable[Step]) -> tuple[Array, ...]:
 
 
 def step_place(step: Step) -> int:
-    """Return the rank of a step type.
-
-    Ranks must not decrease within a plan, and only rank 0 may occur more than once.
-    """
+    """Return the rank of a step type. Within a plan, ranks must never decrease, and each rank except 0 may occur only
+    once."""
     return _PLACES[type(step)]
 
 

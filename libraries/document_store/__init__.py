@@ -5,8 +5,9 @@
     with DocumentStore.open("events", key="id") as store:
         store.upsert([{"id": 1, "kind": "commit"}])
 
-The only other packages of the project that it imports are `libraries.durable` and `libraries.document_queries` (the
-query language). Each name is imported on first use.
+"The paper" in this package is Alkowaileet and Carey, VLDB 2022, whose columnar layout AMAX is implemented here. The
+package imports only two other packages of the project: `libraries.durable` and `libraries.document_queries` (the query
+language). Each name is imported on first use.
 """
 
 from __future__ import annotations

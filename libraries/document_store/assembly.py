@@ -1,6 +1,6 @@
-"""Reassemble documents from columns (paper, 3.4), either whole documents or only the parts under some paths.
+"""Reassemble documents from columns (paper, 3.4): whole documents, or only the parts under some paths.
 
-Columns may come from hostile bytes, so tokens that no shredder writes raise CorruptError.
+Columns may come from hostile bytes, so tokens (levels) that no shredder writes raise CorruptError.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def assemble(
     *,
     use_native: bool | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the documents of `count` records from the columns of all leaves by number.
+    """Return the documents of `count` records. `columns` maps the numbers of all schema leaves to columns.
 
-    With `paths`, return only the parts under these paths. The columns of the leaves that `schema.leaves_under` returns
-    for each path are required. An array item without such a part becomes an empty object, and an array without such
-    parts may be empty. The key's column has no deleted records. Raises CorruptError if the columns are inconsistent,
-    KeyError if a column is missing.
+    With `paths`, return only the parts of documents under these paths. Then only the columns of the leaves that
+    `schema.leaves_under` returns for each path are required. An array item without a value under the paths becomes an
+    empty object, and an array without such items may be empty. The key's column must have no deleted records. Raises
+    CorruptError if the columns are inconsistent, KeyError if a column is missing.
     """
     if kernels.NATIVE if use_native is None else use_native:
         return [messagepack.decode(row) for row in assemble_rows(schema, columns, count, paths, use_native=True)]
@@ -81,7 +81,7 @@ def _wanted(schema: Schema, paths: Sequence[Path] | None) -> Sequence[Leaf]:
 
 
 def _only(value: Any, paths: Sequence[Sequence[Step]]) -> Any:
-    """Return the parts of a value under some paths; _MISSING if there are none."""
+    """Return the parts of a value under some paths; _MISSING if the value has no such parts."""
     if value is None or not all(paths):
         return value
     if isinstance(value, dict):
@@ -96,12 +96,14 @@ def _only(value: Any, paths: Sequence[Sequence[Step]]) -> Any:
 
 
 def _fields(paths: Sequence[Path] | None) -> Collection[Step] | None:
-    """Return the first steps of paths; None if the whole document is wanted."""
+    """Return the first step of each path. Return None if the whole document is wanted: without `paths`, or with an
+    empty path."""
     return None if paths is None or not all(paths) else {path[0] for path in paths}
 
 
 def rest_fields(rest: Column) -> set[str | int]:
-    """Return the fields of documents for which a REST column holds values. Raises CorruptError."""
+    """Return the top-level fields under which a REST column (all paths beyond the schema's limit) holds values. Raises
+    CorruptError."""
     try:
         return {way[0] for entry in rest.values.tolist() for way, _ in _decode_rest(entry)}
     except (msgspec.DecodeError, LookupError) as error:
@@ -119,7 +121,7 @@ def _put_back_into(rows: list[bytes], rest: Column, fields: Collection[Step] | N
 
 
 class _Reader:
-    """The tokens of one leaf and the read position."""
+    """The tokens of one leaf, and the position of the next token to read."""
 
     def __init__(self, leaf: Leaf, column: Column) -> None:
         self.leaf = leaf
@@ -158,7 +160,7 @@ class _Reader:
 
 
 class _Assembler:
-    """Assembles one record after another."""
+    """Assembles one record after another from the readers of all leaves."""
 
     def __init__(
         self, schema: Schema, leaves: Iterable[Leaf], columns: Mapping[int, Column], fields: Collection[Step] | None
@@ -213,8 +215,8 @@ class _Assembler:
         return fields
 
     def _position(self, branches: list[int]) -> Any:
-        """Return the value of the branch whose tokens reach the level of the position. If there is none, null or
-        missing."""
+        """Return the value at a position. At most one branch has a value, because each branch is one type of value. If
+        no branch has one, return None for an explicit null, else _MISSING."""
         values = [self._branch(branch) for branch in branches]
         taken = [value for value in values if value is not _MISSING and value is not None]
         nulls = sum(value is None for value in values)
@@ -266,9 +268,11 @@ class _Assembler:
 
 
 def put_back(document: dict[str, Any], rest: bytes, fields: Collection[Step] | None = None) -> None:
-    """Insert the values of a REST column's entry at their paths. With `fields`, only values under these fields.
+    """Insert values into a document. `rest` is the document's entry in the REST column: paths and the values at these
+    paths. With `fields`, insert only values under these fields.
 
-    Raises CorruptError if a path does not exist."""
+    Raises CorruptError if a path does not exist.
+    """
     try:
         for way, value in _decode_rest(rest):
             if fields is not None and way[0] not in fields:

@@ -8,7 +8,7 @@ class DocumentStoreError(Exception):
 
 
 class DocumentError(DocumentStoreError):
-    """A document that cannot be stored, or a key that no document can have. Nothing of its batch is stored."""
+    """A document that cannot be stored, or a key that no document can have. No document of the same batch is stored."""
 
     def __init__(self, words: str, document: int | None = None, path: str = "", what: str = "document") -> None:
         """`document` is the index in the batch, from 0. `path` is a path as text; '' means the whole document.

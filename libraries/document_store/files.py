@@ -1,4 +1,5 @@
-"""The files of a store. They are written once, made durable before they get their final name, and then only read."""
+"""The files of a store. A file is written once, made durable before it gets its final name, and from then on only
+read."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ class FileWriter:
         self.position_bytes = 0
 
     def write(self, data: bytes | memoryview) -> None:
-        """Append all of `data`. Raises `OSError`, and the errors of the writer's check."""
+        """Append all of `data`. Raises `OSError`, and the errors that the writer's `check` raises."""
         self._check()
         self._calls.write(self._descriptor, data)
         self.position_bytes += memoryview(data).nbytes
@@ -38,7 +39,7 @@ class ReadCounter:
         self._adding = Lock()
 
     def add(self, length_bytes: int) -> None:
-        """Add to the count."""
+        """Add `length_bytes` to the count."""
         with self._adding:
             self.bytes_read += length_bytes
 
@@ -58,8 +59,8 @@ class FileReader:
             raise CorruptError(f"{self.name}: the store refers to this file, but it is missing") from None
 
     def read(self, length_bytes: int, offset_bytes: int) -> bytes:
-        """Return exactly this range. Raises CorruptError if the file is too short, DocumentStoreError if the disk
-        fails."""
+        """Return exactly `length_bytes` bytes from `offset_bytes` on. Raises CorruptError if the file is too short,
+        DocumentStoreError if the disk fails."""
         if length_bytes < 0 or offset_bytes < 0 or offset_bytes + length_bytes > self.size_bytes:
             raise CorruptError(
                 f"{self.name}: {length_bytes} bytes at {offset_bytes} were requested, the file has {self.size_bytes}"
@@ -81,14 +82,15 @@ class FileReader:
 
 
 def nothing_to_check() -> None:
-    """Do nothing. This default check never stops a writer."""
+    """Do nothing. As the default `check`, this function never stops a writer."""
 
 
 @contextmanager
 def written(calls: FileCalls, path: Path, check: Callable[[], None] = nothing_to_check) -> Iterator[FileWriter]:
-    """Yield a writer. At the end, make the file's bytes durable, then its name. After an error the file does not exist.
+    """Yield a writer. At the end of the `with` block, make the file's bytes durable, then its name.
 
-    Raises `OSError`. The unfinished file is then removed; if that fails too, `leftovers` finds it later.
+    After an exception in the block, or an `OSError` of a file call, remove the unfinished file and raise the exception.
+    If the removal fails too, `leftovers` finds the file later.
     """
     unfinished = path.with_name(path.name + UNFINISHED)
     descriptor = calls.create(unfinished)
@@ -109,7 +111,8 @@ def written(calls: FileCalls, path: Path, check: Callable[[], None] = nothing_to
 
 @contextmanager
 def told_as(what: str) -> Iterator[None]:
-    """Convert the error of a failed file call to FullError or DocumentStoreError, without a path."""
+    """Convert the `OSError` of a failed file call to FullError or DocumentStoreError. The message names `what` instead
+    of a path."""
     try:
         yield
     except OSError as error:

@@ -1,8 +1,9 @@
 """Convert JSON Lines to rows. Each line is a document; empty lines are skipped. Errors name the document and the path.
 
-C code parses if it was built; otherwise the standard library's parser does, which also explains why C refused a line.
-JSON that a document cannot hold is refused: a field that occurs twice in an object, NaN and infinities, numbers outside
-the range of a double, integers of more than 64 bits, unpaired surrogates.
+C code parses the lines if it was built; otherwise the standard library's parser does. The standard library's parser
+also explains why the C code refused a line. JSON that a document cannot hold is refused: a field that occurs twice in
+an object, NaN and infinities, numbers outside the range of a double, integers of more than 64 bits, unpaired
+surrogates.
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def rows_of(lines: bytes) -> list[bytes]:
-    """Return the rows (MessagePack) of JSON Lines.
+    """Return the rows (MessagePack) of JSON Lines. The last line need not end with a line break, and the first line may
+    begin with a byte order mark.
 
-    The last line need not end with a line break, and the first line may begin with a byte order mark. Raises
-    DocumentError for the first invalid line. Its number counts lines that are not empty, from 0."""
+    Raises DocumentError for the first invalid line. The number in the error counts lines that are not empty, from 0.
+    """
     lines = lines.removeprefix(codecs.BOM_UTF8)
     if not kernels.NATIVE:
         return [_row(line, number) for number, line in enumerate(_lines(lines))]
@@ -48,7 +50,7 @@ def _lines(lines: bytes) -> Iterator[bytes]:
 
 @dataclass(frozen=True)
 class _Fault:
-    """Replaces a value that cannot be stored in a parsed document."""
+    """Stands in a parsed document in place of a value that cannot be stored."""
 
     words: str
 
@@ -99,7 +101,7 @@ def _row(line: bytes, number: int) -> bytes:
 
 
 def _name_what_is_no_text(line: bytes, number: int) -> None:
-    """Raise DocumentError with the path if a text or name of a JSON object is not valid UTF-8."""
+    """Raise DocumentError with the path if a text or a field name is not valid UTF-8."""
     try:
         document = _decoder.decode(line.decode(errors="surrogateescape"))
     except (json.JSONDecodeError, RecursionError):

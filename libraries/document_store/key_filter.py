@@ -1,7 +1,7 @@
 """A blocked Bloom filter (blocks of 512 bits) of a component's keys, which is queried for many keys at once.
 
-It replaces the key index of the paper (section 4.6). An upsert queries the filter before it looks for an older version.
-A key that is present always passes.
+The filter replaces the key index of the paper (section 4.6). An upsert queries the filter before it looks for an older
+version of a document. A key that is present always passes the filter.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from libraries.document_store.errors import CorruptError
 
 BITS_FOR_KEY = 10
 PROBES = 7
-"""The best number for 10 bits per key. 0.8 % of absent keys pass a Bloom filter, and about 1.2 % pass this blocked
-one."""
+"""Number of bits that are set for each key. With 10 bits of memory per key, this number is the best: about 0.8 % of
+absent keys pass a plain Bloom filter, and about 1.2 % pass this blocked one."""
 
 WORDS_IN_BLOCK = 8
 _HEADER = struct.Struct("<4sQ")
@@ -40,7 +40,7 @@ def hash_keys(keys: np.ndarray) -> np.ndarray:
 
 
 class KeyFilter:
-    """Immutable and thread-safe."""
+    """A Bloom filter of keys. Immutable and thread-safe."""
 
     def __init__(self, words: np.ndarray) -> None:
         """`words` is uint64, at least one whole block."""
@@ -64,8 +64,8 @@ class KeyFilter:
         return found
 
     def _probes(self, hashes: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return for each probe the word and bit of each hash. The upper half selects the block, nine bits select each
-        bit."""
+        """Return for each probe the word and the bit of each hash. The hash's upper half selects the block; nine bits
+        per probe select the bit within the block."""
         # There are at most 2**32 blocks, so that the product stays below 2**64.
         blocks = ((hashes >> np.uint64(32)) * self._blocks) >> np.uint64(32)
         first = blocks.astype(np.int64) * WORDS_IN_BLOCK

@@ -1,7 +1,7 @@
 """Encode documents as MessagePack rows, and check that a row is a valid document.
 
 Rows may be hostile, so they are checked on entry. Errors name the document and the path. C code checks rows if it was
-built; the Python code explains what is wrong.
+built. Python code then explains what is wrong with a row that was refused.
 """
 
 from __future__ import annotations
@@ -30,17 +30,18 @@ ZONED = "a date and time with a time zone; store it as text, in one zone"
 
 
 def encode(document: dict[str, Any], number: int | None = None) -> bytes:
-    """Encode a document as a checked row. Raises DocumentError, which names the document's `number` and the path."""
+    """Encode a document as a checked row. Raises DocumentError, which names the path and, if given, the document's
+    `number`."""
     (row,) = encode_all([document], first=number)
     return row
 
 
 def encode_all(documents: Iterable[dict[str, Any]], first: int | None = 0) -> list[bytes]:
-    """Encode documents as checked rows. `first` is the number of the first document in errors.
+    """Encode documents as checked rows. Errors number the documents from `first` on.
 
-    Types that msgspec converts are accepted. Tuples and sets become arrays, dataclasses become objects, enums become
-    their values. UUIDs, decimals, dates, and times without a time zone become texts. Refusing these types would at
-    least double the time.
+    Types that msgspec converts are accepted, because refusing them would at least double the time. Tuples and sets
+    become arrays, dataclasses become objects, enums become their values. UUIDs, decimals, dates, and times without a
+    time zone become texts.
     """
     rows = []
     for number, document in enumerate(documents, start=first or 0):
@@ -67,10 +68,10 @@ def check(row: bytes, document: int | None = None) -> None:
 def check_rows(
     rows: Sequence[bytes], key: str | None = None, kind: ValueKind | None = None, *, first: int | None = 0
 ) -> None:
-    """Raise DocumentError for the first row that is not a valid document.
+    """Raise DocumentError for the first row that is not a valid document. Errors number the rows from `first` on.
 
-    With `key`, the name of the key field, also raise it for keys of another kind. `first` is the number of the first
-    row in errors."""
+    With `key`, the name of the key field, also raise DocumentError for a key of another kind than `kind`.
+    """
     faulty = kernels.first_faulty_row(rows) if kernels.NATIVE else 0
     if faulty is not None:
         for number, row in enumerate(rows[faulty:], start=faulty):
@@ -128,7 +129,7 @@ def _explain_value(value: Any, number: int | None, path: Path = _DOCUMENT) -> No
 
 
 def _refused(value: Any) -> str:
-    """Return the reason why a document cannot hold the value; empty if its type is allowed."""
+    """Return the reason why a document cannot hold the value; '' if the value's type is allowed."""
     try:
         kind_of(value)
     except TypeError as error:
@@ -142,13 +143,14 @@ _SIZED: dict[int, tuple[str, str]] = {
     0xDC: ("array", ">H"), 0xDD: ("array", ">I"),
     0xDE: ("object", ">H"), 0xDF: ("object", ">I"),
 }  # fmt: skip
-"""Leading byte -> type of the value, and format of its length."""
+"""Leading byte of a value -> type of the value, and format of the length that follows."""
 _SCALARS = {0xC0: 0, 0xC2: 0, 0xC3: 0, 0xCA: 4, 0xCB: 8}
 _SCALARS |= {0xCC + power: 1 << power for power in range(4)} | {0xD0 + power: 1 << power for power in range(4)}
-"""Leading byte -> bytes of the value."""
+"""Leading byte of a value -> number of bytes that follow it."""
 _UNSIGNED_64 = 0xCF
 _MOMENTS = (b"\xd6\xff", b"\xd7\xff", b"\xc7\x0c\xff")
-"""Starts of MessagePack's three timestamp forms, which msgspec makes of a datetime with a time zone."""
+"""First bytes of the three timestamp forms of MessagePack. msgspec writes these forms for a datetime with a time
+zone."""
 
 
 class _Walk:
@@ -176,7 +178,7 @@ class _Walk:
         return piece
 
     def _head(self) -> tuple[str, int]:
-        """Read the next header: its kind, and its number of bytes, items or fields."""
+        """Read the next header. Return the kind of the value, and its number of bytes, items or fields."""
         (first,) = self._take(1)
         if first <= 0x7F or first >= 0xE0:
             return "scalar", 0

@@ -1,4 +1,4 @@
-"""Return parts of documents: the values under some paths, read from columns if the layout has columns.
+"""Return parts of documents: the values under some paths. They are read from columns if the layout has columns.
 
 Paths consist of fields only, so arrays are not entered.
 """
@@ -24,7 +24,7 @@ class ProjectedPart(Protocol):
 
     @property
     def schema(self) -> Schema:
-        """Schema of its columns."""
+        """Schema of the part's columns."""
 
     @property
     def columnar(self) -> bool:
@@ -34,19 +34,19 @@ class ProjectedPart(Protocol):
         """Return the documents as MessagePack."""
 
     def columns(self, leaf_numbers: Iterable[int]) -> dict[int, Column]:
-        """Return these columns."""
+        """Return the columns of these schema leaves."""
 
 
 def documents_under(part: ProjectedPart, paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """Return for each document of the part the values at these paths, like `cut`."""
+    """Return for each document of the part the values at these paths, inside their enclosing objects (see `cut`)."""
     # Decode one document at a time, because thousands of documents would slow down the garbage collector.
     rows = rows_under(part, paths) if part.columnar else part.rows()
     return [cut(decode(row), paths) for row in rows]
 
 
 def rows_under(part: ProjectedPart, paths: Sequence[Path]) -> list[bytes]:
-    """Return for each document of a columnar part the values at these paths as MessagePack, and possibly other
-    values."""
+    """Return for each document of a columnar part the values at these paths, as MessagePack. A row may contain other
+    values too."""
     schema = part.schema
     numbers = {leaf.number for path in paths for leaf in schema.leaves_under(path)}
     return assemble_rows(schema, part.columns(sorted(numbers)), part.count, paths)

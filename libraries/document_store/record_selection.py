@@ -1,6 +1,7 @@
-"""Select records of columns, combine columns for a merge, and make columns of absent values.
+"""Select records of columns, combine columns for a merge, and make columns for fields that old records lack.
 
-Works on tokens, without decoding bytes. A record ends where a token is below the level of its outermost array.
+These functions work on tokens (levels), without decoding bytes. A record ends with a token below the level of its
+outermost array.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from libraries.document_store.values import ValueKind
 
 
 def record_starts(column: Column | CodedColumn) -> np.ndarray:
-    """Return the first token of each record, and the end of the last (int64). Raises CorruptError if the last record is
-    incomplete."""
+    """Return the position of the first token of each record, and the end of the last record (int64).
+
+    Raises CorruptError if the last record is incomplete.
+    """
     if not column.leaf.array_levels:
         return np.arange(len(column.levels) + 1, dtype=np.int64)
     ends = np.flatnonzero(column.masked < column.leaf.array_levels[0])
@@ -56,7 +59,7 @@ def take(column: Column, ordinals: np.ndarray) -> Column:
 
 
 def take_coded(column: Column | CodedColumn, ordinals: np.ndarray) -> Column | CodedColumn:
-    """Like `take`, for columns that may be coded."""
+    """Like `take`, for a column whose texts may be represented by codes."""
     if isinstance(column, Column):
         return take(column, ordinals)
     tokens = ordinals
@@ -90,11 +93,11 @@ def _take(column: Column, ordinals: np.ndarray) -> Column:
 
 
 def gather(columns: Sequence[Column], runs: np.ndarray) -> Column:
-    """Gather records of several columns of the same leaf into one column.
+    """Gather records of several columns of the same schema leaf into one column.
 
-    `runs` is int64 of shape (n, 2). A run is the number of a column, and how many of its next records to take, or
-    ~count to skip `count` records. Each column is read from its start. Raises CorruptError if a column has too few
-    records.
+    `runs` is int64 of shape (n, 2). A run is the number of a column, and either how many records to take next from this
+    column, or ~count to skip `count` records. Each column is read from its start. Raises CorruptError if a column has
+    too few records.
     """
     runs = np.asarray(runs, np.int64).reshape(-1, 2)
     leaf = columns[0].leaf
@@ -130,7 +133,7 @@ def joined(columns: Sequence[Column]) -> Column:
 
 
 def _spans(starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Return all numbers of [start, end) for each pair, consecutively (int64)."""
+    """Return the numbers from start to end (exclusive) of each pair, one range after another (int64)."""
     lengths = ends - starts
     total = int(lengths.sum())
     before = np.cumsum(lengths) - lengths
@@ -149,8 +152,8 @@ def _values_at(values: Values, places: np.ndarray) -> Values:
 
 
 def stand_in(schema: Schema, leaf: Leaf, leaves_present: int) -> Leaf | None:
-    """Return the leaf whose tokens determine the tokens of a later leaf, in a component with only the first
-    `leaves_present` leaves. Return None if the number of records is sufficient."""
+    """Return the leaf from whose tokens the tokens of a newer leaf can be derived, for a component with only the first
+    `leaves_present` schema leaves. Return None if only the number of records is needed."""
     node = schema.leaf_nodes[leaf.number]
     if schema.nodes[node].kind is ValueKind.REST:
         return None
@@ -167,8 +170,9 @@ def stand_in(schema: Schema, leaf: Leaf, leaves_present: int) -> Leaf | None:
 
 
 def _shallowest(schema: Schema, parent: int, name: object, leaves_present: int) -> Leaf | None:
-    """Return, of the present leaves below a position (for `...`: below the whole node `parent`), the one in the fewest
-    arrays; never the key or the rest, whose tokens are of another kind."""
+    """Return the leaf below a position that is in the fewest arrays, among the first `leaves_present` leaves. The
+    position is the field `name` of `parent`; `...` means anywhere below `parent`. Never return the key or REST, whose
+    tokens are of another kind."""
     found = None
     for leaf in schema.leaves[1:leaves_present]:
         node = below = schema.leaf_nodes[leaf.number]
@@ -184,9 +188,10 @@ def _shallowest(schema: Schema, parent: int, name: object, leaves_present: int) 
 
 
 def absent(leaf: Leaf, beside: Column | None, count: int, schema: Schema) -> Column:
-    """Return the column of a leaf added after these `count` records, with the shredder's tokens for absent values.
+    """Return a column for `count` records that are older than the leaf. The column has the tokens that the shredder
+    writes for absent values.
 
-    Pass the column of the leaf that `stand_in` returned, or None.
+    Pass as `beside` the column of the leaf that `stand_in` returned, or None.
     """
     nothing = values_of(leaf.kind, [])
     if beside is None:
@@ -208,7 +213,8 @@ def absent(leaf: Leaf, beside: Column | None, count: int, schema: Schema) -> Col
 
 
 def _shared(schema: Schema, leaf: Leaf, beside: Leaf) -> tuple[int, bool]:
-    """Return the level of the deepest common ancestor, and whether both are in one position of it."""
+    """Return the level of the two leaves' deepest common ancestor, and whether both leaves are at the same position
+    below it."""
     ways = []
     for each in (leaf, beside):
         way = [schema.leaf_nodes[each.number]]

@@ -1,6 +1,7 @@
-"""Schemas inferred from documents. A schema is a tree of objects, arrays and typed leaves that only grows.
+"""Schemas inferred from documents. A schema is a tree of objects, arrays and typed leaves that only grows. A leaf has a
+column.
 
-A position with values of several types has one branch for each (a union); a union adds no level (paper, 3.2).
+A position with values of several types is a union: it has one branch for each type. A union adds no level (paper, 3.2).
 Nodes and leaves are numbered in order of first occurrence. A newer schema of a store therefore begins with the nodes of
 the older schema.
 """
@@ -19,8 +20,11 @@ from libraries.document_store.errors import CorruptError
 from libraries.document_store.values import ValueKind
 
 MOST_LEAVES = 4_000
-"""Default limit of leaves. Without a limit, data used as field names would create unlimited columns. Later paths share
-the leaf REST. If paths arrive together, the rarest paths do (`shredding.frequent`)."""
+"""Default limit of leaves. Without a limit, documents that use data as field names would create any number of columns.
+
+All paths beyond the limit share the leaf REST. If many new paths arrive together, the rarest of them go to REST
+(`shredding.frequent`).
+"""
 ROOT = 0
 """The node of the document itself."""
 _NESTED = (ValueKind.ARRAY, ValueKind.OBJECT)
@@ -36,14 +40,14 @@ _HAVE_VALUES = (
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One type of value at one position, which is the field `name` of the object `parent`, or an item of the array
-    `parent`."""
+    """One type of value at one position. The position is the field `name` of the object `parent`, or an item of the
+    array `parent`."""
 
     parent: int
     """Index in Schema.nodes; -1 for the document itself."""
     kind: ValueKind
     name: str | None = None
-    """None for items, for markers and for the leaf REST."""
+    """None for items of arrays, for markers (see `values.ValueKind`) and for the leaf REST."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +59,18 @@ class Leaf:
     path: Path
     kind: ValueKind
     max_level: int
-    """The level at which a value is present. For a marker, the level of its parent."""
+    """The level of a token that has a value. For a marker, the level of the marker's parent."""
     array_levels: tuple[int, ...]
     """Levels of the enclosing arrays, outermost first."""
 
     @property
     def null_flag(self) -> int:
-        """The bit that is set in a level if there is an explicit null below that level."""
+        """The bit that is set in a token's level if there is an explicit null below that level."""
         return 1 << self.max_level.bit_length()
 
     @property
     def level_bits(self) -> int:
-        """Bits of a level, including the null flag."""
+        """Number of bits of a level, including the null flag."""
         return self.max_level.bit_length() + 1
 
     @property
@@ -76,7 +80,7 @@ class Leaf:
 
 
 class Stored(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """A schema as MessagePack: its nodes are (parent, kind, name), without the first one."""
+    """A schema as MessagePack. Nodes are stored as (parent, kind, name), without the first node."""
 
     key: str
     limit: int
@@ -138,12 +142,13 @@ class Schema:
 
     @cached_property
     def rest(self) -> Leaf | None:
-        """The leaf of all paths beyond the limit, if there are any."""
+        """The leaf of all paths beyond the limit; None if no path is beyond the limit."""
         return next((leaf for leaf in self.leaves if leaf.kind is ValueKind.REST), None)
 
     @cached_property
     def slots(self) -> tuple[dict[str | None, list[int]], ...]:
-        """For each node, its branches by name (None for items). Markers and REST have no branches."""
+        """For each node, the branches of each of its fields by name (None for items). Markers and REST have no
+        branches."""
         slots: tuple[dict[str | None, list[int]], ...] = tuple({} for _ in self.nodes)
         for index, node in enumerate(self.nodes):
             if index and node.kind not in (ValueKind.MARKER, ValueKind.REST):
@@ -151,10 +156,11 @@ class Schema:
         return slots
 
     def leaves_under(self, path: Path) -> tuple[Leaf, ...]:
-        """Return the leaves at and below a path, of all types. Return no leaves for a path that is not in the schema.
+        """Return the leaves at and below a path, of all types. A path that is not in the schema has no leaves.
 
-        If there is a leaf REST, include REST and all leaves of the path's first field, which locate the values of
-        REST."""
+        If the schema has the leaf REST, also return REST and all leaves of the path's first field. These leaves locate
+        the values of REST.
+        """
         if self.rest is not None:
             return tuple(
                 leaf for leaf in self.leaves if leaf.path[:1] == path[:1] or leaf.kind is ValueKind.REST or not path
@@ -212,7 +218,8 @@ def _checked(schema: Schema) -> None:
 
 
 def merged(first: Schema, second: Schema) -> Schema:
-    """Return the larger of two schemas of one store. Raises CorruptError unless it extends the other schema."""
+    """Return the larger of two schemas of one store. Raises CorruptError unless the larger schema extends the smaller
+    one."""
     longer, shorter = (first, second) if len(first.nodes) >= len(second.nodes) else (second, first)
     alike = longer.key == shorter.key and longer.limit == shorter.limit
     if not alike or longer.nodes[: len(shorter.nodes)] != shorter.nodes:
@@ -221,7 +228,7 @@ def merged(first: Schema, second: Schema) -> Schema:
 
 
 class Growing:
-    """A growing schema, to which code that walks documents adds nodes. Defines the rules of growth."""
+    """A growing schema. Code that walks documents adds nodes to it. This class defines the rules of growth."""
 
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
@@ -233,10 +240,11 @@ class Growing:
         self._leaves = len(schema.leaves)
 
     def branch(self, parent: int, name: str | None, kind: ValueKind) -> int | None:
-        """Return the node for a value of this kind at this position. Create it if necessary.
+        """Return the node for a value of this kind at this position. Create the node if necessary.
 
-        Returns None at the limit of leaves; the value then belongs to REST. Returns ROOT for a null if the position has
-        a branch, because the null then needs no separate node."""
+        Returns None at the limit of leaves; the value then belongs to REST. Returns ROOT for a null if the position
+        already has a branch, because the branch's tokens then represent the null.
+        """
         branches = self._branches.get((parent, name), {})
         if kind in branches:
             return branches[kind]
@@ -251,7 +259,7 @@ class Growing:
         return self._add(parent, name, kind)
 
     def mark_empty(self, node: int) -> None:
-        """Record that the object or array of this node occurred without content."""
+        """Record that the object or array of this node occurred without fields or items."""
         if node not in self._parents:
             self._add(node, None, ValueKind.MARKER)
 

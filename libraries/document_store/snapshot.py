@@ -1,6 +1,6 @@
-"""A snapshot of the store, which scans, lookups and queries read. Later writes and merges do not affect it.
+"""A snapshot of the store, which scans, lookups and queries read.
 
-The snapshot's files are not deleted before it is closed.
+Later writes and merges do not affect a snapshot. Its files are deleted only after it is closed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ class Snapshot:
     """The store at one moment. A context manager; iterators over the snapshot end when it is closed."""
 
     def __init__(self, key_field: str, memtable: Memtable, version: Version, schema: Schema, text_keys: bool) -> None:
-        """The caller acquires `version`; the snapshot releases it. `schema` is the schema of the next flush."""
+        """The caller acquires `version`, and closing the snapshot releases it. `schema` is the schema that the next
+        flush extends."""
         self.key_field = key_field
         self._memtable, self._version, self._base, self._text_keys = memtable, version, schema, text_keys
         self._closed = False
@@ -48,8 +49,11 @@ class Snapshot:
             self._version.release()
 
     def parts(self, keys: Keys | None = None) -> Iterator[ScanPart]:
-        """Yield parts that together contain every document, or every document with one of `keys`, exactly once. `keys`
-        are ascending and unique; the order of the parts is undefined. Raises CorruptError or ClosedError."""
+        """Yield parts that together contain every document exactly once. With `keys`, they contain only the documents
+        with these keys.
+
+        `keys` must be ascending and unique; the order of the parts is undefined. Raises CorruptError or ClosedError.
+        """
         components = self._components()
         rows = self._memtable.rows
         recent: ScanPart | None
@@ -69,12 +73,17 @@ class Snapshot:
         return sum(part.count for part in self.parts())
 
     def most(self) -> int:
-        """Return an upper bound of the number of documents, which includes replaced versions. Reads nothing."""
+        """Return an upper bound of the number of documents. It also counts versions that were replaced or deleted
+        later. Reads nothing."""
         return len(self._memtable.rows) + sum(component.info.count for component in self._components())
 
     @property
     def schema(self) -> Schema | None:
-        """The schema of columnar parts and of the memtable, which is converted to columns for this; None if empty."""
+        """The schema of the columnar parts and of the memtable; None if there are neither components nor documents in
+        memory.
+
+        To infer the memtable's schema, its documents are converted to columns.
+        """
         if self._memory is not None:
             return self._memory.schema
         components = self._components()
@@ -82,11 +91,13 @@ class Snapshot:
 
     @property
     def stores_schemas(self) -> bool:
-        """Whether `schema` has the fields of all documents. The layout `open` stores no schema."""
+        """Whether `schema` has the fields of all documents. This is false for the layout `open`, which stores no
+        schema."""
         return all(component.layout != "open" for component in self._components())
 
     def get(self, keys: Sequence[Key]) -> list[bytes | None]:
-        """Return the rows of these keys, None for missing ones; keys may have any order and duplicates."""
+        """Return for each key its row, or None if there is no such document. Keys may repeat, and may be in any
+        order."""
         wanted = key_array(sorted(set(keys)))
         found: dict[Key, bytes] = {}
         for part in self.parts(wanted):
@@ -94,11 +105,13 @@ class Snapshot:
         return [found.get(key) for key in keys]
 
     def index_keys(self, path: str, low: object, high: object, most: float = math.inf) -> Keys | None:
-        """Return the keys of documents with a value at `path` from `low` to `high`, ascending. None means unbounded.
+        """Return the keys of documents with a value at `path` from `low` to `high`, ascending. A bound of None means
+        unbounded.
 
-        Returns None if the path is not indexed, or if there are more than `most` keys; it then stops reading. Integers
-        and doubles are compared by value. Long texts are compared by their beginnings only, so the result may include a
-        few other keys. Callers must apply the filter again. Raises QueryError for bounds that cannot be compared.
+        Returns None if the path is not indexed, or if there are more than `most` keys; reading stops there. Integers
+        and doubles are compared by value. Long texts are compared only by their first bytes, so the result may include
+        a few keys whose values are out of range. Callers must apply the filter again. Raises QueryError for bounds that
+        cannot be compared.
         """
         files = self._version.indexes.get(path)
         if files is None:
@@ -123,7 +136,8 @@ class Snapshot:
         return _memory_part(self._memtable.rows, lambda: self._base)
 
     def _some_memory(self, rows: dict[Key, bytes | None]) -> MemoryPart | None:
-        """Return a part with these rows of the memtable. Its leaves have the same numbers as in the whole memtable."""
+        """Return a part with these rows of the memtable. The part's schema leaves have the same numbers as in the whole
+        memtable."""
         return _memory_part(rows, lambda: self.schema or self._base)
 
     def _components(self) -> list[Component]:

@@ -1,6 +1,6 @@
 """`DocumentStore`: the public class. Documents go in as dicts or JSON Lines, and come out as dicts, answers and tables.
 
-It converts documents to batches of the tree, and parts of snapshots to documents.
+This module converts documents to batches of the tree, and parts of snapshots to documents.
 """
 
 from __future__ import annotations
@@ -41,8 +41,11 @@ MEMTABLE_BYTES = 32 << 20
 CACHE_BYTES = 128 << 20
 """Enough for the columns that typical questions about a million documents use."""
 MOST_ROW_BYTES = 32 << 20
-"""Maximum size of one document as MessagePack. Each byte produces at most two levels of a column. A leaf that holds
-many documents and one of this size therefore stays within the limits of a chunk."""
+"""Maximum size of one document as MessagePack.
+
+Each byte of a document produces at most two levels of a column. With this limit, a leaf that already holds many
+documents stays within the limits of a chunk after one more document.
+"""
 SYNCS = ("batch", "none")
 MERGES = ("soon", "late")
 
@@ -102,14 +105,14 @@ class DocumentStore:
     ) -> DocumentStore:
         """Open the store in `folder`, or create one.
 
-        `key` names the field that identifies a document. Its values are integers or texts, of one type in the whole
-        store. `layout` is `amax` (columns), `vector` (rows without field names) or `open` (plain rows); `compression`
-        is none, snappy or zstd. Both default to the settings of the existing store, or to `amax` and `zstd` for a new
-        store. With sync="batch", documents survive a power cut once `upsert` returns. With sync="none" they survive the
-        end of the process, and a power cut only after a flush. `memtable_bytes` is the amount of data that is collected
-        in memory before a flush. With merges="late", no merge begins before there are five components. This makes
-        writes faster, but readers must search more components. `cache_bytes` is the size of the read cache, which holds
-        decompressed pages and the decoded columns that queries used.
+        `key` names the field that identifies a document. The values of this field are integers or texts, of one type in
+        the whole store. `layout` is `amax` (columns), `vector` (rows without field names) or `open` (plain rows);
+        `compression` is none, snappy or zstd. Both default to the settings of the existing store, or to `amax` and
+        `zstd` for a new store. With sync="batch", documents survive a power cut once `upsert` returns. With sync="none"
+        they survive the end of the process, and a power cut only after a flush. `memtable_bytes` is the amount of data
+        that is collected in memory before a flush. With merges="late", no merge begins before there are five
+        components. This makes writes faster, but readers must search more components. `cache_bytes` is the size of the
+        read cache, which holds decompressed pages and the decoded columns that queries used.
 
         Raises LockedError if another process has the store open, CorruptError if the store's files were changed, and
         FullError if a limit of the disk or of the store is reached.
@@ -225,12 +228,14 @@ class DocumentStore:
         return Snapshot(self._key, memtable, version, self._tree.schema_of(version), self._text_keys())
 
     def get(self, key: Key) -> dict[str, Any] | None:
-        """Return the document of a key, None if there is none."""
+        """Return the document with this key, or None if the store has no such document."""
         return self.get_many([key])[0]
 
     def get_many(self, keys: Sequence[Key]) -> list[dict[str, Any] | None]:
-        """Return the document of each key, None for missing keys, in one lookup. Raises DocumentError for invalid
-        keys."""
+        """Return the document of each key, or None for a key without a document. All keys are looked up at once.
+
+        Raises DocumentError for invalid keys.
+        """
         if not keys:
             return []
         self._check_keys(keys, "key")
@@ -244,8 +249,9 @@ class DocumentStore:
         """Yield all documents as of the start of the scan, in undefined order.
 
         With `paths`, documents contain only the values at these paths; a path without a value adds nothing, and paths
-        do not enter arrays. With `where`, a condition of the query language, yield only documents for which it is
-        true."""
+        do not enter arrays. `where` is a condition of the query language. With `where`, yield only documents for which
+        the condition is true.
+        """
         from libraries.document_queries.plan import Plan
         from libraries.document_queries.steps import Filter
 
@@ -263,10 +269,11 @@ class DocumentStore:
             return snapshot.count()
 
     def query(self, plan: Plan, way: Way = "auto", *, as_arrow: bool = False) -> list[dict[str, Any]] | pa.Table:
-        """Return the rows that a query plan gives. `way` chooses how it is executed. Raises QueryError for invalid
-        plans.
+        """Return the rows that a query plan gives. `way` is the method of execution and does not change the rows;
+        `auto` chooses it. Raises QueryError for invalid plans.
 
-        With `as_arrow`, return a table, as `to_arrow` does. `way` must then be `auto`."""
+        With `as_arrow`, return a table, as `to_arrow` does. `way` must then be `auto`.
+        """
         from libraries.document_queries.plan import Plan
         from libraries.document_store.queries.executor import execute
 
@@ -282,8 +289,8 @@ class DocumentStore:
             return execute(snapshot, plan, way)
 
     def index_of(self, plan: Plan) -> str | None:
-        """Return the path of the index that `query` would use for this plan now. Return None if there is no index for
-        the plan, or if the index selects too many documents."""
+        """Return the path of the index that `query` would use for this plan now. Return None if no index fits the plan,
+        or if the index selects too many documents."""
         from libraries.document_store.queries.executor import index_of
 
         with self.snapshot() as snapshot:
@@ -292,11 +299,13 @@ class DocumentStore:
     def to_arrow(
         self, paths: Sequence[PathText], where: Condition | None = None, types: Mapping[str, pa.DataType] | None = None
     ) -> pa.Table:
-        """Return a table with a column per path, in key order; with `where`, only of documents for which it is true.
+        """Return a table with a column per path, in key order. With `where`, the table has only documents that meet
+        this condition.
 
-        Missing values and nulls both become null. Integers next to doubles become doubles if none of them changes.
-        Values of other mixed types become JSON text, with a warning. `types` names the type of a column instead, such
-        as {"a.b": pa.int64()}: values of other types are then null. Raises QueryError.
+        Missing values and nulls both become null. In a column of integers and doubles, the integers become doubles if
+        this changes none of them. Values of other mixed types become JSON text, with a warning. `types` avoids JSON
+        text by naming a column's type, such as {"a.b": pa.int64()}; values of other types then become null. Raises
+        QueryError.
         """
         from libraries.document_queries.plan import Plan
         from libraries.document_queries.steps import Field, Filter, Named, Project
@@ -320,8 +329,8 @@ class DocumentStore:
         """Return the answer to `SELECT ... FROM docs`, whose columns are paths of fields, such as commit.operation.
 
         Missing values and nulls are NULL, and values of different types never match. The dialect is DuckDB's. With
-        `explain`, return how the query would be answered. Needs sqlglot, and DuckDB for what plans cannot express.
-        Raises SQLError, which is a QueryError.
+        `explain`, return how the query would be answered. Needs sqlglot. Also needs DuckDB for queries that plans of
+        the query language cannot express. Raises SQLError, a subclass of QueryError.
         """
         try:
             from libraries.document_store.sql.answering import answer, explanation
@@ -438,7 +447,7 @@ def key_fault(key: object) -> str | None:
 
 
 def path_of(path: PathText) -> Path:
-    """Parse a path like the module `paths` of the query language. Raises QueryError for invalid paths."""
+    """Convert a path to the type `Path` of the query language. Raises QueryError for invalid paths."""
     found = parse(path) if isinstance(path, str) else Path(path)
     for step in found:
         if step is not ITEMS and not (isinstance(step, str) and _is_utf8(step)):
@@ -469,5 +478,7 @@ def _paths(paths: Sequence[PathText]) -> list[Path]:
 def _fields(path: PathText) -> Path:
     wanted = path_of(path)
     if not wanted or ITEMS in wanted:
-        raise QueryError(f"{str(wanted)!r}: arrays are not entered here; name the field that holds the array")
+        raise QueryError(
+            f"{str(wanted)!r}: a path cannot lead into an array here; end it at the field that has the array"
+        )
     return wanted

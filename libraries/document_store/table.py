@@ -18,8 +18,9 @@ EXACT_INTEGERS = 1 << 53
 def array_of(values: list[Any], mixed: set[str], path: str) -> pa.Array:
     """Return an array of the values. Arrays become lists, and objects become structs with a field for each name.
 
-    Integers next to doubles become doubles if no integer changes. Other positions with values of several types become
-    JSON text; their paths are added to `mixed`. `path` is the path of the values.
+    In positions with integers and doubles, the integers become doubles if this changes none of them. Other positions
+    with values of several types become JSON text; the paths of these positions are added to `mixed`. `path` is the path
+    of the values.
     """
     kinds = {kind_of(value) for value in values} - {ValueKind.NULL}
     if kinds == _NUMBERS and all(type(value) is not int or abs(value) <= EXACT_INTEGERS for value in values):
@@ -37,7 +38,8 @@ def array_of(values: list[Any], mixed: set[str], path: str) -> pa.Array:
 def json_text(value: Any) -> str:
     """Return the JSON text of a value, with sorted names, so that equal values have equal texts.
 
-    Binary values become base64; NaN and infinities become the words of Python's json."""
+    Binary values become base64. NaN and infinities are written as Python's json module writes them (NaN, Infinity).
+    """
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=_as_text)
 
 

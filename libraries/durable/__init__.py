@@ -1,1 +1,2 @@
-"""File calls that survive power cuts, for every library of this project that stores files. They are in calls.py."""
+"""File calls that survive power cuts, for every library of this project that stores files. `calls.py` defines the
+calls."""

@@ -19,7 +19,7 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class InUseError(Exception):
-    """The folder belongs to another process."""
+    """Another process, or another object of this process, has locked the folder."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ class FileCalls(Protocol):
     """
 
     def lock(self, path: Path) -> int:
-        """Create the file if necessary and lock it until `close`. Raises `BlockingIOError` if it is locked already."""
+        """Create the file if necessary, lock the file until `close`, and return its descriptor. Raises
+        `BlockingIOError` if the file is locked already."""
 
     def mkdir(self, folder: Path) -> None:
         """Create one folder."""
@@ -47,7 +48,7 @@ class FileCalls(Protocol):
         """Return the names in a folder, in any order."""
 
     def status(self, path: Path) -> Status:
-        """Return size and time of the last write of a file."""
+        """Return the size of a file and the time of its last write."""
 
     def create(self, path: Path) -> int:
         """Create a file that does not exist and return a descriptor for writing."""
@@ -62,8 +63,8 @@ class FileCalls(Protocol):
         """Append all of `data`."""
 
     def fsync(self, descriptor: int) -> None:
-        """Wait until the file's bytes are on the disk. After an error their state is unknown, so the caller must write
-        them again."""
+        """Wait until the file's bytes are on the disk. After an error the state of these bytes is unknown, so the
+        caller must write them again."""
 
     def close(self, descriptor: int) -> None:
         """Close the descriptor."""
@@ -72,7 +73,7 @@ class FileCalls(Protocol):
         """Rename a file within its folder, atomically replacing a file of the new name."""
 
     def unlink(self, path: Path) -> None:
-        """Remove a name."""
+        """Remove a file's name from its folder."""
 
     def fsync_folder(self, folder: Path) -> None:
         """Wait until the folder's names are on the disk."""
@@ -85,7 +86,7 @@ class OSCalls:
     """The system calls of the operating system."""
 
     def lock(self, path: Path) -> int:
-        """Lock the file until its process ends (flock)."""
+        """See `FileCalls`. The lock (flock) also ends when the process ends."""
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -177,9 +178,10 @@ def ensure_folder(calls: FileCalls, folder: Path) -> None:
 
 
 def own_folder(calls: FileCalls, folder: Path) -> int:
-    """Create the folder if necessary and lock it. Return the lock's descriptor. The lock ends with the process.
+    """Create the folder if necessary, lock it, and return the lock's descriptor.
 
-    Raises `InUseError` if the folder is locked already.
+    The lock ends when the descriptor is closed or the process ends. Raises `InUseError` if the folder is locked
+    already.
     """
     ensure_folder(calls, folder)
     try:

@@ -5,8 +5,9 @@
     f3.write(table, "table.f3")
     f3.open("table.f3").read(columns=["a", "b"], rows=slice(0, 1000))
 
-The package does not depend on the rest of the project. The format is that of Zeng et al.,
-"F3: The Open-Source Data File Format for the Future" (SIGMOD 2025).
+Of the rest of the project, the package needs only `libraries.filters`. The format is that of Zeng et al.,
+"F3: The Open-Source Data File Format for the Future" (SIGMOD 2025). "The specification" in docstrings means our notes
+on this paper and on the authors' own program; the notes are not part of the repository.
 """
 
 from libraries.f3.errors import F3Error

@@ -1,4 +1,5 @@
-"""The exception for faulty F3 files and calls, and a context manager that prefixes its message with the location."""
+"""`F3Error`, the exception for faulty F3 files and wrong calls, and `Placed`, which adds a location to error
+messages."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ import pyarrow as pa
 
 
 class F3Error(Exception):
-    """A faulty file or call. The message names the location (a path, section, column, EncUnit or offset) and is for
-    users."""
+    """A file is faulty, or a call is wrong. The message is for users and names the location: a path, section, column,
+    offset or EncUnit (the smallest part of a column that can be decoded)."""
 
 
 class Placed:

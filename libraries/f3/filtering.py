@@ -1,4 +1,8 @@
-"""Read the rows that meet a filter: skip zones in which no row can, test the others, and read what was found."""
+"""Read the rows that meet a filter.
+
+Zones (ranges of rows with stored bounds) in which no row can match are skipped. The rows of the other zones are tested.
+The columns that the filter does not use are then read for the matching rows.
+"""
 
 from __future__ import annotations
 
@@ -20,22 +24,27 @@ from libraries.filters.filter_evaluation import mask
 from libraries.filters.pruning import prune
 
 _AT_ONCE_ROWS = 1 << 20
-"""Rows that are tested at a time, which bounds the memory that the columns of the filter take."""
+"""Maximum number of rows to test at a time. It bounds the memory for the columns that the filter uses."""
 _DENSE = 8
-"""A range is read whole if at least one of this many rows matches, because rows by their numbers take longer."""
+"""If at least one in this many rows matches, the range is read whole. Reading the rows by their numbers would take
+longer."""
 _NUMBERS = "row numbers"
 
 
 class Reads(Protocol):
-    """Reads rows of columns, as `File.read` does."""
+    """A function that reads rows of columns, like `File.read`."""
 
     def __call__(self, columns: Sequence[str] | None, rows: Rows) -> pa.Table:
-        """Return the rows."""
+        """Return these rows of the columns (None: all columns)."""
 
 
 @dataclass(frozen=True)
 class Filter:
-    """A filter of a file's rows: the expression, what of it is translated, and the columns that it tests."""
+    """A filter of a file's rows.
+
+    `where` is the caller's expression, and `translated` is the part of it that this project evaluates itself. `names`
+    are the columns that the expression uses; all columns if it does not reveal them.
+    """
 
     where: pc.Expression
     translated: Translated
@@ -44,7 +53,7 @@ class Filter:
 
 @dataclass(frozen=True)
 class _Range:
-    """Consecutive rows. `certain` states that all of them meet the filter."""
+    """Consecutive rows. `certain` is True if stored bounds prove that all of these rows meet the filter."""
 
     start: int
     stop: int
@@ -57,27 +66,29 @@ class _Range:
 
 @dataclass(frozen=True)
 class _Tested:
-    """The rows of a range that meet the filter: their places in the range, and their values in the tested columns."""
+    """The rows of a range that meet the filter: their positions in the range, and a table of the tested columns for
+    these rows."""
 
     places: np.ndarray
     values: pa.Table
 
 
 def filter_of(where: pc.Expression, schema: pa.Schema) -> Filter:
-    """Return the filter that an expression is for these columns. Raises F3Error for any other object."""
+    """Translate an expression to a filter of columns with this schema. Raises F3Error if `where` is not an
+    expression."""
     if not isinstance(where, pc.Expression):
         raise F3Error(f"where must be a pyarrow expression such as pc.field('x') > 5 (got {where!r:.60})")
     used = names_in(where)
-    # An expression that does not reveal its columns may name them by their places in the file.
+    # An expression that does not reveal its columns may refer to them by position, so all columns are read.
     return Filter(where, translate(where, schema), schema.names if used is None else sorted(used))
 
 
 def filtered(
     chosen: Filter, columns: Sequence[str] | None, schema: pa.Schema, rows: int, zones: ZoneMaps | None, read: Reads
 ) -> pa.Table:
-    """Return the columns (None: all) of all rows that meet a filter, in the order of the file.
+    """Return all rows that meet a filter, with the given columns (None: all), in the order of the file.
 
-    Raises F3Error if the filter does not fit the columns.
+    `rows` is the number of rows of the file. Raises F3Error if the filter does not fit the columns.
     """
     if columns is None and len(set(schema.names)) == len(schema):
         columns = schema.names
@@ -99,21 +110,21 @@ def filtered(
 
 @dataclass(frozen=True)
 class _Found:
-    """Few rows that were found: their numbers, and their values in the tested columns."""
+    """The few matching rows of a range: their numbers in the file, and a table of the tested columns for these rows."""
 
     numbers: np.ndarray
     values: pa.Table
 
 
 def _dense(part: _Range, found: _Tested | None, columns: Sequence[str] | None, read: Reads) -> pa.Table:
-    """Return what was found in a range of which all columns are read whole; all of it if `found` is None."""
+    """Read a whole range and return its matching rows. If `found` is None, all rows of the range match."""
     if found is None or len(found.places) == len(part.rows):
         return read(columns, part.rows)
     if columns is None:
         return read(None, part.rows).take(found.places)
     missing = [name for name in dict.fromkeys(columns) if name not in found.values.column_names]
     whole = read(missing, part.rows)
-    # A mask costs less than numbers.
+    # Filtering by a mask is faster than by row numbers.
     is_kept = np.zeros(len(part.rows), np.bool_)
     is_kept[found.places] = True
     kept = whole.filter(pa.array(is_kept)) if missing else whole
@@ -121,7 +132,7 @@ def _dense(part: _Range, found: _Tested | None, columns: Sequence[str] | None, r
 
 
 def _fetched(few: Sequence[_Found], columns: Sequence[str] | None, read: Reads) -> list[pa.Table]:
-    """Return the rows that were found in several ranges, read by their numbers."""
+    """Return the matching rows of several ranges. Columns that were not tested are read by row number."""
     numbers = np.concatenate([each.numbers for each in few]) if few else np.empty(0, np.int64)
     if not len(numbers):
         return []
@@ -133,7 +144,8 @@ def _fetched(few: Sequence[_Found], columns: Sequence[str] | None, read: Reads) 
 
 
 def _joined(columns: Sequence[str], fetched: pa.Table, values: pa.Table) -> pa.Table:
-    """Return the columns in their order, from the tested ones or else from the fetched ones."""
+    """Return a table of the named columns, in this order. Each column comes from `values` (the tested columns) if it is
+    there, else from `fetched`."""
     if not columns:
         return rows_alone(pa.schema([]), values.num_rows)
     sources = [values if name in values.column_names else fetched for name in columns]
@@ -143,7 +155,7 @@ def _joined(columns: Sequence[str], fetched: pa.Table, values: pa.Table) -> pa.T
 
 
 def _ranges(translated: Translated, rows: int, zones: ZoneMaps | None) -> Iterator[_Range]:
-    """Yield the rows that may meet the filter, in ranges of a limited length."""
+    """Yield the ranges of rows that may meet the filter. A range has at most `_AT_ONCE_ROWS` rows."""
     edges, certain = np.array([0, rows]), np.zeros(1, np.bool_)
     places = np.arange(1)
     if zones is not None and translated.predicate is not None:
@@ -151,7 +163,7 @@ def _ranges(translated: Translated, rows: int, zones: ZoneMaps | None) -> Iterat
         edges = np.concatenate(([0], np.cumsum(zones.rows)))
         certain = outcomes.certain & translated.complete
         places = np.flatnonzero(outcomes.may_be_true)
-    # Neighbouring zones that are alike make one range.
+    # Neighbouring zones with the same outcome make one range.
     ends = np.flatnonzero((np.diff(places) != 1) | (certain[places][1:] != certain[places][:-1])) + 1
     for run in np.split(places, ends) if len(places) else ():
         start, stop = int(edges[run[0]]), int(edges[run[-1] + 1])

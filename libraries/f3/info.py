@@ -7,8 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ModuleInfo:
-    """An embedded module: its id, size and XXH64, the encodings that it states ('' if none), and whether this reader
-    decodes them itself ('native') or runs the module ('wasm')."""
+    """A Wasm module in the file, which decodes units of columns.
+
+    `encoding` is the name and version of its encodings that the module states, '' if it states none. `how` is 'native'
+    if this reader decodes these encodings itself, 'wasm' if it runs the module. `xxh64` is the hash of the module's
+    code.
+    """
 
     wasm_id: int
     size_bytes: int
@@ -19,7 +23,11 @@ class ModuleInfo:
 
 @dataclass(frozen=True)
 class ColumnInfo:
-    """How one physical column is stored, over all row groups. `rows` counts the rows of this physical column."""
+    """How one physical column is stored, over all row groups. A nested column consists of several physical columns.
+
+    `rows` counts the values of this physical column: the items if it holds the items of lists. `enc_units` are the
+    parts that can be decoded alone, and `io_units` the groups of such parts that were written together.
+    """
 
     name: str
     type: str
@@ -44,7 +52,7 @@ class FileInfo:
     shared_dictionaries: int
     checksums: bool
     zones: int
-    """Ranges of rows that a filter can skip; 0 if the file has no zone maps."""
+    """Number of zones, the ranges of rows that a filter can skip; 0 if the file has no zone maps that can be read."""
     faults: tuple[str, ...] = ()
     """Faults that do not prevent reading, with their locations."""
 

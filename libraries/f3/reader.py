@@ -1,7 +1,9 @@
 """Open F3 files and read from them.
 
-Opening reads only the end of the file, and reading some columns reads only their metadata. Files are untrusted: counts
-are checked against each other before they are used, and every fault is an `F3Error`.
+An EncUnit is the smallest part of a column that can be decoded. An IOUnit is one or more EncUnits of a column that were
+written together. Opening a file reads only the end of the file. Reading some columns reads the metadata of these
+columns only. Files are untrusted: counts are checked against each other before they are used, and every fault is an
+`F3Error`.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ Prefer = Literal["native", "wasm"]
 _CODEC_NAMES = {number: name or "none" for name, number in CODECS.items()}
 _NAMES_SHOWN = 8
 _MOST_PLANS = 3
-"""A read with a filter has one plan for the columns that it tests, and one for the others."""
+"""Number of read plans that are kept for later reads. A read with a filter needs one plan for the columns that it
+tests, and one for the others."""
 
 
 def open_file(
@@ -52,13 +55,13 @@ def open_file(
 
     Args:
         path: a path, a URL that fsspec supports, or a file opened for reading (it stays open)
-        verify: 'units': verify the checksums of IOUnits when they are read, where the file has them; 'file': also
+        verify: 'units': verify the checksums of IOUnits when they are read, if the file has them; 'file': also
             verify the whole file and its schema now; 'none': verify nothing
-        prefer: 'native': use this package's native decoders where they match the file's code; 'wasm': run the file's
-            code
-        threads: threads that decode a large read; None: as many as this process has cores. Columns then consist of
-            several arrays. Open files, URLs, modules that are run and decoders of other packages use one thread
-        coding: decoders to use instead of this package's
+        prefer: 'native': use this package's native decoders where they match the file's code; 'wasm': always run the
+            code in the file
+        threads: number of threads that decode a large read; None: the number of cores of this process. A column then
+            consists of several arrays. Open files, URLs, code run from the file and `coding` use one thread
+        coding: an object that decodes instead of this package (`encodings.coders.Coding`)
 
     Raises:
         F3Error: the file is not an F3 file or is broken, or an argument is invalid
@@ -129,7 +132,7 @@ class File:
             columns: names of top-level columns, in the desired order; None: all
             rows: a slice, a range or row numbers in any order; None: all
             where: a filter such as `pc.field("x") > 5`, instead of `rows`: return the rows for which it is true, in the
-                order of the file. Zone maps show where no such row can be
+                order of the file. Ranges of rows whose stored bounds exclude a match are skipped
 
         Raises:
             F3Error: a column or row does not exist, the filter does not fit the columns, or the file is broken
@@ -155,7 +158,8 @@ class File:
         return pa.Table.from_arrays(made, schema=schema)
 
     def _planned(self, nodes: Sequence[Node], groups: tuple[int, ...]) -> ReadPlan:
-        """Return the plan of one of the last reads if it was of the same columns and row groups, else a new one."""
+        """Return a plan for reading these columns and row groups. If one of the last reads had the same ones, its plan
+        is used again."""
         key = (tuple(node.column for node in nodes), groups)
         plan = self._plans.pop(key, None) or ReadPlan(self._contents, nodes, groups)
         if len(self._plans) >= _MOST_PLANS:
@@ -164,11 +168,12 @@ class File:
         return plan
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield all rows of the given columns, one EncUnit at a time, or one row group at a time if no column is
-        requested.
+        """Yield all rows of the given columns (None: all), with the rows of one EncUnit in each batch. If `columns` is
+        empty, each batch has the rows of one row group.
 
-        Memory does not grow with the number of rows. Only the current EncUnits are held; if the file is not local,
-        their IOUnits are held. Raises F3Error like `read`, when the affected batch is requested.
+        Memory does not grow with the number of rows. Only the EncUnits of the current batch are in memory; if the file
+        is not local, the whole IOUnits around these EncUnits are. Raises F3Error in the same cases as `read`, when the
+        affected batch is requested.
         """
         with self._placed():
             schema, nodes = self._chosen(columns)
@@ -230,10 +235,12 @@ class File:
         )
 
     def encodings(self) -> tuple[str, ...]:
-        """Return the distinct outermost encodings of all EncUnits, sorted.
+        """Return the names of the encodings that EncUnits use, without duplicates and sorted. If encodings are nested,
+        only the outermost of an EncUnit counts.
 
-        A module that is not this package's appears as 'module ID'. Reads the whole file, one column of a row group at a
-        time. Raises F3Error.
+        EncUnits with a module that is not one of this package's appear as 'module ID', and lists in a layout that only
+        the F3 authors' program writes as 'lists of structs'. Reads the whole file, one column of a row group at a time.
+        Raises F3Error.
         """
         found: set[str] = set()
         with self._placed():

@@ -1,11 +1,12 @@
 """Write F3 files.
 
-Rows arrive as Arrow data and become EncUnits, which are collected in IOUnits. An IOUnit is written as soon as it is
-full. So memory holds only the open IOUnits and, for columns with a shared dictionary, the indices and distinct values
-of the open scope. Memory does not grow with the size of row groups.
+Rows arrive as Arrow data and become EncUnits, the smallest parts of a column that can be decoded. EncUnits of a column
+are collected in an IOUnit, which is written as soon as it is full. So memory holds only the open IOUnits and, for
+columns with a shared dictionary, the indices and distinct values of the open scope (the rows that share a dictionary).
+Memory does not grow with the size of row groups.
 
-`libraries.f3.encodings.coders` turns arrays into payloads. This module decides where in the file each payload is stored
-(specification sections 1, 4 and 9).
+`libraries.f3.encodings.coders` turns arrays into payloads, the encoded bytes. This module decides where in the file
+each payload is stored (specification sections 1, 4 and 9).
 """
 
 from __future__ import annotations
@@ -39,19 +40,24 @@ SCOPE_ROWS = 16 * ROWS_PER_UNIT
 _MOST_GROUP_ROWS = 2**31
 _MOST_METADATA_BYTES = 2**32 - 1
 _UNIT_DECODED_BYTES = 9 << 17
-"""An EncUnit is split if it decodes to more than 1 MiB and an eighth, so that a row costs no more than that. The eighth
-is for bitmaps, so that 65,536 decimals stay one unit."""
+"""Maximum bytes of a decoded EncUnit: 1 MiB and an eighth. Larger EncUnits are split, because reading one row may
+decode the whole EncUnit. The eighth is for the bitmap of nulls, so that 65,536 decimals of 16 bytes stay one unit."""
 _TEXT_DECODED_BYTES = 1 << 18
-"""The same for strings: one of them costs the symbols, or the zstd frame, of its unit. Strings whose distinct values
-take less than a quarter of it stay together, because each unit would repeat these, and a code finds any of them."""
+"""Maximum bytes of a decoded EncUnit of strings. The limit is smaller than for other types, because reading one string
+may decode the symbols or the zstd frame of its whole unit. Units are not split if their distinct strings take less than
+a quarter of this limit: each part would store the distinct strings again, and single rows can be read by their
+codes."""
 _BLOCK_ROWS = 1024
-"""Rows of a block of bit packing."""
+"""Number of values that bit packing handles as one block. Where possible, units are split at multiples of this
+number."""
 _BLOCK_BYTES = 1 << 24
-"""Rows of a column that are joined, and searched for repetitions, at a time."""
+"""Maximum bytes of a column that are joined, and searched for repetitions, at a time."""
 _PENDING_BYTES, _PENDING_COLUMN_BYTES = 1 << 26, 1 << 16
-"""Collected rows are written early if they have more bytes than both the first, and the second times the columns."""
+"""Rows that do not fill a unit are written early if they take more bytes than each of two limits: the first number, and
+the second number times the number of columns."""
 _MOST_ENTRIES, _MOST_ENTRY_BYTES = 1 << 17, 1 << 23
-"""Limits of a shared dictionary that is made because it saves space. A reader holds all of it to read one row."""
+"""Limits of entries and bytes of a shared dictionary if `dictionary` is 'best'. A reader holds the whole dictionary to
+read one row."""
 DICTIONARIES = ("none", "local", "shared", "best")
 Scope = Literal["none", "local", "shared", "best"]
 Codec = Literal["adaptive", "zstd", "lz4"] | None
@@ -72,8 +78,8 @@ def write(
 ) -> None:
     """Write a table, a record batch or a stream of batches as one file. The parameters are those of `Writer`.
 
-    Raises F3Error if the data cannot be stored and OSError if the file cannot be written. In both cases no file is
-    left.
+    Raises F3Error if the data cannot be stored and OSError if the file cannot be written. In both cases no new file
+    appears.
     """
     if not isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader):
         raise F3Error(
@@ -129,15 +135,15 @@ class Writer:
             path: a path, a URL that fsspec supports, or a file opened for writing (it stays open)
             schema: schema of all batches
             rows_per_unit: rows of an EncUnit, the smallest part that can be decoded
-            unit_bytes: write an IOUnit when it exceeds this size
+            unit_bytes: write an IOUnit (EncUnits of a column that are written together) when it exceeds this size
             row_group_rows: rows of a row group; None: a single row group
-            codec: compress each EncUnit, in addition to its encoding; 'adaptive': with zstd, where that saves a fifth
+            codec: compress each EncUnit, in addition to its encoding; 'adaptive': with zstd, where zstd saves a fifth
             checksums: store a checksum of each IOUnit; file and schema always have one
-            dictionary: 'none': encodings may use dictionaries inside a unit; 'local': one dictionary per unit;
-                'shared': one for all units of a scope and for columns with the same values; 'best': 'none' or 'shared'
-                for each column, chosen by the sizes of its first unit
-            scope_rows: rows that share a dictionary; memory holds their indices and distinct values
-            coding: encodings to use instead of this package's
+            dictionary: 'none': no separate dictionaries, but an encoding may use one inside a unit; 'local': one
+                dictionary per unit; 'shared': one for all units of a scope (`scope_rows` rows) and for columns with the
+                same values; 'best': 'none' or 'shared' for each column, whichever makes the first unit smaller
+            scope_rows: rows that share a dictionary; memory holds the indices and distinct values of these rows
+            coding: an object that encodes instead of this package (`encodings.coders.Coding`)
 
         Raises:
             F3Error: a type cannot be stored, or a parameter is invalid
@@ -200,8 +206,8 @@ class Writer:
     def write_table(self, table: pa.Table) -> None:
         """Append a table.
 
-        Raises F3Error if the table's columns are not those of the file, or if values cannot be stored. In the second
-        case nothing more can be written, because some columns then have rows that others lack.
+        Raises F3Error if the table's columns are not those of the file, or if values cannot be stored. After an error
+        in the values nothing more can be written, because some columns already have rows that others lack.
         """
         if not isinstance(table, pa.Table):
             raise F3Error(f"table must be an Arrow table (got {type(table).__name__})")
@@ -229,7 +235,7 @@ class Writer:
             raise
 
     def _must_write(self) -> bool:
-        """Return whether the collected rows fill a unit, or much memory."""
+        """Return whether the collected rows have to be written now, because they fill a unit or take much memory."""
         if self._pending_rows >= self._next_unit_rows():
             return True
         return self._pending_bytes > max(_PENDING_BYTES, _PENDING_COLUMN_BYTES * len(self._columns))
@@ -248,7 +254,7 @@ class Writer:
         return pa.concat_tables(pending) if self._nodes else rows_alone(self._schema, count)
 
     def close(self) -> None:
-        """Complete the file. If it is not called, or after an error, no file appears."""
+        """Complete the file. Without this call, or after an error, no file appears."""
         if self._out.done:
             return
         try:
@@ -263,18 +269,19 @@ class Writer:
         self._out.commit()
 
     def _next_unit_rows(self) -> int:
-        """Return the rows of the next unit. Units end where row groups and scopes end."""
+        """Return the number of rows of the next unit. A unit ends at the latest where the row group or the dictionary
+        scope ends."""
         left = self._row_group_rows - self._group_rows
         if self._scope in ("shared", "best"):
             left = min(left, self._scope_rows - self._open_scope_rows)
         return min(self._rows_per_unit, left)
 
     def _write_unit(self, table: pa.Table, *, is_last: bool = False) -> None:
-        """Write rows as one unit per column, or as several where a unit would decode to too many bytes."""
+        """Write rows as one unit per column. A column whose unit would decode to too many bytes gets several units."""
         first_row = self._closed_rows + self._group_rows
         for node, column in zip(self._nodes, table.columns, strict=True):
-            # Items of lists are in the unit with the ordinal of their lists, so all columns of a nested column are cut
-            # at the same rows. Others are cut when it is known whether they have a dictionary.
+            # A unit of lists and the unit of their items have the same ordinal, so all parts of a nested column are cut
+            # at the same rows. Flat columns are cut later, when it is known whether they have a dictionary.
             row = first_row
             for part in _parts(node, column, _UNIT_DECODED_BYTES if node.children else _BLOCK_BYTES):
                 rows = _contiguous(part)
@@ -291,7 +298,7 @@ class Writer:
             self._close_group()
 
     def _close_scope(self) -> None:
-        """Make the dictionaries of the scope, and write the columns that were kept until its end."""
+        """End a scope: build its dictionaries, and write the columns whose values were kept for them."""
         shared: list[tuple[_Column, dictionaries.Dictionary]] = []
         for column in self._columns:
             built = column.dictionary(always=self._scope == "shared")
@@ -345,7 +352,8 @@ class Writer:
         self._out.write(postscript.packed())
 
     def _write_dictionary(self, part: pa.Array) -> None:
-        """Write a shared dictionary as soon as its scope ends, so that memory does not hold those of all scopes."""
+        """Write a part of a shared dictionary. This happens as soon as the scope ends, so that memory never holds the
+        dictionaries of all scopes."""
         unit, stored = self._encoder.unit(part)
         place, checksum = self._out.write_unit([stored])
         self._dictionary_chunks.append(
@@ -359,10 +367,12 @@ class Writer:
 
 
 class _Column:
-    """The open IOUnit of a physical column in the current row group, and the IOUnits written before it."""
+    """A physical column (a flat column, or a flat part of a nested one) in the current row group: its open IOUnit, and
+    the IOUnits already written."""
 
     def __init__(self, node: Node, out: Output, encoder: UnitEncoder, unit_bytes: int, alone: bool) -> None:
-        """`alone` states that the column is not part of a nested one, so its units may end at any row."""
+        """Open the first IOUnit. `alone` is True if the column is not part of a nested one; its units may then end at
+        any row."""
         self._node, self._out, self._encoder, self._unit_bytes = node, out, encoder, unit_bytes
         self._alone = alone
         is_text = not node.children and shape_of(node.type).kind == TEXT
@@ -380,8 +390,8 @@ class _Column:
         self._rows = 0
 
     def add(self, piece: Piece, scope: Scope) -> None:
-        """Append the values of a unit, or keep them until their dictionary is made. Raises F3Error if one row exceeds a
-        unit."""
+        """Append the values of a unit, or keep them until their dictionary is built. Raises F3Error if one row has more
+        items than a unit can hold."""
         if len(piece.values) > MOST_UNIT_ROWS:
             many = f"a row has {len(piece.values)} items; an EncUnit may have {MOST_UNIT_ROWS}"
             raise F3Error(f"column {self._node.what}: {many}")
@@ -392,8 +402,9 @@ class _Column:
             self._write(piece)
 
     def _keep(self, values: pa.Array, *, always: bool) -> bool:
-        """Keep values for a dictionary. Return False if the column has none, because it would be too large, or, unless
-        `always`, because it would not make the column smaller."""
+        """Keep values until their dictionary is built. Return False if the caller has to write the values instead,
+        because the dictionary would be too large. Unless `always`, also return False if it would not make the column
+        smaller."""
         if self._declined:
             return False
         if self._growing is None:
@@ -408,7 +419,7 @@ class _Column:
         return is_kept
 
     def _decline(self) -> None:
-        """Write the kept values without a dictionary, and those that follow in this scope."""
+        """Write the kept values without a dictionary. Values that follow in this scope get no dictionary either."""
         self._declined = True
         growing, self._growing = self._growing, None
         assert growing is not None
@@ -420,9 +431,9 @@ class _Column:
             self._write(Piece(self._node, values))
 
     def dictionary(self, *, always: bool) -> dictionaries.Dictionary | None:
-        """End the scope. Return the dictionary of the kept values; None if there are none.
+        """End the scope, and return the dictionary of the kept values. None means that no values wait for a dictionary.
 
-        Unless `always`, they are written without a dictionary if it would not make the column smaller.
+        If the dictionary would not make the column smaller, the kept values are written without it, unless `always`.
         """
         growing = self._growing
         built = None
@@ -489,7 +500,8 @@ class _Column:
                 self._append(len(part), self._encoder.unit(built.values), self._encoder.unit(built.indices[0]))
 
     def _cut(self, values: pa.Array, most_bytes: int) -> Iterator[pa.Array]:
-        """Yield values in parts that decode to about `most_bytes` at most, unless they have to stay together."""
+        """Yield values in parts that decode to about `most_bytes` at most. Values of a nested column stay together,
+        because its units have to end at the same rows."""
         rows = len(values)
         if not self._alone or rows < 2 or values.nbytes <= most_bytes:
             yield values
@@ -519,7 +531,8 @@ class _Column:
 
 
 def _parts(node: Node, column: pa.ChunkedArray, most_bytes: int) -> Iterator[pa.ChunkedArray]:
-    """Yield the rows of a column in parts of at most `most_bytes` that also fit into units, or of one row."""
+    """Divide the rows of a column into parts of at most `most_bytes` that also fit into units. A part of a single row
+    may be larger."""
     width = _fixed_width(node)
     if len(column) > 1 and (not width or len(column) * width > most_bytes) and not _fits(node, column, most_bytes):
         half = _half(len(column))
@@ -530,7 +543,7 @@ def _parts(node: Node, column: pa.ChunkedArray, most_bytes: int) -> Iterator[pa.
 
 
 def _fixed_width(node: Node) -> int:
-    """Return the bytes of a value, 0 if they vary or the node is nested."""
+    """Return the number of bytes of a value; 0 for strings, whose length varies, and for nested columns."""
     if node.children:
         return 0
     shape = shape_of(node.type)
@@ -538,7 +551,7 @@ def _fixed_width(node: Node) -> int:
 
 
 def _fits(node: Node, column: pa.ChunkedArray, most_bytes: int) -> bool:
-    """Return whether rows fit. The check goes chunk by chunk, to avoid joining the chunks."""
+    """Return whether the rows fit into one part. Chunks are counted one by one, to avoid joining them."""
     if column.nbytes > most_bytes:
         return False
     items: Counter[int] = Counter()
@@ -549,7 +562,7 @@ def _fits(node: Node, column: pa.ChunkedArray, most_bytes: int) -> bool:
 
 
 def _half(rows: int) -> int:
-    """Return about half of the rows, a whole number of blocks of bit packing if there are several."""
+    """Return about half of `rows`. A half that has a block of bit packing or more is rounded down to whole blocks."""
     half = rows // 2
     return half if half < _BLOCK_ROWS else half - half % _BLOCK_ROWS
 
@@ -571,7 +584,8 @@ def _names_of(schema: pa.Schema) -> str:
 
 
 def _checked(name: str, value: int, most: int) -> int:
-    """Return a parameter as a Python int, because counting rows with numpy's integers could overflow."""
+    """Check a parameter and return it as a Python int, because counting rows with numpy's integers could overflow.
+    Raises F3Error."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise F3Error(f"{name} must be a whole number (got {value!r:.60})")
     if not 1 <= value <= most:

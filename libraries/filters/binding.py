@@ -31,13 +31,13 @@ from libraries.filters.values import checked, is_utf8
 
 
 def bind(predicate: Predicate, schema: pa.Schema) -> Predicate:
-    """Return an equivalent filter for a table of this schema, whose literals have the types of their columns.
-    Idempotent.
+    """Return an equivalent filter whose literals have the types of the schema's columns. Binding the result again
+    changes nothing.
 
-    In the result, comparisons have no null, NaN or -0.0. An In has at least one literal. Its literals are sorted and
-    unique, with at most one null, which is last. Columns are top-level names; a dot is part of a name. Raises
-    RequestError for trees beyond the limits, PredicateError for an unknown column, a type without an order or a literal
-    that does not fit.
+    In the result, no comparison is with null, NaN or -0.0. Every In has at least one literal; the literals of an In are
+    sorted and unique, with at most one null, at the end. Columns are top-level names; a dot is part of a name. Raises
+    RequestError for trees beyond the limits, and PredicateError for an unknown column, a type without an order or a
+    literal that does not fit.
     """
     limits.check(predicate)
     return _bound(predicate, schema)
@@ -106,7 +106,8 @@ def _comparison(operator: Operator, column: str, literal: Literal, type: pa.Data
 
 
 def _one_sided(operator: Operator, column: str, bound: object, beyond: object, type: pa.DataType) -> Predicate:
-    """Return `column operator bound`. If no value is beyond the bound, return a constant for non-null rows."""
+    """Return `column operator bound`, or `Known` if the type decides the result for all non-null rows: false if no
+    value of the type matches (`bound` is None), true if all values match (`beyond` is None)."""
     if bound is None or beyond is None:
         return Known(column, bound is not None)
     return Comparison(operator, column, Literal(bound, type))

@@ -1,8 +1,9 @@
-"""Values as 64-bit codes that keep their order: a <= b implies code(a) <= code(b) (thesis 7.1, made safe).
+"""Values as 64-bit codes that keep the order of the values: a <= b implies code(a) <= code(b).
 
-Bounds in a footer and literals in a filter are converted by the same function, `code`. Where two values can share a
-code, equal codes prove nothing. `LiteralCodes` therefore holds codes that bound the values below and above a literal,
-and all comparisons with these codes are non-strict.
+The idea is from section 7.1 of the thesis behind near storage (Weigand 2025), made safe for equal codes. Bounds in a
+footer and literals in a filter are converted by the same function, `code`. Where two values can share a code, equal
+codes prove nothing. `LiteralCodes` therefore holds codes that bound the values below and above a literal, and all
+comparisons with these codes are non-strict.
 
 | kind | the code | one code, one value? |
 | --- | --- | --- |
@@ -51,7 +52,7 @@ KindName: TypeAlias = OneOf[
     "unordered",
 ]
 Value: TypeAlias = int | float | bytes
-"""A stored value: a count or unscaled number, a float, or bytes."""
+"""A stored value: an int (a count or an unscaled decimal), a float, or bytes."""
 
 
 class CodeKind(msgspec.Struct, frozen=True):
@@ -74,10 +75,11 @@ UNORDERED = CodeKind("unordered")
 
 
 class LiteralCodes(NamedTuple):
-    """The position of a literal among codes. The codes -1 and 2**64 mean that there can be no such value.
+    """The position of a literal among codes. A code of -1 or 2**64 is outside of 64 bits, so no stored value has it.
 
     A value equal to the literal has a code in [low, high]. A smaller value has at most the code `below`, and a greater
-    value at least `above`. If the codes of the chunk's bounds are exact, a greater value has at least `above_if_exact`.
+    value has at least the code `above`. If the codes of a chunk's bounds are exact (see `spelled_out`), a greater value
+    has at least the code `above_if_exact`.
     """
 
     below: int
@@ -129,9 +131,9 @@ def code(kind: CodeKind, value: Value) -> int:
 
 
 def spelled_out(kind: CodeKind, value: Value) -> bool:
-    """Return whether no smaller value has the same code, so that the code of an upper bound identifies it.
+    """Return whether the value is the smallest value with its code. Among such values a code identifies the value.
 
-    For texts this holds up to 8 bytes, unless they end in NUL.
+    This holds for texts of up to 8 bytes that do not end in NUL, and for decimals inside 64 bits.
     """
     if isinstance(value, bytes):
         return kind.bytes <= 8 if kind.name == "fixed" else len(value) <= 8 and not value.endswith(b"\0")
@@ -139,7 +141,8 @@ def spelled_out(kind: CodeKind, value: Value) -> bool:
 
 
 def literal_codes(kind: CodeKind, literal: Literal) -> LiteralCodes | None:
-    """Return the codes of a literal that is neither null nor NaN; None if its type differs from the column's."""
+    """Return the codes of a literal that is neither null nor NaN. Return None if pyarrow reads such a column as another
+    type than the literal's, because values and literal cannot be compared then."""
     value = literal_value(kind, literal)
     if value is None:
         return None
@@ -159,9 +162,10 @@ def literal_codes(kind: CodeKind, literal: Literal) -> LiteralCodes | None:
 
 
 def literal_value(kind: CodeKind, literal: Literal) -> Fraction | float | bytes | None:
-    """Return a literal as a value of the column; numbers and times as fractions in the column's unit.
+    """Convert a literal to a value of the column. Numbers and times become fractions in the column's unit.
 
-    Returns None if pyarrow does not read such a column as the literal's type, because the two cannot be compared then.
+    Returns None if pyarrow reads such a column as another type than the literal's, because values and literal cannot be
+    compared then.
     """
     type_ = literal.type
     match kind.name:

@@ -31,7 +31,8 @@ def comparable(array: pa.Array) -> pa.Array:
 
 
 def comparable_type(type: pa.DataType) -> pa.DataType:
-    """Return the type that `comparable` gives for arrays of this type; a dictionary type is unchanged."""
+    """Return the type of the arrays that `comparable` returns for arrays of this type. A dictionary type is
+    unchanged."""
     if pat.is_float16(type):
         return pa.float32()
     if pat.is_string_view(type):
@@ -49,7 +50,7 @@ def comparable_type(type: pa.DataType) -> pa.DataType:
 
 
 def restored(array: pa.Array, type: pa.DataType) -> pa.Array:
-    """Convert the result of `comparable` back to this type."""
+    """Convert an array back from the type that `comparable` uses to the original type `type`."""
     if kind_of(type) in COUNTED:
         return array.view(type)
     if pat.is_decimal(type) and type.scale < 0:
@@ -59,7 +60,7 @@ def restored(array: pa.Array, type: pa.DataType) -> pa.Array:
 
 
 def is_null(column: pa.Array) -> pa.BooleanArray:
-    """Return where values are null, including dictionary entries that are null."""
+    """Return where values are null (bool). A dictionary array is also null where its index refers to a null entry."""
     if pat.is_dictionary(column.type):
         return pc.fill_null(is_null(column.dictionary).take(column.indices), True)
     return pc.is_null(column)

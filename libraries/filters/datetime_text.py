@@ -22,7 +22,7 @@ _EPOCH = datetime.date(1970, 1, 1).toordinal()
 
 
 def days_of(text: str) -> int:
-    """Return the days since 1970-01-01 of `YYYY-MM-DD`. Raises PredicateError."""
+    """Parse `YYYY-MM-DD` to days since 1970-01-01. Raises PredicateError for other texts."""
     found = _ONLY_DATE.fullmatch(text)
     if found is None:
         raise PredicateError(f"{_shown(text)} is not a date: write it as '2020-12-31'")
@@ -30,7 +30,7 @@ def days_of(text: str) -> int:
 
 
 def nanoseconds_of_day(text: str) -> int:
-    """Return the nanoseconds since midnight of `HH:MM[:SS[.fraction]]`. Raises PredicateError."""
+    """Parse `HH:MM[:SS[.fraction]]` to nanoseconds since midnight. Raises PredicateError for other texts."""
     found = _ONLY_TIME.fullmatch(text)
     if found is None:
         raise PredicateError(f"{_shown(text)} is not a time of day: write it as '23:59:59.123'")
@@ -38,10 +38,11 @@ def nanoseconds_of_day(text: str) -> int:
 
 
 def nanoseconds_since_1970(text: str) -> tuple[int, bool]:
-    """Return `(nanoseconds, has an offset)` of `YYYY-MM-DD[ HH:MM[:SS[.fraction]][+HH:MM]]`; a date alone is midnight.
+    """Parse `YYYY-MM-DD[ HH:MM[:SS[.fraction]][+HH:MM]]` to `(nanoseconds, has an offset)`. A date alone means
+    midnight.
 
-    With an offset, nanoseconds count from 1970 in UTC. Without an offset, they count from 1970 in local time without a
-    zone. Raises PredicateError for other texts.
+    With an offset, nanoseconds count from 1970 in UTC. Without an offset, they count from 1970 in local time, whose
+    zone is not known. Raises PredicateError for other texts.
     """
     found = _MOMENT.fullmatch(text)
     if found is None:

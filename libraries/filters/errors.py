@@ -2,7 +2,8 @@
 
 
 class ReportedError(Exception):
-    """Base of all errors of filters and of near storage. Callers can report them and often fix the cause."""
+    """Base of all errors of filters and of near storage. Callers show the message to the user, who can often fix the
+    cause."""
 
 
 class RequestError(ReportedError):

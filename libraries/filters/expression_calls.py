@@ -35,7 +35,8 @@ class Value:
 
 @dataclass
 class Call:
-    """An Arrow function by name; `options` is None, or a struct scalar with the fields of its options class."""
+    """A call of an Arrow function by name. `options` is None, or a struct scalar with the fields of the function's
+    options."""
 
     function: str
     arguments: list[Node] = field(default_factory=list)
@@ -62,7 +63,7 @@ def read(expression: pc.Expression) -> Node | None:
 
 
 def names_in(expression: pc.Expression) -> frozenset[str] | None:
-    """Return the top-level columns that an expression uses; None if it does not reveal them."""
+    """Return the top-level columns that an expression uses; None if they cannot be determined."""
     root = read(expression)
     if root is None:
         return None
@@ -92,7 +93,7 @@ def _entries(schema: pa.Schema) -> list[tuple[str, str]]:
 
 
 def _tree(entries: list[tuple[str, str]], batch: pa.RecordBatch) -> tuple[Node, pc.Expression | None]:
-    """Return the node that the entries form, and the result of `_rebuilt`. Raises ValueError for other layouts.
+    """Return the node that the entries form, and the result of `_rebuilt`. Raises ValueError for an unknown layout.
 
     Not recursive, because chains of conditions can be long.
     """

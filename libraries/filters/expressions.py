@@ -1,8 +1,9 @@
 """Translate pyarrow filters (`pc.field("x") > 5`), which users, DuckDB and Polars create, to the tree of `tree.py`.
 
-A conjunct without an exact counterpart is left to the client. The tree then keeps too many rows, never too few. There
-is no counterpart where Arrow rounds, for example when it compares a decimal with a float. Where Arrow raises instead of
-comparing (an int64 beyond 2**53 with a fraction), the tree gives the exact answer.
+The tree omits parts of a conjunction that it cannot express exactly. The client must evaluate these parts, because the
+tree then keeps too many rows, never too few. Parts are omitted where Arrow rounds, for example when it compares a
+decimal with a float. Where Arrow raises an error instead of comparing (an int64 beyond 2**53 with a fraction), the tree
+gives the exact answer.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Translated:
 
 
 class _Left(Exception):
-    """A part of an expression must be evaluated by the client."""
+    """Raised for a part of an expression that the client must evaluate."""
 
 
 def translate(
@@ -69,7 +70,8 @@ def translate(
 ) -> Translated:
     """Translate as much of a pyarrow filter as the tree can express exactly. Never raises for a filter.
 
-    `check` raises RequestError for a tree that is too large. Conjuncts are left out until it accepts the rest.
+    `check` raises RequestError for a tree that is too large. In this case, conditions of the conjunction are omitted,
+    half of them at a time, until `check` accepts the tree.
     """
     if expression is None:
         return Translated(None, True)
@@ -102,7 +104,7 @@ def _is_accepted(predicate: Predicate, check: Callable[[Predicate], object]) -> 
 
 
 def _chain(node: Node, function: str) -> list[Node]:
-    """Return the operands of nested calls of the same connective, from left to right. Not recursive."""
+    """Return the operands of nested calls of one connective, such as `a & b & c`, from left to right. Not recursive."""
     operands: list[Node] = []
     waiting = [node]
     while waiting:
@@ -183,7 +185,8 @@ def _is_null(name: str, call: Call, schema: pa.Schema) -> Predicate:
 
 
 def _is_nan(name: str, schema: pa.Schema) -> Predicate:
-    """Build a test for NaN as 'not at most infinity'; null stays null."""
+    """Build a test for NaN. The test is 'not at most infinity', because only NaN fails this comparison. Null stays
+    null."""
     if kind_of(field_of(schema, name).type) is not TypeFamily.FLOAT:
         raise _Left
     return Not(Comparison("<=", name, literal(math.inf)))
@@ -215,8 +218,9 @@ def _is_in(name: str, call: Call, schema: pa.Schema) -> Predicate:
 def _found(name: str, given: list[Literal], type: pa.DataType) -> Predicate:
     """Build an IN condition that is null where the column is null.
 
-    Unlike Arrow's `is_in`, this condition does not match NaN with NaN, treats 0.0 and -0.0 as equal, and does not
-    truncate literals to the column's type (timestamps to dates, doubles to floats).
+    Raises _Left for literals for which Arrow's `is_in` gives another result than IN: NaN, which `is_in` matches with
+    NaN; zeros, because `is_in` distinguishes 0.0 and -0.0; and literals that `is_in` truncates to the column's type
+    (timestamps to dates, doubles to floats).
     """
     kind = kind_of(type)
     for each in given:
@@ -228,14 +232,14 @@ def _found(name: str, given: list[Literal], type: pa.DataType) -> Predicate:
 
 
 def _is_elsewhere(type: pa.DataType, given: Literal) -> bool:
-    """Return whether Arrow compares these types differently. Arrow rounds decimals to floats and parses no dates in
-    text."""
+    """Return whether Arrow compares these types differently from the tree, so the client must. Arrow rounds decimals to
+    floats and parses no dates in text."""
     kind, other = kind_of(type), kind_of(given.type)
     return {kind, other} == {TypeFamily.DECIMAL, TypeFamily.FLOAT} or (other is TypeFamily.TEXT and kind in COUNTED)
 
 
 def _null_where_null(name: str, then: Predicate) -> Predicate:
-    """Return `then`, but null where the column is null, which is how DuckDB writes IN."""
+    """Return a condition that is null where the column is null and `then` elsewhere. DuckDB writes IN in this form."""
     parts = then.parts if isinstance(then, Or) else (then,)
     plain = [_null_with(name, part) for part in parts]
     if plain and all(each is not None for each in plain):
@@ -245,7 +249,8 @@ def _null_where_null(name: str, then: Predicate) -> Predicate:
 
 
 def _null_with(name: str, part: Predicate) -> Predicate | None:
-    """Return `part`, with null where the column is null; None if a single leaf cannot express this."""
+    """Return a condition that is null where the column is null and `part` elsewhere. Return None if a single leaf
+    cannot express it."""
     match part:
         case And((Not(IsNull(column)), In() as listed)) if column == name == listed.column:
             return listed

@@ -28,7 +28,7 @@ class TypeFamily(Enum):
 
 
 UNITS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-"""Arrow's units of time."""
+"""Arrow's unit of time -> number of units per second."""
 
 SECONDS_PER_DAY = 86_400
 
@@ -51,19 +51,19 @@ COUNTED = frozenset({TypeFamily.DATE, TypeFamily.TIME, TypeFamily.TIMESTAMP, Typ
 
 
 def kind_of(type: pa.DataType) -> TypeFamily | None:
-    """Return the family of a type; for dictionaries, of their values. None for types without an order, such as
-    lists."""
+    """Return the family of a type, or None for types without an order, such as lists. A dictionary type has the family
+    of its values."""
     type = value_type(type)
     return next((kind for kind, checks in _CHECKS if any(check(type) for check in checks)), None)
 
 
 def value_type(type: pa.DataType) -> pa.DataType:
-    """Return the type of a column's values: for dictionaries, the type of their values."""
+    """Return the type of a column's values. For a dictionary type, this is the type of the dictionary's values."""
     return type.value_type if pat.is_dictionary(type) else type
 
 
 def units_per_second(type: pa.DataType) -> tuple[int, int]:
-    """Return `(units, seconds)`: that many units of a date or time type last that many seconds; (1, 86400) for
+    """Return `(units, seconds)`: `units` counts of a date or time type last `seconds` seconds, e.g. (1, 86400) for
     date32."""
     if pat.is_date32(type):
         return 1, SECONDS_PER_DAY
@@ -81,5 +81,5 @@ def integer_range(type: pa.DataType) -> tuple[int, int]:
 
 
 def zone_of(type: pa.DataType) -> str | None:
-    """Return the time zone of a timestamp type; None if there is none and for other types."""
+    """Return the time zone of a timestamp type. Return None for a timestamp without a zone and for other types."""
     return type.tz if pat.is_timestamp(type) else None

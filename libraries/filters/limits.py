@@ -46,7 +46,8 @@ def check(predicate: Predicate) -> None:
 
 
 def check_name(name: object, what: str) -> str:
-    """Return the name if it is text within the length limit. Otherwise raise RequestError; its message uses `what`."""
+    """Return the name if it is text within the length limit. Otherwise raise RequestError, whose message calls the
+    named thing `what`."""
     if not isinstance(name, str) or not 0 < _bytes(name) <= MOST_NAME_BYTES:
         raise RequestError(f"the name of {what} must be text of 1 to {MOST_NAME_BYTES} bytes")
     return name

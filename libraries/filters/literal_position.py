@@ -47,9 +47,9 @@ NUMBERS = frozenset({TypeFamily.INTEGER, TypeFamily.FLOAT, TypeFamily.DECIMAL})
 
 
 def place(literal: Literal, type: pa.DataType) -> At | Between | Nowhere:
-    """Return the position of a non-null literal among the values of `type`, a comparable type that is no dictionary.
+    """Return the position of a non-null literal among the values of `type`, which has an order and is not a dictionary.
 
-    Values are represented as in `values.py`. Raises PredicateError if the two cannot be compared.
+    Values are represented as in `values.py`. Raises PredicateError if the literal cannot be compared with such values.
     """
     kind, given = kind_of(type), kind_of(literal.type)
     if literal.type == type and kind is not TypeFamily.FLOAT:
@@ -121,9 +121,9 @@ def _largest(bits: int) -> float:
 
 
 def _next(value: float, upwards: bool, bits: int) -> float:
-    """Return the neighbouring float of that width, including infinities; zero is always 0.0.
+    """Return the neighbouring float of that width, which may be infinite. Zero is always 0.0.
 
-    Uses that floats of one sign have the same order as their bits read as integers.
+    Floats of one sign are ordered like their bits read as integers, so the next integer gives the next float.
     """
     as_float, as_integer, sign = {16: ("<e", "<H", 1 << 15), 32: ("<f", "<I", 1 << 31), 64: ("<d", "<Q", 1 << 63)}[bits]
     (code,) = struct.unpack(as_integer, struct.pack(as_float, value))
@@ -140,7 +140,8 @@ def _scaled(unscaled: object, scale: int) -> Decimal | None:
 
 
 def _count_in_seconds(literal: Literal, type: pa.DataType) -> Fraction:
-    """Return the literal in seconds, counted as in the column's type. Text is parsed as ISO 8601."""
+    """Return the literal in seconds from the start of the column's type, e.g. 1970 or midnight. Parse text as ISO 8601.
+    Raises PredicateError if the literal and the column cannot be compared."""
     kind, given = kind_of(type), kind_of(literal.type)
     zone = zone_of(type)
     if given is TypeFamily.TEXT and kind is not TypeFamily.DURATION:

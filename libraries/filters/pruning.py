@@ -1,13 +1,14 @@
 """Decide from bounds, for all parts of a table at once, where a filter can be true, false or null.
 
-A part is a row group of Parquet or a range of rows of F3. Each leaf of the filter gives three bits per part: whether it
-may be true, false or null for some row. A bit may be set although there is no such row, but a bit that is not set is a
-proof. AND, OR and NOT combine the bits by Kleene's rules; NOT swaps true and false. Rules for a leaf:
+A part is a row group of Parquet or a range of rows of F3. Each leaf of the filter gives three bits per part: whether
+the leaf may be true, false or null for some row. A set bit proves nothing. A bit that is not set proves that there is
+no such row. AND, OR and NOT combine the bits by Kleene's three-valued logic; NOT swaps true and false. Rules for a
+leaf:
 
 - Codes are compared non-strictly. `LiteralCodes` bounds the codes of values below and above a literal.
-- A NaN makes `!=` true and every other comparison false, and bounds do not cover NaN. Bounds therefore show whether
-  `<`, `<=`, `==`, `>` and `>=` may be *true* even if NaN may be present. They show whether these may be *false* only if
-  there is no NaN.
+- A NaN makes `!=` true and every other comparison false, and bounds do not cover NaN. For `<`, `<=`, `==`, `>` and
+  `>=`, bounds therefore always show whether the result may be *true*. They show whether it may be *false* only if there
+  is no NaN.
 - Null rows make comparisons null, so they do not affect the bits for true and false.
 - A part without rows has no row that is true, false or null.
 
@@ -33,7 +34,7 @@ Codes: TypeAlias = npt.NDArray[np.uint64]
 
 
 HAS_NULLS, MAY_HOLD_NAN, EXACT = range(3)
-"""The bits that are known of a chunk, which is a column's values in one part."""
+"""Numbers of the bits that `Bounds.flag` returns for a chunk, which is the values of a column in one part."""
 
 
 class BoundedColumn(Protocol):
@@ -41,11 +42,11 @@ class BoundedColumn(Protocol):
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The names that lead to the column."""
+        """The names on the path from the schema's root to the column."""
 
     @property
     def kind(self) -> CodeKind:
-        """The kind of the codes of its values."""
+        """The kind of the column's values, which determines their codes."""
 
     @property
     def flat(self) -> bool:
@@ -61,16 +62,18 @@ class Bounds(Protocol):
 
     @property
     def codes(self) -> Codes:
-        """uint64[2, C, G]: codes that bound all values of a chunk that are neither null nor NaN. (HIGHEST, LOWEST) if
-        there is no such value."""
+        """The lowest and highest code of each chunk: uint64[2, C, G].
+
+        The two codes bound all values that are neither null nor NaN. A chunk without such values has (HIGHEST, LOWEST).
+        """
 
     @property
     def rows(self) -> npt.NDArray[np.int64]:
         """int64[G]: rows of each part."""
 
     def flag(self, which: int, column: int) -> Bits:
-        """Return HAS_NULLS, MAY_HOLD_NAN or EXACT of a column: bool[G]. A chunk is EXACT if both of its codes identify
-        their values."""
+        """Return one bit (HAS_NULLS, MAY_HOLD_NAN or EXACT) of a column for each part: bool[G]. A chunk is EXACT if
+        each of its two codes identifies a single value."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +91,11 @@ class GroupOutcomes:
 
 
 def prune(bounds: Bounds, predicate: Predicate) -> GroupOutcomes:
-    """Return the outcomes for every part. Read a part if the filter may be true there.
+    """Return for every part which results the filter may have. A part needs to be read only if the filter may be true
+    there.
 
-    Literals must have their column's Arrow type (`binding.bind`); a leaf with another type prunes nothing.
+    Literals must have their column's Arrow type (`binding.bind`). A leaf with a literal of another type excludes no
+    part.
     """
     verdict = _Pruner(bounds).verdict(predicate)
     rows = bounds.rows > 0
@@ -169,7 +174,7 @@ class _Pruner:
         return self.looked_up[name]
 
     def conjunction(self, parts: list[GroupOutcomes]) -> GroupOutcomes:
-        """Apply Kleene's AND. It is null only if no part is false and at least one part is null."""
+        """Apply Kleene's AND. The result is null only if no part is false and at least one part is null."""
         if not parts:
             return self.decided(True)
         return GroupOutcomes(
@@ -219,7 +224,7 @@ class _Pruner:
         return GroupOutcomes(true, false, chunks.has_nulls)
 
     def membership(self, chunks: _Chunks, literals: tuple[Literal, ...]) -> GroupOutcomes:
-        """Evaluate IN. If no literal is equal, the result is false, or null if one of the literals is null."""
+        """Evaluate IN. If no literal equals the value, the result is false, or null if one of the literals is null."""
         given = [item for item in literals if item.value is not None and not _is_nan(item)]
         codes = []
         for item in given:
@@ -239,10 +244,11 @@ class _Pruner:
         return equal
 
     def equal_to_one(self, chunks: _Chunks, codes: list[LiteralCodes]) -> GroupOutcomes:
-        """Compare with the first of the ascending literals whose code is at least the minimum.
+        """Return whether values may equal one of several literals, whose codes are given in ascending order.
 
-        If the maximum is below this literal, no literal is within the bounds. Values can differ from all literals
-        unless all values equal this literal.
+        In each chunk only one literal matters: the first literal whose code is at least the chunk's minimum. If the
+        chunk's maximum is below this literal, no literal is within the bounds. The result may be false unless all
+        values equal this literal.
         """
         ends = np.array([_limited(code) for code in codes], np.uint64)
         first = np.searchsorted(ends[:, 2], chunks.minimum)

@@ -59,7 +59,8 @@ class Prefix:
 
 @dataclass(frozen=True)
 class Known:
-    """`value` where the column is not null, null elsewhere. Replaces comparisons whose result follows from the type."""
+    """`value` where the column is not null, null elsewhere. Replaces comparisons that the type decides, such as `i <
+    300` on int8."""
 
     column: str
     value: bool

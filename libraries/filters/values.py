@@ -1,11 +1,16 @@
-"""Make and check literals. `Literal.value` holds a Python value that depends on the Arrow type:
+"""Make and check literals. The Python type of `Literal.value` depends on the Arrow type:
 
-bool -> bool                     string, large_string, string_view -> str (valid UTF-8)
-integers of all widths -> int    binary of all kinds -> bytes
-float16, float32, float64 -> float, exactly a value of that width
-decimals -> decimal.Decimal, exactly a value of that precision and scale
-    dates, times, timestamps, durations -> int, the count in the type's unit, from 1970 (in UTC if there is a zone)
-    null of any type -> None
+    bool                                 bool
+    string, large_string, string_view    str, valid UTF-8
+    integers of all widths               int
+    binary of all kinds                  bytes
+    float16, float32, float64            float, exactly a value of that width
+    decimals                             decimal.Decimal, exactly a value of that precision and scale
+    dates, timestamps                    int, the count in the type's unit from 1970 (in UTC if there is a zone)
+    times, durations                     int, the count in the type's unit
+    null of any type                     None
+
+`checked` tests that a value follows these rules.
 """
 
 from __future__ import annotations
@@ -71,7 +76,8 @@ def literal(value: object) -> Literal:
 
 
 def from_scalar(scalar: pa.Scalar) -> Literal:
-    """Make a literal of an Arrow scalar, or of the value of a dictionary scalar. Raises PredicateError."""
+    """Make a literal from an Arrow scalar. A dictionary scalar gives the value that it refers to. Raises PredicateError
+    for types without an order."""
     if pat.is_dictionary(scalar.type):
         return from_scalar(scalar.value)
     kind = kind_of(scalar.type)
@@ -109,7 +115,8 @@ def is_nan(literal: Literal) -> bool:
 
 
 def exact(literal: Literal) -> Fraction:
-    """Return the literal as a number; dates and times in seconds. Must not be text, bytes, null, NaN or infinite."""
+    """Return the literal as a number; dates and times in seconds. The literal must not be text, bytes, null, NaN or
+    infinite."""
     if kind_of(literal.type) in COUNTED:
         units, seconds = units_per_second(literal.type)
         return Fraction(literal.value * seconds, units)  # type: ignore[operator]

@@ -1,11 +1,12 @@
-"""Read Parquet near its storage: a catalog, storage nodes that prune and filter local files, and a client.
+"""Read Parquet near its storage: a catalog, storage nodes that skip row groups and filter rows, and a client.
 
     from libraries import near_storage
     with near_storage.connect("grpc+tls://catalog:7000", token=...) as client:
         client.query("SELECT name FROM people WHERE born < 1900")
 
-The package imports no other package of the project. Each name is imported on first use, because the child process that
-reads untrusted footers imports this package too and must start fast.
+The package imports no other package of the project except `libraries.filters` and `libraries.durable`. Each name is
+imported on first use, because the child process that reads untrusted footers imports this package too and must start
+fast. "Weigand 2025" in docstrings is the thesis that docs/near-storage.md names.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ _HOMES = {
     "Client": "client.connection",
     "connect": "client.connection",
     "Query": "query",
-    "serve_catalog": "serving.running",
-    "serve_node": "serving.running",
+    "serve_catalog": "serving.server_process",
+    "serve_node": "serving.server_process",
     "hash_token": "serving.security",
     "new_secret": "serving.security",
     "new_token": "serving.security",

@@ -1,6 +1,6 @@
-"""Compute aggregates in parts: each partition or batch yields a small table, a part. Parts are merged into the answer.
+"""Compute aggregates in parts. A part is a small table of partial aggregates, computed from one partition or batch.
 
-Semantics (thesis 6.3, and SQL where the thesis does not specify):
+Parts are merged into the answer. Semantics (Weigand 2025, 6.3, and SQL where that does not specify):
 
 - Nulls count only in count(*) and as a separate group. Over no rows or only nulls, count is 0 and all other aggregates
   are null. Without GROUP BY the answer has one row; with it, one row per group in order of first occurrence.
@@ -66,8 +66,8 @@ class State:
 class AggregatePlan:
     """How a query's aggregates are computed.
 
-    `columns` must be in the tables given to `part`. Parts have the schema `part_schema`: grouping columns k0, k1, ...
-    and states s0, s1, ...
+    Tables passed to `part` must have the columns `columns`. Parts (tables of partial aggregates) have the schema
+    `part_schema`: grouping columns k0, k1, ... and states s0, s1, ...
     """
 
     query: Query
@@ -101,7 +101,7 @@ def plan(query: Query, schema: pa.Schema) -> AggregatePlan:
 
 
 def part(plan: AggregatePlan, table: pa.Table) -> pa.Table:
-    """Return the part for rows that passed the filter: one row per group, in order of first occurrence.
+    """Return the partial aggregates of rows that passed the filter: one row per group, in order of first occurrence.
 
     Without GROUP BY, return one row, or none if the table is empty. Raises RequestError above 100,000 groups.
     """
@@ -118,10 +118,10 @@ def part(plan: AggregatePlan, table: pa.Table) -> pa.Table:
 
 
 def merged(plan: AggregatePlan, parts: Iterable[pa.Table]) -> pa.Table:
-    """Merge parts, in their order, into one part; without parts, return an empty part.
+    """Merge parts in the given order into one part. Without parts, return an empty part.
 
-    Holds a few hundred thousand rows at a time. Raises DamagedError if a part has another schema, and RequestError if
-    there are more than 100,000 groups or a sum has more than 76 digits.
+    At most a few hundred thousand rows are held in memory. Raises DamagedError if a part has another schema, and
+    RequestError if there are more than 100,000 groups or a sum has more than 76 digits.
     """
     waiting, rows = [plan.part_schema.empty_table()], 0
     for each in parts:
@@ -141,7 +141,8 @@ def counts_rows(plan: AggregatePlan) -> bool:
 
 
 def counted(plan: AggregatePlan, rows: int) -> pa.Table:
-    """Return the part for `rows` rows. The plan must be one for which `counts_rows` returns true."""
+    """Return the part of a table with `rows` rows, without reading the table. `counts_rows` must be true for the
+    plan."""
     return pa.table([[rows]] if rows else [[]], schema=plan.part_schema)
 
 
@@ -233,7 +234,8 @@ def _answer_type(aggregate: Aggregate, schema: pa.Schema) -> pa.DataType:
 
 
 def _key(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Convert a grouping column to a type whose parts can be merged, with a single NaN and a single zero."""
+    """Convert a grouping column to its comparable type. All NaNs become equal and -0.0 becomes 0.0, so that equal keys
+    form one group."""
     found = _comparable(column)
     if not pat.is_floating(found.type):
         return found
@@ -247,8 +249,8 @@ def _comparable(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _inputs(name: str, state: State, table: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """Return the column to aggregate for a state. If a sum could exceed 64 bits, return two columns of 32-bit
-    halves."""
+    """Return the columns to aggregate for a state, by name. A row count needs none. A sum of integers that could exceed
+    64 bits needs two: the high and the low 32-bit halves of the values."""
     if state.piece == "rows":
         return {}
     column = table[state.column]
@@ -297,7 +299,8 @@ def _grouped(
 ) -> dict[str, pa.Array]:
     """Return keys and states by name, one row per group in order of first occurrence, without threads.
 
-    Arrow's order of groups is unspecified, so the first row of each group is computed next to its states.
+    Arrow does not specify the order of groups. Therefore the number of each group's first row is computed as well, and
+    the groups are sorted by this number.
     """
     pieces = {f"s{number}": state.piece for number, state in enumerate(states)}
     functions = {name: _FUNCTIONS.get(pieces[name.removesuffix(_LOW)], "sum") for name in inputs}

@@ -42,4 +42,5 @@ class UnavailableError(NearStorageError):
 
 
 class SilentError(UnavailableError):
-    """Nothing answers at the address that begins the message. Most callers handle it as an UnavailableError."""
+    """No server answers at the address with which the error message begins. Most callers handle this error like any
+    UnavailableError."""

@@ -31,12 +31,13 @@ from libraries.near_storage.reading.row_mask import matching
 from libraries.near_storage.storing.partition_metadata import PartitionInfo, same_fields
 
 Way: TypeAlias = Literal["v1", "v2", "all"]
-"""The access path. v1: the node reads rows with the Parquet reader (thesis, chapter 6). v2: the node sends byte ranges
-(chapter 7). all: the client fetches whole files and processes them."""
+"""The access path, i.e. how a query reads the files. v1: the node decodes and filters rows (Weigand 2025, chapter 6).
+v2: the node sends byte ranges, which the client decodes (chapter 7). all: the client fetches whole files and processes
+them."""
 
 Footers: TypeAlias = Literal["cached", "parsed"]
-"""Whether parsed footers are kept between queries. With `parsed`, `v1` parses all footers for each query (thesis
-8.1)."""
+"""cached: parsed footers are kept between queries. parsed: each query parses footers again, and `v1` then parses the
+footers of all files (Weigand 2025, 8.1)."""
 
 Batches: TypeAlias = Generator[pa.RecordBatch, None, None]
 
@@ -55,19 +56,19 @@ class Report:
     """How many times a file was opened, for its footer or its data."""
     footers_parsed: int = 0
     read_bytes: int = 0
-    """Bytes of chunks and whole files, without footers."""
+    """Bytes read of column chunks, or of whole files. Footers that are read separately do not count."""
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """A query bound to the table: which columns are read and which are returned."""
+    """A query that was checked against the table's schema, with the columns to read and the columns to return."""
 
     where: Predicate | None
     columns: tuple[str, ...]
     needed: tuple[str, ...]
     """Columns of the answer and of the filter, in the order of the file."""
     filter: Predicate | None
-    """The row filter: `where`, unless refiltering is off."""
+    """The filter to apply to the rows that were read: `where`, or None if refiltering is off."""
     way: Way
     footers: Footers
 
@@ -111,7 +112,7 @@ class LocalFiles:
 
     @classmethod
     def of(cls, partitions: Iterable[tuple[Path, PartitionInfo]]) -> LocalFiles:
-        """Make a table of files that have a stored description. Read no file before a query needs it.
+        """Make a table from files and their stored descriptions. A file is read only when a query needs it.
 
         Raises StaleError if the size of a file changed, and RequestError if there are no files or if schemas differ.
         """
@@ -153,8 +154,8 @@ class LocalFiles:
         return self._table(batches, plan.columns), report
 
     def parts(self, query: Query) -> Iterator[pa.RecordBatch]:
-        """Yield what nodes would send for `query` by V2: batches of schema `by_ranges.PARTS`, not decoded, file by
-        file."""
+        """Yield the batches that nodes would send for `query` with the access path v2: stored chunks, file by file, in
+        the schema `by_ranges.PARTS`."""
         plan = self._planned(query.where, query.columns, "v2", "cached", False)
         report = Report()
         leaves = self._leaves.of(plan.needed)
@@ -191,7 +192,7 @@ class LocalFiles:
 
     def _by_parquet(self, plan: _Plan, chosen: Sequence[Chosen], report: Report) -> Batches:
         of_file = {each.file: each for each in chosen}
-        # The reader of the thesis parses the footer of every file before it can choose row groups.
+        # The reader of Weigand 2025 parses the footer of every file before it can choose row groups.
         for number in range(len(self._files)) if plan.footers == "parsed" else of_file:
             file = self._files[number]
             original = self._footer(file, plan, report)

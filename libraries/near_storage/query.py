@@ -23,12 +23,11 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Query:
-    """Rows of one table, or their aggregates.
+    """Rows of one table, or aggregates of these rows.
 
-    `columns` are the columns of the answer in order (None: all columns); in a query with aggregates, the grouping
-    columns of the answer. `aggregates` follow them, unless `order` gives another order of the answer's columns. `limit`
-    stops reading early; None means no limit.
-    another order. `limit` stops reading early; None: no limit.
+    `columns` names the columns of the answer in order; None means all columns. In a query with aggregates, `columns`
+    names the grouping columns of the answer. The aggregates follow these columns, unless `order` names all columns of
+    the answer in another order. `limit` is the maximum number of rows of the answer; None means no limit.
     """
 
     table: str

@@ -14,9 +14,9 @@ BANDS = (
     (20.0, "#fdb863", "5 to 20 times"),
     (float("inf"), "#b35806", "over 20 times"),
 )
-"""For each band: the largest ratio to the best, the colour, and the meaning. The colours from ColorBrewer go from blue
-to brown and remain distinct under all common kinds of colour blindness. Printed in grey, the bands become lighter from
-both ends to the middle."""
+"""For each band: the largest ratio to the best, the colour, and the meaning. The colours are from ColorBrewer. They go
+from blue to brown and remain distinct under all common kinds of colour blindness. Printed in grey, the bands become
+lighter from both ends to the middle."""
 
 
 def band_of(ratio: Ratio) -> int:
@@ -25,7 +25,7 @@ def band_of(ratio: Ratio) -> int:
 
 
 def band_of_mean(ratio: float) -> int:
-    """Return the index of the band of a mean of ratios. A mean has no tie."""
+    """Return the index of the band of a mean of ratios. A mean is never tied with the best."""
     return next(place for place, (end, _, _) in enumerate(BANDS) if ratio <= end)
 
 

@@ -1,7 +1,8 @@
 """Compare each codec with the same format without a codec. Times of the same round are compared.
 
-This module also finds the variants on the Pareto frontier of size and time, and the storage bandwidth above which the
-smaller file no longer reads faster. Its functions are pure functions of a table of stored samples.
+This module also finds two things: the variants on the Pareto frontier, which no other variant beats in both size and
+time, and the storage bandwidth above which the smaller file no longer reads faster. Its functions are pure functions of
+a table of stored samples.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from reports.analysis.tables import Row, Table
 from reports.analysis.units import Unit, number_text
 
 UNCHANGED_RATIO = 0.995
-"""If the file has at least this share of the uncompressed size, its codec saves nothing."""
+"""A codec saves nothing if its file has at least this share of the uncompressed size."""
 _NO_CODEC = (None, "none", "auto")
 
 
@@ -41,8 +42,8 @@ class CodecEffect:
 
     @property
     def break_even(self) -> BreakEven | None:
-        """The bandwidth above which the smaller file no longer reads faster; None if the codec makes the file no
-        smaller, or if the time of a read is missing."""
+        """The bandwidth above which the smaller file no longer reads faster. None if the codec saves nothing, or if a
+        size or read time is missing."""
         plain, packed = self.base.interval(SIZE), self.row.interval(SIZE)
         delta = self.read_delta_ns
         if plain is None or packed is None or delta is None or self.saves_nothing:
@@ -59,8 +60,8 @@ class BreakEven:
     """The bandwidth below which the smaller file reads faster, in bytes per second.
 
     The time of a read is its measured time from the page cache plus size / bandwidth, so the limit is saved bytes /
-    added time. `least` uses the upper end of the interval of the added time, `usual` its median. Both fields are None
-    if the smaller file is faster at any bandwidth. Only `usual` is None if the added time may be zero.
+    added time. `usual` is the limit for the median of the added time, and `least` for the upper end of its interval.
+    Both are None if the smaller file is faster at any bandwidth. If the added time may be zero, only `usual` is None.
     """
 
     least: float | None
@@ -68,7 +69,7 @@ class BreakEven:
 
 
 def codec_effects(table: Table) -> list[CodecEffect]:
-    """Return the effect of each codec compared with its uncompressed base, in the order of the table."""
+    """Return the effect of each codec compared with the same format without a codec, in the order of the table."""
     bases = {_base(row.variant): row for row in table.rows if row.measured and _codec(row.variant) is None}
     found = []
     for row in table.rows:
@@ -88,8 +89,8 @@ def has_codecs(table: Table) -> bool:
 
 
 def by_format(table: Table) -> list[Row]:
-    """Return the rows grouped by format. In each group, the row without a codec comes first, then its codecs by read
-    time. Formats are sorted by their read time without a codec."""
+    """Return the rows grouped by format. A group begins with the row without a codec. The rows with a codec follow, the
+    fastest read first. The groups are sorted by the read time of their first row."""
     places = {row.variant: place for place, row in enumerate(table.rows)}
     bases: dict[str, int] = {}
     for row in table.rows:
@@ -104,8 +105,8 @@ def by_format(table: Table) -> list[Row]:
 
 
 def frontier(table: Table, time: Column) -> list[Row]:
-    """Return the rows on the Pareto frontier, the smallest size first. No other row is at least as good in both size
-    and median `time`, and better in one of them.
+    """Return the rows on the Pareto frontier, the smallest size first. For a row on the frontier, every smaller row
+    takes longer (median `time`), and every faster row is larger.
 
     Raw I/O, variants that are not ranked, and calls that read everything to return a part are excluded.
     """
@@ -153,7 +154,8 @@ def codec_notes(table: Table) -> Iterator[str]:
 
 
 def point(row: Row, time: Column) -> tuple[float, float] | None:
-    """Return size and median time of a row for their chart; None if the row does not belong on it."""
+    """Return size and median time of a row for the chart of size against time. Return None if the chart does not show
+    the row."""
     size, duration = row.interval(SIZE), row.interval(time)
     if size is None or duration is None or row.variant.is_raw_io or row.variant.is_apart:
         return None

@@ -18,17 +18,18 @@ from reports.analysis.units import MEGABYTES, MILLISECONDS, Unit
 from reports.analysis.words import NOTHING
 
 MOST_OPERATIONS = 4
-"""If there are more operations, only the first operation of each name is shown. The same operation with other
-parameters loads no other library."""
+"""With more operations, only the first operation of each name is shown. Another operation of the same name has other
+parameters, but loads the same libraries."""
 MOST_TOGETHER = 6
 """Largest number of columns in one table. With more columns, times and memory become separate tables."""
 
 
 def cold_starts(run: Run) -> Iterator[Figures]:
-    """Yield `Figures` with the median costs of each variant that has counted samples, the lowest sum of times first.
+    """Yield `Figures` with the median costs of each variant that has counted samples. The variant with the lowest sum
+    of times comes first.
 
-    Raw I/O is left out, because it loads nothing. If the run has samples both with one thread and with the libraries'
-    own thread count, only samples with the libraries' own thread count are used.
+    Raw I/O is left out, because it loads nothing. If the run has samples with the libraries' own thread count, samples
+    with one thread are not used.
     """
     usual = Conditions().threads
     apart = any(sample.conditions.threads == usual for sample in run.samples)

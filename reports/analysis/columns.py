@@ -1,5 +1,5 @@
-"""Define the columns of a table. Each column is one figure that reports compare, identified by its operation and its
-role.
+"""Define the columns of a table. Each column is one figure that reports compare. A column is identified by its
+operation and its role (time, size or memory).
 
 The columns result from the operations that were measured. Code finds a column by operation and role, never by position.
 """
@@ -14,7 +14,7 @@ from bench_runner.results.information import READ, SAVE, OperationInfo
 from bench_runner.variants import OperationName
 
 IN_A_SECTION = ("save-parallel", "read-parallel", "scan-parallel")
-"""Operations that have their own section with all their figures."""
+"""Operations that have a separate section with all their figures."""
 
 
 class Role(Enum):
@@ -26,13 +26,13 @@ class Role(Enum):
 
     @property
     def figure(self) -> str:
-        """The name of the registered figure."""
+        """The name of the figure in the stored samples."""
         return self.value
 
 
 @dataclass(frozen=True)
 class Column:
-    """One figure of one operation. Columns with different titles can be equal."""
+    """One figure of one operation. Titles do not count when two columns are compared with `==`."""
 
     operation: OperationName
     figure: str
@@ -72,7 +72,7 @@ class Columns:
         return len(self.shown)
 
     def find(self, operation: OperationName, role: Role) -> Column | None:
-        """Return the column of an operation in a role, None if there is none."""
+        """Return the column of an operation for one role (time, size or memory), or None if there is no such column."""
         return next((column for column in self.shown if (column.operation, column.role) == (operation, role)), None)
 
     def of(self, operation: OperationName) -> tuple[Column, ...]:
@@ -86,22 +86,23 @@ class Columns:
 
     @property
     def operations(self) -> tuple[OperationName, ...]:
-        """All operations: first those that write, then reading everything, then the others."""
+        """All operations. Operations that write come first, then reading everything, then the others."""
         return tuple(column.operation for column in self.times)
 
     @property
     def main(self) -> tuple[OperationName, ...]:
-        """The operations that a table shows first: save and read, or the first two if it has neither."""
+        """The operations that a table shows first: save and read. If the table has neither, its first two
+        operations."""
         return tuple(name for name in self.operations if name in (SAVE, READ)) or self.operations[:2]
 
     @property
     def further(self) -> tuple[OperationName, ...]:
-        """All other operations."""
+        """All operations that are not in `main`."""
         return tuple(name for name in self.operations if name not in self.main)
 
     @property
     def listed(self) -> tuple[OperationName, ...]:
-        """The further operations that do not have their own section."""
+        """The operations of `further` that do not have a separate section."""
         return tuple(name for name in self.further if name.name not in IN_A_SECTION)
 
     def writes(self, operation: OperationName) -> bool:
@@ -110,13 +111,14 @@ class Columns:
 
     @property
     def leading(self) -> Column | None:
-        """The column by which rows are sorted: read time, else the time of another reading operation, else any time."""
+        """The column by which rows are sorted. It is the read time, else the time of another reading operation, else
+        any time."""
         times = sorted(self.times, key=lambda time: (time.operation != READ, self.writes(time.operation)))
         return next(iter(times), None)
 
 
 def columns_of(operations: Mapping[OperationName, OperationInfo]) -> Columns:
-    """Return the columns of measured operations, given in the order of their first samples."""
+    """Return the columns of the measured `operations`. The caller passes these in the order of their first samples."""
     found = []
     for name, about in operations.items():
         title = about.title or name

@@ -1,9 +1,11 @@
 """Compare two runs: find the times, sizes and memory peaks that changed by more than noise.
 
-A cell is one operation on one data set with one variant under one set of conditions. A figure of a cell changed if the
-interval of its ratio (second run to first run) excludes 1 and the ratio exceeds the noise between the two runs. A shift
-of times that all cells share is drift of the machine: it is estimated, reported and removed. The noise of times is the
-spread of the remaining shifts of all cells. The noise of memory peaks is the spread between rounds.
+A cell is one operation on one data set with one variant under one set of conditions. A figure of a cell changed if two
+conditions hold: the interval of its ratio (second run to first run) excludes 1, and the ratio exceeds the noise between
+the two runs. A shift of times that all cells share is drift of the machine. Drift is estimated, reported and removed.
+The noise of times is the spread of the remaining shifts of all cells. The noise of memory peaks is the spread between
+rounds.
+
 reports.text.comparison prints the result.
 """
 
@@ -24,27 +26,27 @@ LEAST_CHANGE = 0.05
 """Smaller relative changes are not reported. The time of the same code can differ by this share if its memory address
 differs."""
 LEAST_NOISE_DEVIATIONS = 3.0
-"""The noise of a measurement between two runs is at least this many standard deviations of its shift."""
+"""The noise of a measurement between two runs is at least this many standard deviations of the measurement's shift."""
 FALSE_CHANGES = 0.05
-"""Allowed probability that a comparison of two runs of the same code reports any change. With more measurements, a
-change must therefore exceed more standard deviations."""
+"""Allowed probability that a comparison of two runs of the same code reports any change. The more measurements are
+compared, the more standard deviations a change must exceed."""
 _TO_DEVIATION = 1.4826
 """Factor from the median of absolute deviations to the standard deviation of normal noise."""
 SURELY_MORE = 1.5
-"""If the shifts of a dozen measurements spread this many times as much as their intervals predict, chance does not
-explain the spread. The two runs then differ as a whole."""
+"""Limit for the spread of the shifts of all measurements, relative to the spread that their intervals predict. For a
+dozen measurements, chance does not explain a spread above this limit. The two runs then differ as a whole."""
 INTERVALS_COUNT = 2
-"""If the observed spread is below SURELY_MORE, this is the weight of the intervals relative to the observed spread. A
-dozen measurements determine the spread only with an error of about a third. In 100 to 300 comparisons of runs of equal
-code, with 7 to 50 rounds each, 2 to 3 % reported a change if intervals and spread were combined, and 5 to 11 % if only
-the spread was used."""
+"""Below SURELY_MORE, the noise combines the predicted spread (from the intervals) with the observed spread. This is the
+weight of the predicted spread. A dozen measurements determine the observed spread only with an error of about a third.
+In 100 to 300 comparisons of runs of equal code, with 7 to 50 rounds each, 2 to 3 % reported a change if both were
+combined, and 5 to 11 % if only the observed spread was used."""
 _WITHIN = statistics.NormalDist().inv_cdf((1 + LEVEL) / 2)
 FEWEST_FOR_NOISE = 5
 """With fewer measurements, the spread of their shifts is meaningless. A change must then exceed the widest interval."""
 MEMORY_STEP_BYTES = 2 * 1024 * 1024
-"""Smaller memory changes are not reported; this is the size of a huge page. Allocators take memory in steps, and all
-samples of one run may be a step higher than the samples of the next run (observed: 1 MiB more in each sample with equal
-code)."""
+"""Smaller memory changes are not reported. The value is the size of a huge page. Allocators take memory in steps, and
+all samples of one run may be a step higher than the samples of the next run (observed: 1 MiB more in each sample with
+equal code)."""
 FIGURES = (Role.TIME.figure, Role.MEMORY.figure, Role.SIZE.figure)
 """The figures that are compared, for every operation that has them."""
 
@@ -64,8 +66,8 @@ class ChangeVerdict(Enum):
 
 @dataclass(frozen=True)
 class Change:
-    """One figure (time, size or memory peak) in both runs. `shift` is the measured ratio with its interval. `ratio` is
-    the same ratio with the drift removed."""
+    """One figure (time, size or memory peak) in both runs. `shift` is the measured ratio of the runs with its interval.
+    `ratio` is the same ratio without the drift, that is the shift that all times share."""
 
     cell: Cell
     figure: str
@@ -80,7 +82,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Drift:
-    """The common shift of all times of an operation, as a ratio. `yardstick` is the shift of raw I/O, or None if raw
+    """The shift that all times of an operation share, as a ratio. `yardstick` is the shift of raw I/O, or None if raw
     I/O was not measured."""
 
     operation: str
@@ -109,13 +111,13 @@ class RunComparison:
     the second run has none."""
     newly_working: tuple[Cell, ...]
     failing_in_both: tuple[Cell, ...]
-    """Measurements (operation, data set and variant) that failed in both runs."""
+    """Measurements (operation, data set and variant) that failed in the first run and in the second."""
     only_before: tuple[Cell, ...]
     only_after: tuple[Cell, ...]
     libraries: tuple[str, ...]
     """Libraries whose versions differ."""
     differences: tuple[str, ...]
-    """Reasons against comparing the runs. They are not empty only if the user compares the runs anyway."""
+    """Reasons against comparing the runs. There are none unless the user asked to compare the runs anyway."""
 
     @property
     def regressions(self) -> tuple[Change, ...]:
@@ -129,7 +131,7 @@ class RunComparison:
 
     @property
     def failed(self) -> bool:
-        """Whether a figure is worse, or a measurement has no figures any more."""
+        """Whether a figure became worse, or a measurement that had figures in the first run has none in the second."""
         return bool(self.regressions or self.newly_failing)
 
 
@@ -140,8 +142,8 @@ def compare(
     more than 10 %.
 
     Set `most_rounds`, the largest number of rounds, if the two versions are measured in turn and compared several times
-    during the measurement. reports.analysis.sequential then judges the times, because the usual rule is valid only for
-    a single comparison. No drift is removed then.
+    during the measurement. The usual rule is valid only for a single comparison, so reports.analysis.sequential then
+    judges the times, and no drift is removed.
 
     Raises CompareError if the runs come from different machines or data (unless `anyway`), or have no figure in common.
     """
@@ -197,8 +199,8 @@ def _failed(summary: CellSummary) -> bool:
 
 
 def _by_cell(run: Run) -> dict[Cell, CellSummary]:
-    """Return the summary of each cell of a run, that is of each operation, data set, variant and conditions. The cells
-    have no machine, because `_differences` compares the machines."""
+    """Return the summary of each cell of a run. A cell is one operation, data set, variant and set of conditions. The
+    machine is not part of these cells, because `_differences` compares the machines."""
     return {replace(cell, machine=""): summary for cell, summary in summarise(run.samples).items()}
 
 
@@ -228,8 +230,8 @@ def _drifts(
     """Yield the `Drift` of each operation: the median shift of its times, and the noise around this median.
 
     The noise is estimated from the times of all operations, because the six times of one operation are too few. In 420
-    comparisons of equal runs, 7 % reported a change if the noise came from one operation, and 4 % if it came from both
-    operations.
+    comparisons of equal runs, 7 % reported a change if the noise was estimated for each operation alone, and 4 % if it
+    was estimated from both operations together.
     """
     by_operation: dict[str, dict[Cell, Shift]] = {}
     for cell in measured:
@@ -258,11 +260,13 @@ def _drifts(
 
 def _noises(distances: Mapping[Cell, float], operations: int, shifts: Mapping[Cell, Shift]) -> dict[Cell, float]:
     """Return the noise of each measurement on a logarithmic scale: a multiple of the standard deviation of its shift.
+    Chance seldom exceeds this multiple.
 
-    The multiple is so large that chance seldom exceeds it. The standard deviation is computed from the interval of the
-    measurement, or from the median interval if that is wider. A factor corrects it: the observed distances of the
-    shifts from the drift, divided by the distances that the intervals predict. If the observed distances clearly exceed
-    the predicted distances, the standard deviation of the observed distances is used instead.
+    The standard deviation is predicted from the interval of the measurement, or from the median interval if that is
+    wider. It is then corrected by a factor. The factor combines two values: 1, and the observed distances of the shifts
+    from the drift divided by the predicted distances. If the observed distances clearly exceed the predicted distances,
+    the observed standard deviation is used instead, unless the predicted one is larger. With few measurements, the
+    noise is the width of the widest interval.
     """
     count = len(distances)
     widths = {cell: _log_width(shift) for cell, shift in shifts.items()}
@@ -350,11 +354,11 @@ def decided(
     before: Run, after: Run, most_rounds: int, already: Collection[tuple[str, str]] = ()
 ) -> set[tuple[str, str]] | None:
     """Return each (variant, operation) that needs no further sample while two versions are measured in turn. Return
-    None if no operation needs a further sample.
+    None if all are decided, so that no operation needs a further sample.
 
-    An operation needs no further sample if each of its times is known to have changed or not to have changed, or if it
-    fails or is missing in one run. It needs further rounds if its samples were not counted because the machine was
-    busy. Each (variant, operation) in `already` stays decided.
+    A pair is decided if each of its times is known to have changed or not to have changed, or if the operation fails or
+    is missing in one run. A pair is not decided if a run has counted no sample of it because the machine was busy. Each
+    pair in `already` stays decided.
     """
     ours, theirs = (_by_cell(run) for run in (before, after))
     common = [cell for cell in ours if cell in theirs]
@@ -391,8 +395,8 @@ _SHARED_LIBRARIES = ("python", "numpy", "pandas", "pyarrow")
 
 
 def libraries_of_cell(libraries: Mapping[str, tuple[str | None, str | None]], main: str) -> tuple[str, ...]:
-    """Return the changed libraries that a measurement uses: the library `main` of its engine, and the libraries that
-    all measurements use."""
+    """Return the changed libraries that a measurement uses. These are the library `main` of the variant's engine, and
+    the libraries that all measurements use."""
     names = {main.split()[0] if main else "", *_SHARED_LIBRARIES}
     changed = {name: versions for name, versions in libraries.items() if name in names}
     return tuple(f"{name} {old or 'absent'} -> {new or 'absent'}" for name, (old, new) in changed.items())

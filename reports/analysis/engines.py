@@ -1,8 +1,8 @@
-"""Separate how much of the time depends on the format and how much on the call that reads or writes it.
+"""Separate two causes of a time: the format, and the library call that reads or writes the format.
 
-The suite `engines` measures several calls for each format. For each operation, a format's slowest call is compared with
-its fastest call in the same rounds. Its fastest call is compared with the fastest call of all formats, as in every
-ranking. There is no average over formats.
+The suite `engines` measures several calls for each format. For each operation, the slowest call of a format is compared
+with the fastest call of the same format in the same rounds. The fastest call of each format is compared with the
+fastest call of all formats, as in every ranking. There is no average over formats.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def has_calls(table: Table) -> bool:
 
 
 def calls_of(table: Table, column: Column) -> list[Calls]:
-    """Return each format's calls by the time of one operation, the fastest format first.
+    """Return each format's calls, compared by the time of one operation. The fastest format comes first.
 
     Raw I/O and unranked variants are excluded. Return an empty list if most calls have no figure.
     """
@@ -115,13 +115,14 @@ def _of_formats(found: Sequence[Calls]) -> str:
 
 
 def texts(calls: Calls) -> tuple[str, ...]:
-    """Return the values of one format's row, in the order of HEADERS after the format."""
+    """Return the row of one format as printed, with a value for each of HEADERS."""
     others = ("", "") if calls.by_call is None else (_call(calls.slowest), ratio_text(calls.by_call))
     return calls.format, _call(calls.fastest), *others, ratio_text(calls.by_format)
 
 
 def _call(row: Row) -> str:
-    """Return the call without its format: 'pandas,parser=pyarrow' for 'csv[engine=pandas,...]'."""
+    """Return the name of a call without its format, such as 'pandas,parser=pyarrow' for
+    'csv[engine=pandas,parser=pyarrow]'."""
     told = [f"{key}={value}" for key, value in row.variant.settings.items() if (key, value) != ("codec", "none")]
     return ",".join(told).removeprefix("engine=")
 

@@ -1,8 +1,7 @@
-"""Show whether each variant stores each kind of column exactly, with losses, or not at all. A target is the library
-that the data are read into.
+"""Show whether each variant stores each kind of column exactly, with losses, or not at all.
 
-What the target library itself cannot represent is shown separately. All functions are pure functions of stored
-verdicts.
+A target is the library that the data are read into, such as pandas. Values that the target library itself cannot
+represent are shown separately. All functions are pure functions of stored verdicts.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ MEANING = "+ exact   ~ lossy   x refused   ! wrong: a change without a bound"
 PAIRS = (
     "Each entry has two signs: the kind without nulls, then with nulls. A kind without values has only the second sign."
 )
-"""How to read entries of matrices with `with_nulls`."""
+"""How to read a matrix in which each kind was tried without nulls and with nulls."""
 
 
 @dataclass(frozen=True)
 class Matrix:
     """The verdicts for one target. `cells` has two verdicts for each variant and kind: without nulls and with nulls. A
-    verdict is None if it was not tried."""
+    verdict is None if this combination was not tried."""
 
     target: str
     strings: str
@@ -35,26 +34,28 @@ class Matrix:
     kinds: tuple[str, ...]
     cells: Mapping[tuple[Variant, str], tuple[Fidelity | None, Fidelity | None]]
     target_alone: Mapping[str, tuple[str, ...]]
-    """By kind of column: what the target library itself loses without any format."""
+    """What the target library itself loses without any format, by kind of column."""
 
     @property
     def with_nulls(self) -> bool:
-        """Whether each kind was tried without and with nulls, as columns are. Documents have kinds that are nulls."""
+        """Whether kinds were tried both without and with nulls. This is so for columns, but not for documents, for
+        which nulls are separate kinds."""
         return any(with_nulls is not None for _, with_nulls in self.cells.values())
 
     @property
     def title(self) -> str:
-        """'target pandas, strings as str'."""
+        """Title of the matrix, such as 'target pandas, strings as str'."""
         return f"target {self.target}" + (f", strings as {self.strings}" if self.target == "pandas" else "")
 
     def symbols(self, variant: Variant, kind: str) -> str:
-        """Return two characters: one for the kind without nulls, one for the kind with nulls. Return only the first for
-        documents."""
+        """Return two characters: one for the kind without nulls, one for the kind with nulls. For documents, return
+        only the first character."""
         shown = self.cells.get((variant, kind), (None, None))[: 2 if self.with_nulls else 1]
         return "".join(SYMBOLS.get(verdict.outcome, "?") if verdict else UNKNOWN for verdict in shown)
 
     def details(self, variant: Variant) -> dict[str, tuple[str, ...]]:
-        """Return each loss or refusal of a variant as printed, with the kinds of column that it affects."""
+        """Return each loss or refusal of a variant as printed, with the kinds of column that the loss or refusal
+        affects."""
         found: dict[str, list[str]] = {}
         for kind in self.kinds:
             pair = self.cells.get((variant, kind), (None, None))

@@ -1,4 +1,5 @@
-"""Define tables of numbers: a title, and one row for each label. Every output shows them as a grid."""
+"""Define `Figures`: a table of numbers with a title and a row for each label. Every output shows such a table as a
+grid."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from bench_runner.variants import Variant
 class Figures:
     """Figures under a title, with a row for each label. `notes` explain the figures.
 
-    Without a title, `corner` names the figures. A line break in a header shows where a narrow column may break the
-    header. A column without a header holds the spread of the column before it.
+    `corner` is the header of the labels. If there is no title, it names the figures. A line break in a header shows
+    where a narrow column may break the header. A column without a header holds the spread of the column before it.
     """
 
     title: str
@@ -25,7 +26,7 @@ class Figures:
     suite: str = ""
     """The suite of these figures in a section about a whole run; '' if the figures cover all suites."""
     abreast: int = 0
-    """Number of columns that the terminal keeps next to each other; it folds long labels to make them fit. With 0, the
-    terminal shows as many columns as fit next to unfolded labels."""
+    """Number of columns that the terminal keeps next to each other. To make them fit, the terminal folds long labels.
+    With 0, as many columns as fit next to unfolded labels are shown."""
     leading: frozenset[str] = frozenset()
     """Labels of the rows that are best, or tied with the best."""

@@ -16,13 +16,13 @@ from reports.analysis.columns import Role
 
 
 def frame(run: Run) -> pd.DataFrame:
-    """Return a DataFrame with one row for each cell, that is for each combination of operation, data set, variant and
-    conditions, in the order of the samples.
+    """Return a DataFrame with one row for each cell, in the order of the samples. A cell is one combination of
+    operation, data set, variant and conditions.
 
     The columns are suite, operation, dataset, rows, variant, machine, the conditions, `rounds` (number of counted
     rounds), `fidelity`, `fallback`, and `reason` (of a failure). Each figure has three columns: its median under its
-    own name, and the ends of its 95 % interval as `<name>_low` and `<name>_high`, which are missing under five rounds.
-    A row without figures has missing values, and a reason.
+    own name, and the ends of its 95 % interval as `<name>_low` and `<name>_high`. The ends are missing under five
+    rounds. A row without figures has missing values, and a reason.
     """
     rows = []
     for cell, summary in summarise(run.samples).items():

@@ -11,9 +11,9 @@ from reports.analysis.near_storage.access_paths import is_way, way_label
 def short_labels(variants: Iterable[Variant]) -> dict[Variant, str]:
     """Return the shortest labels that distinguish these variants.
 
-    A label is the format's name with its codec, if there is one, and the settings in which variants of the format
-    differ. An engine appears without 'engine='. If variants differ in their reader, a codec that they all share is left
-    out. If all variants are near-storage access paths, the labels are the names of the paths.
+    A label has the format's name, the codec if there is one, and the settings in which variants of the format differ.
+    The engine appears as 'pyarrow', not as 'engine=pyarrow'. If variants of a format differ in their reader, a codec
+    that they share is left out. If all variants are near-storage access paths, the labels are the names of these paths.
     """
     variants = tuple(variants)
     ways = [variant for variant in variants if is_way(variant)]

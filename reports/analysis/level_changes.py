@@ -3,15 +3,16 @@
 A series consists of the median times of one cell (operation, data set, variant and conditions) in all runs on one
 machine. The medians are replaced by their ranks. PELT (Killick, Fearnhead and Eckley 2012, from the library ruptures)
 divides the ranks into segments of equal level. Ranks need no estimate of the noise: how much one more segment reduces
-the sum of squares by chance depends only on the number of runs. The penalty, 4 + log(runs) + 1.5 log(series), grows
-with the number of series, so that few pages list a change that happened by chance. The model assumes independent runs.
-If a machine slowly becomes slower, changes are reported too.
+the sum of squares by chance depends only on the number of runs. The penalty for a segment, 4 + log(runs) + 1.5
+log(series), grows with the number of series, so that few pages list a change that happened by chance. The model assumes
+independent runs. If a machine slowly becomes slower, changes are reported too.
 
 In the simulations, series of 30 runs had 12 % of log-normal noise, and one run in ten was slower by half. A change was
 reported on 5 % of pages with one unchanged series, on 7 % of pages with 10, and on 3 % of pages with 100 or 300. A
-change in the middle of a series was found as follows. By 20 %: 75 % of changes on a page with one series, 42 % with 10,
-19 % with 100; with 6 % of noise 96, 85 and 61 %. By 50 %: 100, 98 and 90 %. Least squares for a single change, with the
-noise estimated from the differences of neighbours, found half as many.
+change of 20 % in the middle of a series was found in 75 % of cases on a page with one series, in 42 % with 10 series,
+and in 19 % with 100. With 6 % of noise, these shares were 96, 85 and 61 %. A change of 50 % was found in 100, 98 and 90
+% of cases. A simpler method, least squares for a single change with the noise estimated from the differences of
+neighbours, found half as many.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from bench_runner.results.statistics import FEWEST_COMPARED, Shift, shift_ratio,
 from reports.analysis.compare import LEAST_CHANGE, libraries_of_cell, library_changes
 
 FEWEST_RUNS = 9
-"""Series with fewer runs are not examined. In 7 % of series of eight equal runs, the three at one end are all slower or
-all faster than the other five."""
+"""Series with fewer runs are not examined, because chance looks like a change. In 7 % of series of eight equal runs,
+the three runs at one end are all slower or all faster than the other five."""
 PENALTY, SERIES_PENALTY = 4.0, 1.5
-"""A further segment must reduce the sum of squares of the ranks, divided by their variance, by more than PENALTY plus
-the logarithm of the number of runs, plus SERIES_PENALTY times the logarithm of the number of series."""
+"""Penalty for a further segment: PENALTY + log(number of runs) + SERIES_PENALTY * log(number of series). A segment is
+added only if it reduces the sum of squares of the ranks, divided by their variance, by more than this."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +41,15 @@ class LevelChange:
 
     cell: Cell
     shift: Shift
-    """Ratio of the medians since the change to the medians before it. Both are limited by the neighbouring changes."""
+    """Ratio of the level after the change to the level before it. A level is the median of the runs up to the next
+    change."""
     before: Run
     """The last run at the old level."""
     after: Run
     """The first run at the new level."""
     libraries: tuple[str, ...]
-    """'pandas 3.1.0 -> 3.1.1' for each library that the measurement uses and whose version differs between these two
-    runs."""
+    """'pandas 3.1.0 -> 3.1.1' for each library that the measurement uses and whose version differs between the runs
+    `before` and `after`."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +101,8 @@ def _changes(cell: Cell, points: Sequence[_Point], series: int) -> Iterator[Leve
 
 def shifts(medians: Sequence[float], series: int = 1) -> Iterator[tuple[int, Shift]]:
     """Yield (index, ratio) for each change of the level of `medians`. The index is that of the first value at the new
-    level, and the ratio is new level to old level. It differs from 1 by more than LEAST_CHANGE in either direction, and
-    its interval excludes 1. `series` is the number of series that are examined together."""
+    level. The ratio is new level to old level. Only ratios whose interval excludes 1 and that differ from 1 by more
+    than LEAST_CHANGE are yielded. `series` is the number of series that are examined together."""
     starts = [0, *_ends(medians, PENALTY + math.log(len(medians)) + SERIES_PENALTY * math.log(series))]
     for first, place, end in zip(starts, starts[1:], starts[2:], strict=False):
         shift = shift_ratio(medians[place:end], medians[first:place])

@@ -1,7 +1,7 @@
-"""Keep the tables of a run up to date while it is measured.
+"""Keep the tables of a run up to date while the run is measured.
 
-The figures use the same statistics as the tables of a finished run. A new sample causes only the figures that it
-affects to be computed again, so updates take no longer at the end of a long run than at its beginning.
+The figures use the same statistics as the tables of a finished run. After a new sample, only the figures that it
+affects are computed again. An update therefore takes no longer at the end of a long run than at its beginning.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from reports.analysis.tables import Table, distinguishing_names, table_cell, tab
 
 @dataclass(frozen=True)
 class Counts:
-    """Progress of one table. `tried` of its `cells` have a figure or a reason for not having one. `round` is the last
-    round."""
+    """Progress of one table. `cells` is the number of cells, and `tried` is how many of them have a figure or a reason
+    for not having one. `round` is the last round."""
 
     tried: int
     cells: int
@@ -32,16 +32,17 @@ class SoFar:
     data set with one variant. The key of a table is a cell without variant and operation."""
 
     def __init__(self, cells: Mapping[str, Sequence[Cell]], info: RunInfo) -> None:
-        """Prepare tables for the planned `cells`. They are grouped by the label of their chain, that is the operations
+        """Prepare tables for the planned `cells`. The keys of `cells` are labels of chains. A chain is the operations
         of one variant on one data set that are measured together. `info` describes the run so far."""
         self.run = Run(Path(), info, ())
         self._by_label = cells
         self._rows = {(cell.suite, cell.dataset): cell.rows for chain in cells.values() for cell in chain}
         self._samples: defaultdict[Cell, list[Sample]] = defaultdict(list)
-        """The samples of each chain: the operations measured together. The key is a cell without operation."""
+        """The samples of each chain, that is of the operations that are measured together. The key is a cell without
+        operation."""
         self._raw_io: dict[Cell, CellSummary] = {}
         self._others: dict[Cell, dict[Cell, CellSummary]] = {}
-        """The summaries of each table."""
+        """The summaries of each table, by cell, without raw I/O."""
         self._last_round: defaultdict[Cell, int] = defaultdict(int)
         self._made: dict[Cell, Table] = {}
         self.names: Mapping[Cell, str] = {}
@@ -107,8 +108,8 @@ class SoFar:
         return self._labels.get((place, variant), variant)
 
     def table(self, place: Cell) -> Table:
-        """Return one table, sorted as in a report: rows with figures come first. The same object is returned until one
-        of its figures changes."""
+        """Return one table, sorted as in a report: rows with figures come first. The returned object stays the same
+        until one of its figures changes."""
         if place not in self._made:
             (self._made[place],) = tables(self.run, {**self._others[place], **self._raw_io})
         return self._made[place]
@@ -119,8 +120,8 @@ class SoFar:
         return Counts(sum(map(was_tried, cells.values())), len(cells), self._last_round[place])
 
     def chain_of(self, label: str) -> tuple[Variant, Sequence[Cell]] | None:
-        """Return the variant that a step of the run measures, and the tables that contain it. Return None for other
-        steps.
+        """Return the variant that the step `label` of the run measures, and the keys of the tables that contain this
+        variant. Return None if the step measures no variant.
 
         Steps that differ only in their conditions share a label, so there may be several tables.
         """

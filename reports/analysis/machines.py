@@ -29,7 +29,10 @@ MEANING = (
 
 def machines_of(tables: Iterable[tuple[Run, Table]]) -> Iterator[Figures]:
     """Yield `Figures` for each time of each data set that was measured under the same conditions on more than one
-    machine. `tables` are those of all runs. Data sets are the same if they have the same digest."""
+    machine.
+
+    `tables` has the tables of all runs. Data sets are the same if they have the same digest.
+    """
     groups: dict[tuple[object, ...], dict[str, Table]] = {}
     for run, table in tables:
         about = run.info.datasets.get(table.dataset)

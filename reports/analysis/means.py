@@ -23,14 +23,16 @@ class Means:
 
     @cached_property
     def columns(self) -> Columns:
-        """Every column in which a variant has a mean. If there is no such column, every column of the tables."""
+        """Every column in which at least one variant has a mean. If there is no such column, every column of the
+        tables."""
         every = joined(table.columns for table in self.tables)
         meant = tuple(column for column in every if self._means(column))
         return Columns(meant) if meant else every
 
     @cached_property
     def variants(self) -> tuple[Variant, ...]:
-        """All variants that are ranked in at least one of the tables, sorted by their mean in the leading column."""
+        """All variants that are ranked in at least one of the tables. They are sorted by their mean in the leading
+        column (normally read time)."""
         found = dict.fromkeys(
             variant for table in self.tables for column in self.columns for variant in table.ranks(column)
         )

@@ -1,7 +1,8 @@
 """Show tables that are stored in partitions: whether several processes are faster than one, and what they cost.
 
-The time with partitions is compared with the time of the plain call of the same variant on one file. Processes of a
-warm pool, processes of a cold pool and a library's own threads are measured separately and never mixed.
+The time with partitions is compared with the time of the plain call, by which the same variant reads or writes one
+file. Processes of a warm pool, processes of a cold pool and a library's own threads are measured separately and never
+mixed.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ COLD, THREADS = "cold", "threads"
 WAYS = {"": "processes of a warm pool", COLD: "processes of a cold pool", THREADS: "the library's own threads"}
 YES, NO, OPEN = "yes", "no", "open"
 FEWEST_COUNTS = 4
-"""A serial fraction needs measurements with at least this many different numbers of partitions, none above the number
-of cores."""
+"""The serial fraction is the share of the time that partitions cannot shorten. It needs measurements with at least this
+many different numbers of partitions, none above the number of cores."""
 NO_ANSWER = f"no verdict: it needs {FEWEST_ROUNDS} rounds with partitions and of the plain call"
 MEANING = (
     "one file: the plain call, by one process, whose library may use several threads. 4: four partitions, each by its "
@@ -42,8 +43,8 @@ MEANING = (
 
 @dataclass(frozen=True)
 class Series:
-    """Operations that differ only in their number of partitions. `work` is what they do, such as a save; `way` is what
-    runs in parallel: warm processes, cold processes or threads."""
+    """Operations that differ only in their number of partitions. `work` is what the operations do, such as a save.
+    `way` is what runs in parallel: warm processes (''), cold processes or threads."""
 
     work: str
     way: str
@@ -53,18 +54,19 @@ class Series:
 
     @property
     def title(self) -> str:
-        """Title of the work, and of the way unless it is the usual one: 'save, cold'."""
+        """Title of the work, such as 'save'. Unless warm processes run it, what runs in parallel is added: 'save,
+        cold'."""
         return f"{self.work}, {self.way}" if self.way else self.work
 
     def head(self, count: int) -> str:
-        """Return a short name of a number of partitions: '4', '4 cold'."""
+        """Return a short header for a number of partitions: '4', or '4 cold' for cold processes."""
         return f"{count} {self.way}".strip()
 
 
 @dataclass(frozen=True)
 class Answer:
-    """Whether partitions make a variant faster. `count` and `speed_up` are the number of partitions and the speed-up on
-    which the verdict is based."""
+    """Whether partitions make a variant faster. The verdict is based on `count` partitions, which have the speed-up
+    `speed_up`."""
 
     label: str
     verdict: str
@@ -85,15 +87,16 @@ class Times:
         self._ratios: Ratios[tuple[Variant, OperationName]] = Ratios(values)
 
     def ratio(self, row: Row, one: OperationName | None, other: OperationName) -> Ratio | None:
-        """Return the time of `one` divided by the time of `other`, or None if one of them has no time or had a wrong
-        answer."""
+        """Return the time of `one` divided by the time of `other`. Return None if one of the two operations has no time
+        or gave a wrong answer."""
         if one is None or not {one, other} <= row.cells.keys() or row.wrong(one) or row.wrong(other):
             return None
         return self._ratios.of((row.variant, one), (row.variant, other))
 
     def speed_up(self, row: Row, series: Series, count: int) -> Ratio | None:
-        """Return how many times as fast as the plain call the partitions are. Without a plain call, they are compared
-        with one partition. Return None if a time is missing."""
+        """Return the speed-up by `count` partitions: the time of the plain call divided by the time with these
+        partitions. Without a plain call, the time with one partition is divided instead. Return None if a time is
+        missing."""
         base, operation = series.plain or series.counts.get(1), series.counts[count]
         return self.ratio(row, base, operation) if base != operation else None
 
@@ -130,7 +133,7 @@ def series_of(table: Table) -> list[Series]:
 
 
 def _work(name: OperationName) -> tuple[str, OperationName]:
-    """Return the kind of work of an operation, and the plain operation that does the same work."""
+    """Return the kind of work of an operation, and the operation that does the same work without partitions."""
     if name.name == SAVES:
         return "save", SAVE
     if name.name == READS:
@@ -151,8 +154,9 @@ def _verdict(speed_up: Ratio | None) -> str:
 
 
 def answers_of(table: Table, times: Times, series: Series) -> Iterator[Answer]:
-    """Yield the answer for each variant with a verdict. Partitions pay for a variant if any number of partitions pays.
-    They do not pay if every number is slower. One partition is not considered, because it is not parallel."""
+    """Yield the answer for each variant with a verdict. Partitions pay if they are faster for at least one number of
+    partitions. They do not pay if they are slower for every number. One partition is not considered, because it is not
+    parallel."""
     for row in table.rows:
         counts = [count for count in series.counts if count > 1 and not row.variant.is_raw_io]
         found = [(count, ratio) for count in counts if (ratio := times.speed_up(row, series, count)) is not None]
@@ -180,14 +184,15 @@ def _answer(table: Table, times: Times, found: Sequence[Series], notes: Sequence
 
 
 def _best(answers: Sequence[Answer]) -> Answer | None:
-    """Return the answer with the largest speed-up among those with the verdict that partitions pay, or None."""
+    """Return the answer with the largest speed-up among the variants for which partitions pay, or None if they pay for
+    none."""
     paying = [each for each in answers if each.verdict == YES]
     return max(paying, key=lambda each: each.speed_up.ratio, default=None)
 
 
 def summary(way: str, answers: Sequence[Answer]) -> str:
-    """Return a sentence that states for how many variants one way pays in any kind of work, and for which variant it
-    pays most."""
+    """Return a sentence about one way to run in parallel, such as warm processes. It states for how many variants this
+    way pays in at least one kind of work, and for which variant it pays most."""
     paying, unsure, all_of_them = (
         len({each.label for each in answers if each.verdict in verdicts})
         for verdicts in ((YES,), (OPEN,), (YES, OPEN, NO))

@@ -1,4 +1,5 @@
-"""Collect reasons to trust a run less: too few rounds, an unfinished run, drift, or samples that are not counted."""
+"""Collect reasons to trust a run less, such as too few rounds, an unfinished run, drift, or samples that are not
+counted."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ def _calibration_remarks(info: RunInfo) -> Iterator[Remark]:
 
 
 def _kept_remark(info: RunInfo) -> list[Remark]:
-    """Return a remark on the facts that were reused from earlier runs, grouped by the day of their measurement."""
+    """Return a remark on the facts that were reused from earlier runs, by the day of their measurement. Facts are
+    properties that do not change between runs on the same machine."""
     names: dict[str, list[str]] = {}
     for name, fact in sorted(info.facts.items()):
         if fact.kept:
@@ -74,7 +76,8 @@ def _kept_remark(info: RunInfo) -> list[Remark]:
 
 
 def _account(run: Run) -> list[Remark]:
-    """Return a remark on the share of the run's time that was measured, and how the rest of the time was spent."""
+    """Return a remark on how the time of the run was spent: the share of measured calls, and the shares of waiting,
+    preparing and verifying."""
     whole_ns = sum(run.info.stages_ns.values())
     timed_ns = sum(sample.clocked_ns for sample in run.samples)
     if not whole_ns or not timed_ns:

@@ -23,14 +23,17 @@ _CODECS = "codecs"
 
 
 def command_text(command: Sequence[str]) -> str:
-    """Return the recorded command of a run, quoted for a shell. A call from Python is recorded as one text, which is
+    """Return the recorded command of a run, quoted for a shell. A call from Python is recorded as one string, which is
     returned unchanged."""
     return shlex.join(command) if len(command) > 1 else "".join(command)
 
 
 def repeating_command(run: Run, table: Table, row: Row) -> str:
-    """Return the shell command, with as many rounds as were counted. Raw I/O is always measured together with another
-    variant, so its command names the table's first other variant."""
+    """Return the shell command that repeats the measurements of a row, with as many rounds as were counted.
+
+    Raw I/O is always measured together with another variant. Its command therefore names the table's first other
+    variant.
+    """
     words = [table.suite, "--datasets", _spelled(table.dataset)]
     variant = row.variant
     if variant.is_raw_io:
@@ -49,7 +52,7 @@ def repeating_command(run: Run, table: Table, row: Row) -> str:
 
 
 def _operations(row: Row) -> Iterator[str]:
-    """Yield options that select the row's operations, if it has operations other than save and read. A save is always
+    """Yield options that select the row's operations. Yield nothing if the row has only save and read. A save is always
     measured, so no option names it."""
     if set(row.cells) - {SAVE, READ}:
         for operation in row.cells:
@@ -58,8 +61,8 @@ def _operations(row: Row) -> Iterator[str]:
 
 
 def _spelled(name: str) -> str:
-    """Return a data set or variant as an argument for the command line. A name without settings becomes an exact
-    pattern."""
+    """Return a data set or variant as an argument for the command line. A name without settings becomes a pattern that
+    matches only this name."""
     return name if "[" in name else _alone(name)
 
 
@@ -88,7 +91,7 @@ def _conditions(table: Table) -> Iterator[str]:
 
 
 def _request(info: RunInfo, table: Table) -> Iterator[str]:
-    """Yield the run's options without which the variant or the data set would not exist."""
+    """Yield options of the run without which the new run would not have this variant or this data set."""
     request = info.request
     if table.conditions.track == _CODECS:
         for option, values in (("codecs", request.codecs), ("levels", request.levels)):

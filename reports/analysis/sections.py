@@ -1,8 +1,8 @@
 """List the sections of a report. Terminal, PDF and site are all made from this list.
 
-A section that consists of `Figures` needs only an entry in this list, because each output has one renderer for all such
-sections. Every other section needs its own renderer in each output. If an output has no renderer for it, an `Elsewhere`
-gives the reason.
+A section that consists of `Figures` (tables of numbers) needs only an entry in this list, because each output has one
+renderer for all such sections. Every other section needs its own renderer in each output. If an output has no renderer
+for a section, an `Elsewhere` gives the reason.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from reports.analysis.varied.lines import charts_of
 
 @dataclass(frozen=True, eq=False)
 class Contents:
-    """Everything that the report of one run is made from. Each part is computed on first use."""
+    """Everything from which the report of one run is made. Each part is computed on first use."""
 
     run: Run
 
@@ -79,7 +79,7 @@ class Contents:
 
     @cached_property
     def cold_starts(self) -> tuple[Figures, ...]:
-        """What each variant costs until its first call has returned."""
+        """The costs of each variant until its first call has returned."""
         return tuple(cold_starts(self.run))
 
     @cached_property
@@ -106,9 +106,9 @@ class TableSection(Section):
     """A section about one table."""
 
     shown: Callable[[Table], bool]
-    """Return whether a table has content for this section."""
+    """Function that returns whether a table has content for this section."""
     figures: Callable[[Run, Table], Iterable[Figures]] | None = None
-    """Return the section's content. None if each output has its own renderer for the section."""
+    """Function that returns the section's content. None if each output has a separate renderer for the section."""
 
 
 @dataclass(frozen=True)
@@ -116,11 +116,12 @@ class RunSection(Section):
     """A section about a whole run."""
 
     shown: Callable[[Contents], bool]
-    """Return whether a run has content for this section."""
+    """Function that returns whether a run has content for this section."""
     figures: Callable[[Contents], Iterable[Figures]] | None = None
-    """Return the section's content. None if each output has its own renderer for the section."""
+    """Function that returns the section's content. None if each output has a separate renderer for the section."""
     leads: bool = False
-    """Whether the section comes before the tables on the PDF and the site, because it answers the suite's question."""
+    """Whether the PDF and the site show the section before the tables, because the section answers the suite's
+    question."""
 
 
 TABLE_SECTIONS = (
@@ -180,14 +181,16 @@ RUN_SECTIONS = (
     RunSection("legend", "how to read the figures", lambda contents: bool(contents.tables)),
     RunSection("remarks", "warnings and remarks", lambda contents: bool(contents.remarks) or not contents.tables),
 )
-"""Sections that are shown once, after all tables."""
+"""Sections that are shown once. They come after all tables, except that the PDF and the site show sections with `leads`
+before the tables."""
 SECTIONS: tuple[Section, ...] = (*TABLE_SECTIONS, *RUN_SECTIONS)
 TITLES = {section.name: section.title for section in SECTIONS}
 
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """Replaces a renderer where an output does not show a section. `reason` states where it is shown, or why not."""
+    """Replaces the renderer of a section that an output does not show. `reason` states where the section is shown
+    instead, or why it is not shown."""
 
     reason: str
 

@@ -2,9 +2,9 @@
 rounds.
 
 At each interim comparison, called a look, the values of both versions are compared by Mann and Whitney's test. A change
-is reported early only if it exceeds the limit of O'Brien and Fleming (A multiple testing procedure for clinical trials,
-Biometrics 35, 1979). All looks together then report a false change as seldom as a single test. Figures that are plainly
-equal are also decided early.
+is reported early only if the test exceeds the limit of O'Brien and Fleming (A multiple testing procedure for clinical
+trials, Biometrics 35, 1979). With this limit, all looks together report a false change as seldom as a single test.
+Figures that are plainly equal are also decided early.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from collections.abc import Sequence
 from enum import Enum
 
 CHANGED_DEVIATIONS = 3.0
-"""A change is shown at the last look if the test's statistic differs by this many standard deviations. Earlier looks
-need more. In a simulation of 12 figures with a scatter of 14 % and a look every 20 rounds up to 240, 2 % of comparisons
-reported a false change."""
+"""Number of standard deviations above which the test's statistic shows a change at the last look (interim comparison).
+Earlier looks need more. In a simulation of 12 figures with a scatter of 14 % and a look every 20 rounds up to 240, 2 %
+of comparisons reported a false change."""
 FEWEST_EQUAL_ROUNDS = 40
-"""No figure counts as unchanged before this many rounds."""
+"""Number of rounds from which a figure can count as unchanged."""
 EQUAL_DEVIATIONS = (0.8, 2.8)
 """A figure counts as unchanged below this many standard deviations. The first value applies at FEWEST_EQUAL_ROUNDS, the
 second at the last look. Limits between them are interpolated."""
 
 
 class Decision(Enum):
-    """What a look decides about a figure."""
+    """The result of a look (interim comparison) for one figure. OPEN means that more rounds are needed."""
 
     CHANGED = "changed"
     SAME = "same"
@@ -33,9 +33,9 @@ class Decision(Enum):
 
 
 def deviations(after: Sequence[float], before: Sequence[float]) -> float:
-    """Return the distance of Mann and Whitney's statistic from its value for equal samples, in standard deviations.
+    """Return how far Mann and Whitney's statistic is from its value for equal samples, in standard deviations.
 
-    The distance is above 0 if `after` is larger. A tie of two values counts half.
+    The result is above 0 if `after` is larger. A tie of two values counts half.
     """
     many, few = len(after), len(before)
     ordered = sorted([(value, 0) for value in before] + [(value, 1) for value in after])
@@ -52,7 +52,7 @@ def deviations(after: Sequence[float], before: Sequence[float]) -> float:
 
 
 def decision(after: Sequence[float], before: Sequence[float], most_rounds: int) -> Decision:
-    """Return whether the values of two versions show a change. Each will have at most `most_rounds` values."""
+    """Return whether the values of two versions show a change. Each version will have at most `most_rounds` values."""
     rounds = min(len(after), len(before))
     if not rounds:
         return Decision.OPEN

@@ -30,7 +30,7 @@ from reports.analysis.labels import short_labels
 from reports.analysis.units import KILOBYTES, MEGABYTES, MILLISECONDS, SECONDS, Unit
 
 EMPTY, EMPTY_FACTOR = "empty_ns", 10
-"""If a time is below EMPTY_FACTOR times the time of an empty call, reports show that limit with '<' (rule 19 in
+"""For a time below EMPTY_FACTOR times the time of an empty call, reports show this limit with '<' instead (rule 19 in
 docs/method.md)."""
 
 
@@ -54,12 +54,12 @@ class Row:
         return tuple(summary.rounds for summary in self.cells.values())
 
     def fallback(self, operation: OperationName) -> str:
-        """Return the name of the fallback for a call that the library lacks. Return '' if the library has the call, or
-        if the operation was not tried."""
+        """Return which fallback replaces a call that the library lacks, such as 'read-all'. Return '' if the library
+        has the call, or if the operation was not tried."""
         return self.cells[operation].fallback if operation in self.cells else ""
 
     def cached(self, operation: OperationName) -> bool:
-        """Return whether the library answered later calls of an operation from its own memory."""
+        """Return whether the library answered repeated calls of an operation from its own memory."""
         return operation in self.cells and self.cells[operation].cached
 
     def wrong(self, operation: OperationName) -> bool:
@@ -73,18 +73,19 @@ class Row:
 
     @property
     def fidelity(self) -> str | None:
-        """'exact' or 'declared loss', as found by the reads when they checked the data. None if all checks failed."""
+        """'exact' or 'declared loss', as found by the checks of the data that was read. None if no check succeeded."""
         verdicts = [summary.fidelity for summary in self.cells.values() if summary.fidelity]
         return max(verdicts, key=lambda verdict: verdict != "exact", default=None)
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """The losses that the formats declare, where a read found them."""
+        """The declared losses that reads of this variant have found."""
         return tuple(dict.fromkeys(loss for summary in self.cells.values() for loss in summary.losses))
 
     @property
     def failures(self) -> dict[Failure, tuple[OperationName, ...]]:
-        """Each failure with the operations that it stopped. A failure that only repeats another failure is left out."""
+        """Each failure with the operations that the failure stopped. A failure that only repeats another failure is
+        left out."""
         found: dict[Failure, tuple[OperationName, ...]] = {}
         for operation, summary in self.cells.items():
             for failure in summary.failures:
@@ -97,7 +98,8 @@ class Row:
 
 
 def _repeats(failure: Failure, other: Failure) -> bool:
-    """Return whether `failure` is only a consequence of `other`, because its reason ends with the reason of `other`."""
+    """Return whether `failure` is only a consequence of `other`. This is so if its reason is longer and ends with the
+    reason of `other`."""
     return len(failure.reason) > len(other.reason) and failure.reason.endswith(other.reason)
 
 
@@ -107,8 +109,8 @@ def _is_unrankable(row: Row, operation: OperationName) -> bool:
 
 @dataclass(frozen=True)
 class Counted:
-    """How many variants were measured, and how many of them have a figure. A variant without a counted round, for
-    example on a busy machine, has no figure. Refused and failed variants are included in neither number."""
+    """How many variants were measured, and how many of these have a figure. A variant without a counted round, for
+    example because the machine was busy, has no figure. Refused and failed variants are in neither number."""
 
     having: int
     measured: int
@@ -130,8 +132,8 @@ class Table:
     machine: str
     columns: Columns
     rows: tuple[Row, ...]
-    """Rows sorted by the leading column, or by save time if a row has no figure there. Variants that are not ranked
-    follow, then raw I/O, then rows without figures."""
+    """Rows sorted by the leading column (normally read time), or by save time if a row has no figure there. Variants
+    that are not ranked follow, then raw I/O, then rows without figures."""
     least_bytes: int
     """The smallest memory in bytes that the measurement can distinguish from 0 (rule 13 in docs/method.md)."""
 
@@ -140,13 +142,13 @@ class Table:
         return {column: self._ranked(column) for column in self.columns}
 
     def ranks(self, column: Column) -> Mapping[Variant, Ratio]:
-        """Return the ratio to the best for each ranked variant of a column, the best variant first. Return an empty
-        mapping for an unknown column."""
+        """Return the ratio to the best for each ranked variant of a column. The best variant comes first. The result is
+        empty if the table has no such column."""
         return self._ranks.get(column, {})
 
     def least(self, column: Column) -> float:
-        """Return the smallest value that is a valid figure in a column. Below it, memory cannot be distinguished from
-        0, or reading the clock takes a tenth of the time (rules 13 and 19 in docs/method.md)."""
+        """Return the smallest value that is a valid figure in a column. A smaller memory peak cannot be distinguished
+        from 0. For a shorter time, reading the clock would take over a tenth (rules 13 and 19 in docs/method.md)."""
         if column.is_memory:
             return self.least_bytes
         if column.role is not Role.TIME:
@@ -162,7 +164,7 @@ class Table:
         return {cell.variant: ratio for cell, ratio in ranking(summaries, column.figure, least=least).items()}
 
     def counted(self, column: Column) -> Counted:
-        """Return how many variants were measured in a column and can be ranked, and how many of them have a figure."""
+        """Return how many rankable variants were measured in a column, and how many of these have a figure."""
         name = column.operation
         cells = [row.cells[name] for row in self.rows if name in row.cells and not _is_unrankable(row, name)]
         having = sum(column.figure in cell.figures for cell in cells)
@@ -170,8 +172,8 @@ class Table:
         return Counted(having, having + lacking)
 
     def mark(self, column: Column, variant: Variant) -> str:
-        """Return '*' if a variant is the best of a column, '=' if it is tied with the best, and '' otherwise or if
-        there is no verdict."""
+        """Return the mark of a variant in a column: '*' for the best, '=' for a variant that is tied with the best.
+        Return '' for all others, and if there is no verdict."""
         ranks = self.ranks(column)
         ratio = ranks.get(variant)
         if ratio is None or not ratio.tied:
@@ -199,12 +201,14 @@ def amount_text(run: Run, table: Table) -> str:
 
 
 def table_cell(cell: Cell) -> Cell:
-    """Return a cell without variant and operation, which is the same for all cells of a table."""
+    """Return a cell without variant and operation. All cells of a table have the same result, so it identifies the
+    table."""
     return replace(cell, variant=variant_of(""), operation=operation_name_of(""))
 
 
 def tables(run: Run, summaries: Mapping[Cell, CellSummary] | None = None) -> list[Table]:
-    """Return the tables of a run in the order of its data sets, then by track."""
+    """Return the tables of a run. They have the order of the run's data sets, then of the tracks (groups of
+    settings)."""
     summaries = summarise(run.samples) if summaries is None else summaries
     yardsticks: dict[Cell, CellSummary] = {}
     groups: dict[Cell, list[CellSummary]] = {}
@@ -269,7 +273,7 @@ def _order(row: Row, columns: Columns) -> tuple[bool, bool, bool, float, str]:
 
 
 def value_text(table: Table, row: Row, column: Column, unit: Unit) -> str | None:
-    """Return a figure without its unit. Return '<N' if it is below N, the smallest valid figure, and None if there is
+    """Return a figure without its unit. A figure below N, the smallest valid figure, is '<N'. Return None if there is
     no figure."""
     interval = row.interval(column)
     if interval is None:
@@ -280,7 +284,7 @@ def value_text(table: Table, row: Row, column: Column, unit: Unit) -> str | None
 
 
 def unit_for(table: Table, figure: str) -> Unit:
-    """Return the unit in which the smallest value of `figure` in the table is still readable."""
+    """Return a unit for `figure` in which its smallest value in the table is still readable."""
     small, large, limit = (MILLISECONDS, SECONDS, 1e8) if figure.endswith("_ns") else (KILOBYTES, MEGABYTES, 1e6)
     medians = [
         summary.figures[figure].median
@@ -292,13 +296,13 @@ def unit_for(table: Table, figure: str) -> Unit:
 
 
 def unit_of(table: Table, column: Column) -> Unit:
-    """Return the unit of a column: memory is always in MB."""
+    """Return the unit of a column. The unit of memory is always MB."""
     return MEGABYTES if column.is_memory else unit_for(table, column.figure)
 
 
 def distinguishing_names(found: Sequence[Table]) -> dict[int, str]:
-    """Return a unique name for each table by its index: its data set and track, and other facts in which the tables
-    differ."""
+    """Return a unique name for each table, by the table's index. A name has the data set, the track, and whatever else
+    distinguishes the tables."""
     names = {place: [table.dataset, table.conditions.track] for place, table in enumerate(found)}
     usual = ("dataset", "track")
     facts = [{"suite": table.suite, "machine": table.machine, **asdict(table.conditions)} for table in found]

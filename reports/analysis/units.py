@@ -37,8 +37,8 @@ def number_text(number: float) -> str:
 
 
 def spread_text(interval: Interval) -> str:
-    """Return the uncertainty of a median in percent. '±3%' is half of the 95 % interval. With under five rounds,
-    '-2+4%' is the distance to the minimum and to the maximum. A single round gives ''."""
+    """Return the uncertainty of a median in percent: '±3%' is half of the 95 % interval. Under five rounds, '-2+4%' are
+    the distances to the minimum and to the maximum. For a single round, return ''."""
     if interval.median <= 0 or interval.rounds == 1:
         return ""
     low, high = ((value - interval.median) / interval.median * 100 for value in interval.spread)

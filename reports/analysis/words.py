@@ -1,7 +1,7 @@
-"""Define the words that every report uses for a table's row: rounds, cores, multiples of raw I/O, fidelity, and the
-notes below a table.
+"""Define the words that every report uses for the rows of a table: rounds, cores, multiples of raw I/O, fidelity, and
+the notes below a table.
 
-Terminal, PDF and site use this module, so that all three have the same words.
+Terminal, PDF and site call this module, so that all three use the same words.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ NOTHING = "-"
 WHOSE_CHOICES = "choices behind these figures, and what to distrust about them: docs/limits.md"
 """A reference that every report prints. An installed package has no docs/ folder, so the page is named, not linked."""
 FALLBACK = "†"
-"""Marks every figure of a fallback. A fallback does more than the operation needs, because the library lacks a call."""
+"""Marks every figure of a fallback. The library lacks a call for the operation, so a fallback does more than the
+operation needs."""
 FALLBACK_MEANING = (
     f"{FALLBACK} read-all: the engine has no call for this, so everything is read before selecting, or gathered before "
     "saving; not ranked"
@@ -35,7 +36,8 @@ MOST_BESIDE = 3
 """The values of up to this many operations are printed in one entry of a table, with slashes between them. More values
 would be unreadable."""
 BLOCKS_WORTH_TELLING = 1.05
-"""A note mentions disk blocks if they take more than this many times the bytes of the files."""
+"""The disk blocks of files may take more space than the bytes of the files. A note mentions the blocks if they take
+more than this many times the bytes."""
 LONG_NS = 10_000_000_000
 """A time of at least this many ns is shown in seconds with its unit ('29.4s'), even in a column of milliseconds."""
 
@@ -64,7 +66,8 @@ def rounds_text(row: Row, operations: Sequence[OperationName]) -> str:
 
 
 def fallback_mark(row: Row, column: Column) -> str:
-    """Return FALLBACK if the figure is from a fallback, CACHED if it is from the library's own memory, else ''."""
+    """Return the mark of a figure that is not ranked: FALLBACK if the library lacks the call, CACHED if it answered
+    from its own memory. Return '' for other figures."""
     if row.fallback(column.operation):
         return FALLBACK
     return CACHED if row.cached(column.operation) else ""
@@ -81,7 +84,7 @@ def has_fallbacks(table: Table) -> bool:
 
 
 def sync_text(row: Row, time: Unit) -> str:
-    """Return the time of a save including the sync that follows, in the unit `time`."""
+    """Return the time of a save and of the sync that follows it, in the unit `time`."""
     save = row.cells.get(SAVE)
     if save is None or "sync_ns" not in save.figures or "wall_ns" not in save.figures:
         return NOTHING
@@ -95,7 +98,7 @@ def cores_text(summary: CellSummary) -> str:
 
 
 def multiple_text(summary: CellSummary) -> str:
-    """Return the time as a multiple of raw I/O's time; from 1,000 on as '1.2k'."""
+    """Return the time as a multiple of the time of raw I/O. Multiples from 1,000 on have the form '1.2k'."""
     if summary.raw_io_multiple is None:
         return NOTHING
     ratio = summary.raw_io_multiple.ratio
@@ -105,16 +108,16 @@ def multiple_text(summary: CellSummary) -> str:
 
 
 def each_text(row: Row, operations: Sequence[OperationName], text: Callable[[CellSummary], str]) -> str:
-    """Return the result of `text` for each operation, separated by slashes: '1.0/0.9'."""
+    """Apply `text` to each operation and return the results separated by slashes: '1.0/0.9'."""
     parts = [text(row.cells[name]) if name in row.cells else NOTHING for name in operations]
     return NOTHING if set(parts) <= {NOTHING} else "/".join(parts)
 
 
 def fidelity_text(row: Row) -> str:
-    """Return 'exact' or 'lossy', else one word for why there is no verdict.
+    """Return 'exact' or 'lossy'. If there is no verdict, return one word for the reason.
 
-    If a failure stopped only some operations, these operations are named, with a number if several have the same name.
-    Operations that were only not counted are not named.
+    If a failure stopped only some operations, these operations come before the word, with a number if several have the
+    same name. Operations that have no failure but were not counted are not listed.
     """
     if row.fidelity is not None:
         return "exact" if row.fidelity == "exact" else "lossy"
@@ -199,7 +202,8 @@ def _syncs_on_save(run: Run, row: Row) -> bool:
 
 
 def _blocks(row: Row) -> str:
-    """Return a sentence about the disk space of many small files, if it is much more than their bytes; else ''."""
+    """Return a sentence about the disk space of a row's files, or '' if this space is hardly more than their bytes.
+    Many small files take much more."""
     figures = row.cells[SAVE].figures if SAVE in row.cells else {}
     names = ("files_count", "allocated_bytes", "size_bytes")
     if not all(name in figures for name in names):

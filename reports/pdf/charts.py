@@ -1,7 +1,7 @@
 """Draw the PDF's pages of bar charts: one chart for each column of a table, as in the thesis's figure 5.3.
 
-The charts differ from that figure where it misleads. Bars have intervals and values, and the axis is logarithmic if
-values span more than a factor of ten. Colour shows the ratio to the best. The thesis's figure shows the ratio to the
+Where figure 5.3 misleads, these charts differ. Their bars have intervals and values, and the axis is logarithmic if the
+values span more than a factor of ten. Colour shows the ratio to the best. In figure 5.3, colour shows the ratio to the
 mean, which one slow format distorts.
 """
 
@@ -39,23 +39,23 @@ FEWEST_ROWS = 10
 MOST_REMARKS = 15
 """Number of lines of remarks that fit next to the charts."""
 BESIDE = 2
-"""Number of further operations that share a page."""
+"""Number of operations other than save and read that share a page."""
 LONG_TITLE, LONGEST_TITLE = 42, 54
-"""Titles of more than LONG_TITLE characters are printed smaller, so that they are as wide as their chart at most. Above
-LONGEST_TITLE characters, the type size depends on the length."""
+"""Titles of more than LONG_TITLE characters are printed in smaller type, so that they are no wider than the chart. For
+titles of more than LONGEST_TITLE characters, the type size depends on the length."""
 NAME_LETTERS, LONG_NAME_LETTERS = 29, 34
 """Number of characters of a variant's name that fit next to its bar, in normal and in smaller type. Longer names take
 two lines."""
 FEW_ROWS = 13
-"""With at most this many rows, names of two lines have the larger of two sizes."""
+"""With at most this many rows, names on two lines are printed in the larger of two type sizes."""
 _NAME_POINTS, _TWO_LINES_POINTS, _SMALL_POINTS = 6.8, 5.8, 4.8
 VALUE_WIDTH = 0.085
 """Width for the values to the right of the bars, as a share of the page."""
 
 
 def table_pages(run: Run, table: Table) -> Iterator[Figure]:
-    """Yield pages with charts of saving and reading: the five charts of the thesis's figure, or those for which the
-    table has columns."""
+    """Yield pages with charts of saving and reading. These are the five charts of the thesis's figure 5.3, or fewer if
+    the table lacks columns."""
     columns = [column for column in table.columns if column.operation in table.columns.main]
     places = ((0, 0), (0, 1), (1, 0), (2, 0), (2, 1))
     title = f"{table.suite}: {table.dataset}"
@@ -80,8 +80,8 @@ def further_pages(run: Run, table: Table) -> Iterator[Figure]:
 
 
 def _has_chart(table: Table, column: Column) -> bool:
-    """Return whether a column gets a chart. Times always have one, which explains missing figures; memory has one only
-    if there are figures."""
+    """Return whether a column gets a chart. A time always gets one, because the chart explains missing figures. Memory
+    gets a chart only if there are figures."""
     if column.role is Role.TIME:
         return True
     return column.role is not Role.SIZE and any(row.interval(column) is not None for row in table.rows)
@@ -90,7 +90,7 @@ def _has_chart(table: Table, column: Column) -> bool:
 def _parts(rows: Sequence[Row], operations: Sequence[OperationName]) -> Iterator[tuple[Sequence[Row], Sequence[Row]]]:
     """Yield (rows to draw, rows to explain) for each page.
 
-    Variants without a figure get no additional page, because the last page explains them.
+    Variants without a figure are only explained. They need no additional page, because the last page explains them.
     """
     shown = [row for row in rows if not row.variant.is_raw_io]
     parts = [shown[start : start + MOST_ROWS] for start in range(0, len(shown), MOST_ROWS)]
@@ -113,8 +113,9 @@ def _page(
     charts: dict[tuple[int, int], Column],
     explained: tuple[int, int],
 ) -> Figure:
-    """Return a page with charts of `rows`. The page is a grid of three rows with two positions, and `charts` gives the
-    (row, column) of each chart. The position `explained` has the legend and the notes on `told`."""
+    """Return a page with charts of `rows`. The page is a grid of three rows and two columns. `charts` maps a position
+    in this grid to the table column that is drawn there. The position `explained` has the legend and the notes on the
+    rows `told`."""
     about = run.info.datasets.get(table.dataset)
     named = f" ({about.title})" if about and about.title not in ("", table.dataset) else ""
     below = f"{amount_text(run, table)}{named}; {conditions_text(table.conditions)}; machine {table.machine}"
@@ -132,7 +133,8 @@ def _page(
 
 
 def row_name(name: str) -> str:
-    """Return the name of a variant next to its bar, on at most two lines, broken between its parts."""
+    """Return the name of a variant as printed next to its bar. The name has at most two lines and is broken between its
+    parts."""
     return in_two_lines(spaced(name), LONG_NAME_LETTERS)
 
 

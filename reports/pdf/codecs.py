@@ -1,5 +1,5 @@
-"""Draw the PDF page about codecs: charts of size against time with the Pareto frontier, and a table with the effect of
-each codec."""
+"""Draw the PDF page about codecs. Charts of size against time show the Pareto frontier (the variants that no other
+variant beats in both size and time). A table shows the effect of each codec."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ MOST_LINES = 34
 
 
 def draw(figure: Figure, run: Run, table: Table) -> None:
-    """Draw two charts, one of reading against size and one of saving against size, and below them the table of codec
-    effects."""
+    """Draw a chart of read time against size and a chart of save time against size. Below the charts, draw the table of
+    codec effects."""
     view = view_of(run, table)
     for left, column in zip(_LEFTS, (READ_TIME, SAVE_TIME), strict=True):
         if not frontier(table, column):

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_KINDS = 60
-"""Number of kinds of columns that fit on a page. The matrices of two targets share a page if each has at most half of
-this number."""
+"""Number of kinds of columns that fit on a page. Two matrices share a page if each has at most half of this number."""
 _LABEL_LETTERS = 32
 """Number of characters of a variant's name that fit above a matrix. Longer names take two lines, and the longest names
 have smaller type."""
@@ -31,8 +30,8 @@ def fidelity_pages(contents: Contents) -> Iterator[Figure]:
 
 
 def _shared(found: Sequence[Matrix]) -> list[list[tuple[Matrix, tuple[str, ...]]]]:
-    """Return the matrices of each page, each with the kinds of columns to show. A page has one long matrix or two short
-    ones."""
+    """Return the matrices of each page, each with the kinds of columns to show. A page has either one long matrix or
+    two short ones."""
     pages: list[list[tuple[Matrix, tuple[str, ...]]]] = []
     for matrix in found:
         for start in range(0, len(matrix.kinds), MOST_KINDS):

@@ -1,5 +1,5 @@
-"""Draw the PDF's pages of charts over a parameter. A page has six charts with labelled lines and a band for each
-interval."""
+"""Draw the PDF's pages of charts over a parameter. A page has six charts. Their lines have labels, and bands show the
+intervals."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _TOLD_WIDTH = 78
 
 
 def lines_pages(contents: Contents) -> Iterator[Figure]:
-    """Yield pages with all charts over a parameter. The charts of one table share pages, and so do charts whose values
-    are data sets."""
+    """Yield pages with all charts over a parameter. The charts of one table share pages. Charts over the same parameter
+    of data sets also share pages."""
 
     def about(chart: Chart) -> tuple[object, ...]:
         axis = (chart.axis.title, chart.axis.rest) if chart.axis.owner is Owner.DATA else ()
@@ -52,7 +52,8 @@ def lines_pages(contents: Contents) -> Iterator[Figure]:
 
 
 def throughput_pages(contents: Contents) -> Iterator[Figure]:
-    """Yield pages with charts of throughput by the share of row groups. The networks of one data set share pages."""
+    """Yield pages with charts of throughput by the share of row groups that a query reads. The networks of one data set
+    share pages."""
 
     def about(chart: Chart) -> tuple[str, str, str]:
         return chart.suite, chart.dataset, chart.machine

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 A4_INCHES = (8.27, 11.69)
 TEXT, FAINT = "#222222", "#777777"
 TOP, LINE_HEIGHT = 0.91, 0.018
-"""Vertical position of the first row of a text table, and distance between its rows, as shares of the page."""
+"""Two shares of the page's height: the vertical position of the first row of a text table, and the distance between
+rows."""
 _FOOT, _FOOT_LINE = 0.014, 6 * 1.4 * 1.17 / 72 / A4_INCHES[1]
-"""Vertical position of the footer, and height of one of its lines as shares of the page. The footer has 6-point type
-with a letter height of 1.17 and a line spacing of 1.4."""
+"""Two shares of the page's height: the vertical position of the footer, and the height of a footer line. The footer has
+6-point type with a letter height of 1.17 and a line spacing of 1.4."""
 LABEL_LETTERS = 34
 """Number of characters of a label that fit to the left of the first column of figures. Longer labels take two lines,
 and the longest labels have smaller type."""
@@ -48,8 +49,8 @@ def new_page(run: Run, title: str, below: str) -> Figure:
 
 
 def above_foot(run: Run, least: float) -> float:
-    """Return the lowest vertical position above the footer, as a share of the page. It is at least `least`, and higher
-    if many libraries make the footer high."""
+    """Return the lowest vertical position above the footer, as a share of the page. The result is at least `least`. It
+    is higher if the versions of many libraries make the footer high."""
     return max(least, _FOOT + len(_foot(run)) * _FOOT_LINE + 0.008)
 
 
@@ -87,8 +88,8 @@ def spaced(label: str) -> str:
 
 
 def lines_of(text: str, width: int, between: str = " ") -> list[str]:
-    """Return a string wrapped at `width` characters. Lines break at `between`. A part that is longer than a line also
-    breaks before and within its settings, but nowhere else."""
+    """Return a string wrapped at `width` characters. Lines break at `between`. A part that is longer than a line is
+    also broken before and within its settings, but nowhere else."""
     words = [part for word in text.split(between) for part in _parted(word, width)]
     found: list[str] = []
     for word, glued in words:
@@ -103,7 +104,7 @@ def lines_of(text: str, width: int, between: str = " ") -> list[str]:
 
 
 def _parted(word: str, width: int) -> list[tuple[str, bool]]:
-    """Split a word where it may be broken. Return each part with whether it continues the part before it."""
+    """Split a word where a line may break. Return each part with whether it continues the part before it."""
     if len(word) <= width:
         return [(word, False)]
     parts = [part for part in re.split(r"(?<=,)|(?=\[)", word) if part]
@@ -119,11 +120,11 @@ def draw_lines(
     start: float = 0,
     head: bool = True,
 ) -> None:
-    """Draw a table of strings. If `head` is true, the first row is its header.
+    """Draw a table of strings. If `head` is true, the first row is the header.
 
-    `lefts` are the horizontal positions at which columns begin. With `numbers`, all columns except the first end at
-    their position instead, and long labels take two lines of smaller type. `start` is the number of rows above the
-    table.
+    `lefts` are the horizontal positions at which columns begin. With `numbers`, these are the positions at which all
+    columns except the first end, and long labels take two lines of smaller type. `start` is the number of rows above
+    the table.
     """
     for number, texts in enumerate(lines):
         for place, (left, text) in enumerate(zip(lefts, texts, strict=True)):

@@ -74,7 +74,7 @@ def calls_pages(run: Run, table: Table) -> Iterator[Figure]:
 
 
 def uses_pages(run: Run, table: Table) -> Iterator[Figure]:
-    """Yield pages with the fastest format for each operation, and the next fastest ones."""
+    """Yield pages with the fastest format for each operation, and the formats that follow it."""
     title = f"{table.suite}: {table.dataset}, {TITLES['uses']}"
     figure, used = None, 0.0
     for use in uses_of(run, table):
@@ -96,9 +96,10 @@ def uses_pages(run: Run, table: Table) -> Iterator[Figure]:
 
 
 def figures_pages(run: Run, title: str, below: str, found: Iterable[Figures]) -> Iterator[Figure]:
-    """Yield pages of `Figures`, each with its title and its notes. A page has as many of them as fit below each other.
+    """Yield pages of `Figures` (tables of numbers), each table with its title and its notes. A page has as many tables
+    as fit below each other.
 
-    `Figures` that are too wide are split into parts. `Figures` that are too long continue on the next page.
+    Tables that are too wide are split into parts. Tables that are too long continue on the next page.
     """
     figure, used = new_page(run, title, below), 0
     for each in found:
@@ -121,7 +122,7 @@ def figures_pages(run: Run, title: str, below: str, found: Iterable[Figures]) ->
 
 
 def _with_spread(figures: Figures) -> Figures:
-    """Return figures in which each column is merged with the column of its spread."""
+    """Return `figures` with each column of spreads merged into the column of figures before it."""
     starts = [place for place, header in enumerate(figures.headers) if header or not place]
 
     def joined(texts: Sequence[str]) -> tuple[str, ...]:
@@ -133,8 +134,8 @@ def _with_spread(figures: Figures) -> Figures:
 
 @dataclass(frozen=True)
 class _Part:
-    """The part of a table on one page. `most` columns fit next to each other, and the headers take `high` additional
-    lines. The notes follow the last part."""
+    """The part of a table on one page. `most` is the number of columns that fit next to each other, and `high` is the
+    number of additional lines that the headers take. The notes follow the last part."""
 
     corner: str
     headers: Sequence[str]

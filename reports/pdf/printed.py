@@ -1,4 +1,4 @@
-"""Fill the site's chart specifications with the figures of one chart for print, as `site.js` does in a browser."""
+"""Fill the site's chart specifications with figures for print. In a browser, `site.js` does the same."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _FORMATS = ("#08306b", "#b35806", "#2f7fbc", "#fdb863", "#5e3c99", "#7f7f7f", "#
 
 
 def view_of(run: Run, table: Table) -> TableView:
-    """Return a table as the site shows it. Its chart figures are used for print; the addresses in it are not used."""
+    """Return a table as the site shows it. The PDF uses only the chart figures of this view, not the addresses."""
     return TableView(Place(run, "", ""), table, "")
 
 
 def bars_spec(chart: Chart, *, labelled: bool, points: Mapping[str, float]) -> Spec:
-    """Return the specification of a bar chart. Bars have the order of their rows, and labels have the sizes in
-    `points`. With `labelled=False` there are no labels, because the chart to the left has them."""
+    """Return the specification of a bar chart. Bars have the order of the rows, and labels have the type sizes in
+    `points`. With `labelled=False` there are no labels, because the chart to the left already has them."""
     spec = charts.bars()
     labels = [row["label"] for row in chart["rows"]]
     sizes = [{"test": f"datum.label === {json.dumps(label)}", "value": points[label]} for label in labels]

@@ -27,7 +27,8 @@ OF_TABLE: Mapping[str, Callable[[Run, Table], Iterator[Figure]] | Elsewhere] = {
     "codecs": codecs_pages,
     "calls": calls_pages,
 }
-"""The function that draws each section of a table, if the section does not consist of `Figures`."""
+"""The function that draws each section of a table. Sections that consist of `Figures` (tables of numbers) need no
+entry."""
 OF_RUN: Mapping[str, Callable[[Contents], Iterator[Figure]] | Elsewhere] = {
     "throughput": throughput_pages,
     "lines": lines_pages,
@@ -36,7 +37,8 @@ OF_RUN: Mapping[str, Callable[[Contents], Iterator[Figure]] | Elsewhere] = {
     "legend": Elsewhere("next to the charts of every page, in their colours and marks"),
     "remarks": remarks_pages,
 }
-"""The function that draws each section of a run, if the section does not consist of `Figures`."""
+"""The function that draws each section about a whole run. Sections that consist of `Figures` (tables of numbers) need
+no entry."""
 
 
 class ReportError(Exception):
@@ -45,8 +47,8 @@ class ReportError(Exception):
 
 
 def write_pdf(run: Run, path: Path) -> Path:
-    """Write the report and return its path. Raises ReportError if its libraries are missing, OSError if the file cannot
-    be written."""
+    """Write the report and return its path. Raises ReportError if the libraries for PDF are missing, and OSError if the
+    file cannot be written."""
     try:
         import matplotlib.backends.backend_pdf as backend
         import vl_convert  # noqa: F401  # Charts need it.
@@ -95,7 +97,8 @@ def pages_of_run(section: RunSection, contents: Contents) -> Iterator[Figure]:
 
 @contextmanager
 def _whole(path: Path) -> Iterator[Path]:
-    """Yield a temporary path. Its file replaces `path` at the end, so that a failure leaves an older report intact."""
+    """Yield a temporary path to write to. At the end, the temporary file replaces `path`. A failure therefore leaves an
+    older report intact."""
     part = path.with_name(f".{path.name}.part")
     try:
         yield part

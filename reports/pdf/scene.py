@@ -53,7 +53,7 @@ LOOK: Mapping[str, Any] = {
     "legend": {"labelFontSize": 6, "titleFontSize": 6.5, "symbolSize": 20, "rowPadding": 0},
 }
 _IN_ORDER = 1
-"""Z-order of all artists. It is equal, so that later shapes cover earlier ones."""
+"""Z-order of all artists. All artists have the same z-order, so that later shapes cover earlier ones."""
 _BASELINES = {"middle": "center_baseline", "alphabetic": "baseline"}
 _MARKERS = {"circle": "o", "square": "s", "diamond": "D", "cross": "P", "triangle-up": "^", "triangle-down": "v"}
 _MARKERS |= {"triangle-left": "<", "triangle-right": ">", "triangle": "^", "stroke": "_"}
@@ -61,7 +61,7 @@ _MARKERS |= {"triangle-left": "<", "triangle-right": ">", "triangle": "^", "stro
 
 def draw_chart(figure: Figure, spec: Mapping[str, Any], left: float, top: float, width: float, height: float) -> Axes:
     """Draw a chart into a rectangle and return its axes. The position and size of the rectangle are shares of the page.
-    The chart's axis labels are outside of the rectangle."""
+    The axis labels of the chart are outside of the rectangle."""
     wide, high = width * figure.get_figwidth() * POINTS, height * figure.get_figheight() * POINTS
     axes = figure.add_axes((left, top - height, width, height))
     axes.set_axis_off()
@@ -74,7 +74,7 @@ def draw_chart(figure: Figure, spec: Mapping[str, Any], left: float, top: float,
 
 @cache
 def _converter() -> Any:
-    """Return the Vega library with the page's font, so that Vega measures text as it is drawn."""
+    """Return the Vega library with the page's font. Vega then measures text in the font in which the text is drawn."""
     import matplotlib
     import vl_convert
 

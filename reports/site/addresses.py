@@ -18,7 +18,7 @@ class Slugs:
     taken: set[str] = field(default_factory=set)
 
     def of(self, text: str) -> str:
-        """Return a slug of `text`. If another string already has this slug, a number is added."""
+        """Return a slug of `text`. If another string already has this slug, a number makes the new slug unique."""
         first = slug(text)
         found, number = first, 2
         while found in self.taken:

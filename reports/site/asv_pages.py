@@ -18,8 +18,8 @@ from urllib.parse import quote
 from bench_runner.results.information import READ, SAVE
 
 _MEASURES = ((r"time_(\w+)", "{} time"), (r"track_size", "size"), (r"track_(\w+)_peak_memory", "{} peak memory"))
-"""(pattern, title): the pattern matches names of benchmarks, and the title states what they measure. The order is that
-of every report."""
+"""(pattern, title): the pattern matches names of benchmarks, and the title states what these benchmarks measure. The
+order is the same as in every report."""
 _FIRST = (SAVE, READ)
 
 
@@ -33,7 +33,7 @@ class Graph:
     unit: str
     address: str
     place: tuple[int, int, str]
-    """Sort key among the graphs of its data set, in the order of columns in reports."""
+    """Sort key of the graph within its data set. The order is that of the columns in reports."""
 
 
 def graphs(folder: Path) -> list[Graph]:
@@ -61,7 +61,8 @@ def _graphs_of(folder: Path, benchmark: dict[str, Any]) -> Iterator[Graph]:
 
 
 def _measure(name: str) -> tuple[str, tuple[int, int, str]] | None:
-    """Return the title of a benchmark and its sort key, or None if the benchmark has no figure that reports show."""
+    """Return the title of a benchmark and the sort key of its graph. Return None if reports do not show the benchmark's
+    figure."""
     for role, (pattern, title) in enumerate(_MEASURES):
         if match := re.fullmatch(pattern, name):
             operation = match[1] if match.groups() else ""
@@ -71,8 +72,8 @@ def _measure(name: str) -> tuple[str, tuple[int, int, str]] | None:
 
 
 def _measured_datasets(folder: Path, name: str, parameters: list[list[str]]) -> set[str]:
-    """Return the data sets that have a figure. For each version, asv stores one value for each combination of data set
-    and variant, in the order of their product."""
+    """Return the data sets that have a figure. For each version, asv stores a list with one value for each pair of data
+    set and variant. The list has the order of `product(*parameters)`."""
     pairs = list(product(*parameters))
     found = set()
     for path in (folder / "graphs").rglob(f"{name}.json"):

@@ -1,4 +1,5 @@
-"""List every stored execution of the measurement behind a figure, with its state."""
+"""List the executions from which a figure was computed. Every stored execution is listed with its state, such as
+'counted'."""
 
 from __future__ import annotations
 
@@ -24,12 +25,12 @@ class SampleLine:
 
 @dataclass(frozen=True, eq=False)
 class CellView:
-    """One cell, that is one operation on one data set with one variant, with all its executions."""
+    """One cell, that is one operation on one data set with one variant, and all executions of the cell."""
 
     row: RowView
     summary: CellSummary
     names: tuple[str, ...]
-    """Names of the figures that the samples have, in the order of the list of all figures."""
+    """Names of the figures that the samples have, in the order in which FIGURES lists them."""
     lines: tuple[SampleLine, ...]
 
     @property

@@ -18,7 +18,8 @@ from reports.analysis.units import MEGABYTES, Unit
 from reports.site.views import APART, BAND_NAMES, RowView, TableView
 
 COLOURS = (*BAND_NAMES, APART)
-"""Domain of the colour scale. The page's script adds the range."""
+"""Names of the colours of a chart (the domain of the Vega-Lite scale). The page's script adds the colours themselves
+(the range)."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 _TOOLTIP = [
     {"field": "label", "title": "variant"},
@@ -30,8 +31,8 @@ _TOOLTIP = [
 
 
 def bars() -> dict[str, Any]:
-    """Return the specification of a bar chart with intervals and values, and raw I/O as a dashed line. The script adds
-    rows, raw I/O and the type of scale."""
+    """Return the specification of a bar chart. Bars have intervals and values, and a dashed line shows raw I/O. The
+    script adds the rows, the figure of raw I/O, and the type of scale."""
     variant = {"field": "label", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 230}}
     shared = {"tooltip": _TOOLTIP, "href": {"field": "address"}, "description": {"field": "words"}}
     has_figure = [{"filter": "datum.value !== null"}]
@@ -95,8 +96,8 @@ def bars() -> dict[str, Any]:
 
 
 def scatter() -> dict[str, Any]:
-    """Return the specification of a chart of size against time, with points and the Pareto frontier as a numbered step
-    line."""
+    """Return the specification of a chart of size against time. Variants are points. A numbered step line connects the
+    Pareto frontier, that is the variants that no other variant beats in both size and time."""
     point = {
         "x": {"field": "size", "type": "quantitative", "scale": {"zero": False, "padding": 14, "nice": False}},
         "y": {"field": "time", "type": "quantitative", "scale": {"zero": False, "padding": 14, "nice": False}},
@@ -141,8 +142,8 @@ def scatter() -> dict[str, Any]:
 
 
 def powers(least: float, most: float) -> list[float]:
-    """Return the values at the grid lines of a logarithmic axis: powers of ten, and on a short axis also their
-    multiples by 2 and 5."""
+    """Return the values at which a logarithmic axis has grid lines: powers of ten, and on a short axis also 2 and 5
+    times these powers."""
     steps = (1,) if math.log10(most / least) > 2.5 else (1, 2, 5)
     first, last = math.floor(math.log10(least)), math.floor(math.log10(most))
     found = [float(f"{step}e{power}") for power in range(first, last + 1) for step in steps]
@@ -150,7 +151,8 @@ def powers(least: float, most: float) -> list[float]:
 
 
 def chart_data(view: TableView) -> dict[str, Any]:
-    """Return the data that the script needs to draw one table. Operations with their own section are not drawn."""
+    """Return the data that the script needs to draw one table. Operations that have a separate section are not
+    drawn."""
     drawn = {*view.columns.main, *view.columns.listed}
     columns = [column for column in view.columns if column.operation in drawn]
     return {
@@ -169,7 +171,8 @@ def _reading_first(view: TableView) -> list[Column]:
 
 
 def frontier_names(view: TableView, column: Column) -> list[RowView]:
-    """Return the variants on the Pareto frontier, in the order of their numbers in the chart."""
+    """Return the variants on the Pareto frontier (not beaten in both size and time), in the order of their numbers in
+    the chart."""
     rows = {row.row: row for row in view.rows}
     return [rows[row] for row in frontier(view.table, column)]
 
@@ -191,8 +194,8 @@ def _best_first(view: TableView, column: Column) -> dict[str, Any]:
 
 
 def bars_of(view: TableView, column: Column, shown: Sequence[RowView]) -> dict[str, Any]:
-    """Return the data of a bar chart with a bar for each of these rows, in their order. Raw I/O is a line across the
-    bars."""
+    """Return the data of a bar chart with a bar for each row of `shown`, in the same order. Raw I/O is a line across
+    the bars."""
     unit = view.unit(column)
     rows = [_bar(view, row, column, unit) for row in shown]
     yardstick = next((row.row.interval(column) for row in view.rows if row.row.variant.is_raw_io), None)

@@ -29,8 +29,8 @@ class Facet:
 
 
 def facets(shown: Sequence[Mapping[str, str]], runs: Sequence[Place]) -> list[Facet]:
-    """Return the choices of a page. `shown` has the values of each section by choice. A choice with only one value is
-    left out."""
+    """Return the choices that a page offers. `shown` has the values of each section by choice. A choice is left out if
+    all sections have the same value."""
     titles = {place.slug: place.title for place in runs}
     found = []
     for key, title in TITLES.items():

@@ -30,8 +30,8 @@ from reports.sources.reproduction import grids, reproduce
 RAW = ("run.json", "samples.jsonl", "fidelity.jsonl", "report.pdf")
 """Files of a result folder that a reader can download, in addition to its CSV files."""
 RunRenderer = Callable[[Place, str], dict[str, Any] | None]
-"""Function that returns the values of a run's section for the page of a suite, or None if the section has nothing about
-the suite."""
+"""A function that returns the values of a run's section for the page of a suite. It returns None if the section has
+nothing about the suite."""
 CSV = ("results", "codecs", "operations")
 """Prefixes of the names of CSV files."""
 
@@ -135,7 +135,7 @@ def _table_sections(view: TableView) -> list[dict[str, Any]]:
 
 
 def _of_table(section: TableSection, view: TableView) -> dict[str, Any] | None:
-    """Return the values of a section for its template, or None if it is shown elsewhere."""
+    """Return the values of a section for its template, or None if the section is shown elsewhere."""
     if section.figures is not None:
         return {"template": "table-figures.html", "figures": list(section.figures(view.place.run, view.table))}
     renderer = OF_TABLE[section.name]
@@ -158,7 +158,7 @@ def _run_sections(place: Place, suite: str) -> list[dict[str, Any]]:
 
 
 def _of_run(section: RunSection, place: Place, suite: str) -> dict[str, Any] | None:
-    """Return the values of a section, or None if it is shown elsewhere or has nothing about the suite."""
+    """Return the values of a section. Return None if the section is shown elsewhere or has nothing about the suite."""
     if section.figures is not None:
         found = [each for each in section.figures(place.contents) if each.suite in ("", suite)]
         return {"template": "run-figures.html", "figures": found} if found else None
@@ -242,13 +242,14 @@ def _uses(view: TableView) -> dict[str, Any]:
 
 
 def _throughput(place: Place, suite: str) -> dict[str, Any] | None:
-    """Return charts of throughput by the share of row groups for the suite's tables, or None if there are none."""
+    """Return charts of throughput by the share of row groups that a query reads, for the suite's tables. Return None if
+    there are none."""
     found = site_lines.throughput_groups_of(place, suite, _cell_addresses(place))
     return {"groups": found} if found else None
 
 
 def _lines(place: Place, suite: str) -> dict[str, Any] | None:
-    """Return the charts over a parameter for the suite's tables, or None if there are none."""
+    """Return the charts over a parameter for the suite's tables, or None if the suite has no such charts."""
     found = site_lines.groups_of(place, suite, _cell_addresses(place))
     return {"groups": found} if found else None
 
@@ -260,7 +261,8 @@ OF_TABLE: Mapping[str, Callable[[TableView], dict[str, Any]] | Elsewhere] = {
     "codecs": _codecs,
     "calls": _calls,
 }
-"""For each table section that does not consist of `Figures`: the function that returns the values for its template."""
+"""The function that returns the template values of each table section. Sections that consist of `Figures` (tables of
+numbers) need no entry."""
 OF_RUN: Mapping[str, RunRenderer | Elsewhere] = {
     "throughput": _throughput,
     "lines": _lines,
@@ -269,7 +271,8 @@ OF_RUN: Mapping[str, RunRenderer | Elsewhere] = {
     "legend": Elsewhere("on each page that needs it, under 'How to read this'"),
     "remarks": Elsewhere("on the page of methods and machines, method.html"),
 }
-"""For each run section that does not consist of `Figures`: the function that returns the values for its template."""
+"""The function that returns the template values of each run section. Sections that consist of `Figures` (tables of
+numbers) need no entry."""
 
 
 def fidelity_matrices(shown: Sequence[Place]) -> dict[str, Any]:
@@ -310,7 +313,7 @@ def method(shown: Sequence[Place]) -> dict[str, Any]:
 
 
 def _facts(place: Place) -> Iterator[tuple[str, str]]:
-    """Yield what is known about a run's machine, and what its user requested."""
+    """Yield (name, value) pairs that describe the run's machine, the run, and what the user requested."""
     info, machine = place.run.info, place.run.info.machine
     told = {
         "machine": machine.name,
@@ -341,7 +344,7 @@ def _least(place: Place) -> str | None:
 
 
 def _missing(place: Place) -> Iterator[dict[str, Any]]:
-    """Yield every operation without figures in a table, with its reason."""
+    """Yield every operation of a table that has no figures, with the reason."""
     for view in place.tables:
         for row in view.rows:
             for failure, operations in row.row.failures.items():
@@ -372,7 +375,8 @@ def thesis(shown: Sequence[Place]) -> dict[str, Any]:
 
 
 def _cell_addresses(place: Place) -> dict[Cell, str]:
-    """Return the address of the samples of each cell, that is of each operation, variant and data set."""
+    """Return the address of the page with each cell's samples. A cell is one operation, variant and data set under one
+    set of conditions."""
     return {
         summary.cell: row.address(operation)
         for view in place.tables

@@ -31,9 +31,10 @@ LABELS_FROM = 8
 their lines."""
 _LABEL_PIXELS = 14
 _TWO_LINES = 1.3
-"""Height of a label with two lines, relative to a label with one line."""
+"""Height of a label with two lines, as a multiple of the height of a label with one line."""
 BESIDE_EACH_OTHER = ("network", "service", "cache", "track", "threads")
-"""Choices that do not select throughput charts, because one group of these charts compares all their values."""
+"""A reader's choices that have no effect on throughput charts. A group of throughput charts always shows all values of
+these choices, to compare them."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 
 
@@ -50,8 +51,8 @@ class LineGroup:
 
 
 def specification() -> dict[str, Any]:
-    """Return the specification of a chart with bands, lines, points, crossings and labels. The script adds rows, scales
-    and colours."""
+    """Return the specification of a chart with lines, bands for intervals, points, crossings and labels. The script
+    adds rows, scales and colours."""
     x = {"field": "x", "type": "quantitative", "title": None}
     y = {"field": "y", "type": "quantitative", "title": None}
     colour = {"field": "colour", "type": "nominal", "scale": {"domain": STYLES}, "legend": None}
@@ -159,7 +160,7 @@ def specification() -> dict[str, Any]:
 
 
 def groups_of(place: Place, suite: str, addresses: Mapping[Cell, str]) -> list[LineGroup]:
-    """Return the charts of one suite of a run. `addresses` has the address of each cell's samples."""
+    """Return the charts over a parameter for one suite of a run. `addresses` has the address of each cell's samples."""
 
     def about(chart: Chart) -> tuple[object, ...]:
         return chart.dataset, chart.axis.title, chart.axis.rest, chart.conditions, chart.machine
@@ -187,7 +188,7 @@ def groups_of(place: Place, suite: str, addresses: Mapping[Cell, str]) -> list[L
 
 
 def throughput_groups_of(place: Place, suite: str, addresses: Mapping[Cell, str]) -> list[LineGroup]:
-    """Return the throughput charts of one suite of a run. The networks of a data set are in one group."""
+    """Return the throughput charts of one suite of a run. Charts that differ only in their network are in one group."""
     slugs, found = Slugs(), []
     of_suite = [chart for chart in place.contents.throughput_lines if chart.suite == suite]
     for (dataset, machine), group in itertools.groupby(of_suite, lambda chart: (chart.dataset, chart.machine)):
@@ -208,8 +209,8 @@ def throughput_groups_of(place: Place, suite: str, addresses: Mapping[Cell, str]
 
 
 def _facets(place: Place, chart: Chart) -> dict[str, str]:
-    """Return the values by which the page selects a chart: those of the table of its points. If the points are from
-    several data sets, the data set is left out."""
+    """Return the values by which a reader selects the chart on the page. They are the values of the table that contains
+    the chart's points. If the points come from several data sets, data set and amount are left out."""
     for view in place.tables:
         same = (view.table.suite, view.table.conditions, view.table.machine)
         if same == (chart.suite, chart.conditions, chart.machine) and view.table.dataset in (
@@ -229,9 +230,10 @@ def line_chart(
     broken: Callable[[str], str] = str,
     gap: float = _LABEL_PIXELS / HEIGHT,
 ) -> dict[str, Any]:
-    """Return the data of one chart, and the sentences below it.
+    """Return the data of one chart, and the sentences below the chart.
 
-    `broken` breaks a label into lines. The distance between labels is at least `gap`, as a share of the height.
+    The function `broken` breaks a label into lines. The distance between labels is at least `gap`, as a share of the
+    height.
     """
     scale = chart.unit.scale
     low, high = (end / scale for end in range_of(chart))
@@ -291,7 +293,7 @@ def line_chart(
 
 
 def _foot(chart: Chart, domain: Sequence[float]) -> dict[str, Any]:
-    """Return the encoding of the horizontal axis. Its only ticks are the measured values."""
+    """Return the encoding of the horizontal axis. The axis has ticks only at measured values."""
     kind: dict[str, Any] = {"type": "log" if chart.axis.logarithmic else "linear"}
     if chart.axis.linear_below is not None:
         kind = {"type": "symlog", "constant": chart.axis.linear_below}

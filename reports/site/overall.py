@@ -17,14 +17,15 @@ from reports.site.views import BAND_NAMES, NONE, Place, RowView, TableView
 
 @dataclass(frozen=True, eq=False)
 class OverallRow:
-    """One variant over all data sets of a group: its geometric means, and the rows from which they are computed."""
+    """One variant over all data sets of a group: the geometric means, and the rows from which the means are
+    computed."""
 
     label: str
     variant: Variant
     format: str
     slug: str
     means: tuple[float | None, ...]
-    """A mean for each column of the group. It is None if a data set has no ratio in the column."""
+    """A mean for each column of the group. A mean is None if a data set has no ratio in the column."""
     parts: tuple[tuple[RowView | None, TableView], ...]
 
 
@@ -38,7 +39,8 @@ class Group:
 
     @property
     def columns(self) -> Columns:
-        """The columns in which a variant has a mean, or all columns of the tables if there are none."""
+        """The columns in which at least one variant has a mean. If there is no such column, all columns of the
+        tables."""
         return self.found.columns
 
     @property
@@ -53,13 +55,14 @@ class Group:
 
     @property
     def facets(self) -> Mapping[str, str]:
-        """The values by which the page selects the group. They are those of its tables, except for the data set."""
+        """The values by which a reader selects the group on a page. They are the values of the group's tables, but the
+        data set and the amount are OVERALL."""
         return {**self.views[0].facets, "dataset": OVERALL, "amount": OVERALL}
 
     @cached_property
     def rows(self) -> tuple[OverallRow, ...]:
-        """Every variant that is ranked in at least one of the tables, sorted by its mean in the leading column.
-        Variants without a mean come last."""
+        """Every variant that is ranked in at least one of the tables. Rows are sorted by the mean in the leading column
+        (normally read time). Variants without any mean come last."""
         by_view = [{row.row.variant: row for row in view.rows} for view in self.views]
         slugs = Slugs()
         rows = []
@@ -72,7 +75,8 @@ class Group:
 
 
 def groups(place: Place) -> list[Group]:
-    """Return the groups of a run's tables that differ only in their data set and have more than one data set."""
+    """Return the groups of a run's tables. The tables of a group differ only in their data set, and there are at least
+    two."""
     by_table = {id(view.table): view for view in place.tables}
     slugs = Slugs({view.name for view in place.tables})
     found = []

@@ -36,14 +36,16 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 MANIFEST = "site.json"
-"""Name of the file that lists the files of a site, so that the next site removes outdated files and nothing else."""
+"""Name of the file that lists the files of a site. When the next site is written, only files on this list are
+removed."""
 TITLE = "Format Bench"
 MOST_PAGE_BYTES = 4_000_000
 """A page of more than this size opens slowly. A complete run of all suites makes 1.5 MB; six runs make 4 MB."""
 
 
 class SiteError(Exception):
-    """Raised if the site cannot be written. The message states what is missing or in the way, and what to do."""
+    """Raised if the site cannot be written. The message states what is missing, or which file is in the way, and what
+    to do."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,8 @@ def write_site(
 ) -> Path:
     """Write the site of `runs` into `folder` and return its front page.
 
-    An earlier site in `folder` is replaced. With `among_others`, other files may stay in `folder`. `files_in` names a
-    folder of the site that already contains the folders of the runs; their files are then not copied.
+    An earlier site in `folder` is replaced. With `among_others`, other files may stay in `folder`. If a folder of the
+    site already contains the folders of the runs, `files_in` names it, and the files of the runs are not copied.
 
     Raises SiteError if a library is missing, or if `folder` has other files and `among_others` is false. Raises OSError
     if a file cannot be written.
@@ -102,8 +104,8 @@ def slow_pages(folder: Path) -> dict[str, int]:
 
 
 def check_pages(runs: Sequence[Run]) -> None:
-    """Create the pages of runs without writing them. Raises SiteError if a library is missing, and any error that an
-    unusual run causes."""
+    """Create the pages of runs without writing them, to find errors. Raises SiteError if a library is missing, and any
+    error that an unusual run causes."""
     check_libraries()
     for _ in _pages(places(runs), ()):
         pass
@@ -152,7 +154,8 @@ def _put(path: Path, text: str) -> None:
 
 
 def _told(error: OSError, path: Path) -> OSError:
-    """Return the error with the name of its file, which is missing in the error of a failed write."""
+    """Return a copy of `error` with the name of the file, because the error of a failed write does not name the
+    file."""
     return OSError(error.errno, error.strerror, str(path))
 
 
@@ -206,8 +209,8 @@ def _renderer(navigation: Sequence[Link]) -> Callable[..., str]:
 
 @cache
 def environment() -> Environment:
-    """Return the environment for templates, which escapes all values. It is cached, because compiling the templates
-    takes longer than creating the pages of a run, and a publication has many sites."""
+    """Return the environment for templates, which escapes all values. The environment is cached, because compiling the
+    templates takes longer than creating the pages of a run, and a publication creates many sites."""
     import jinja2
 
     found = jinja2.Environment(

@@ -69,8 +69,8 @@ class Published:
 
     @property
     def same_machine(self) -> tuple[str, str | None]:
-        """A key that is equal for runs on the same machine. It includes the processor, because cloud machines of the
-        same name may have different processors."""
+        """A key that is equal for runs on the same machine. The key includes the processor, because cloud machines of
+        the same name may have different processors."""
         return self.machine, self.run.info.machine.cpu
 
     @property
@@ -137,10 +137,11 @@ def write_site(runs: Path, site: Path) -> list[str]:
 
 
 def _newest(published: Sequence[Published]) -> list[Published]:
-    """Return the newest run of the same suites on each machine. Complete runs are preferred.
+    """Return the newest run of each set of suites on each machine. A complete run is preferred to a newer incomplete
+    one.
 
-    The options of the runs are not compared, because older versions recorded the same options differently, and their
-    runs would then be shown too.
+    The options of the runs are not compared. Older versions recorded the same options differently, so that their runs
+    would be shown next to the newest ones.
     """
     found: dict[tuple[object, ...], Published] = {}
     for each in sorted(published, key=lambda each: each.state != "complete"):
@@ -193,8 +194,8 @@ def _level_row(change: LevelChange) -> dict[str, str]:
 
 
 def _question(published: Published) -> tuple[object, ...]:
-    """Return a key that is equal for comparable runs: suites, machine, options and measured thread counts. Thread
-    counts are included, because the user may leave them to the suite."""
+    """Return a key that is equal for comparable runs: suites, machine, options and measured thread counts. The thread
+    counts are those of the samples, because the user may let the suite choose them."""
     request = changed(published.run.info.request, threads=None)
     threads = {sample.conditions.threads for sample in published.run.samples}
     return published.suites, published.same_machine, request, threads

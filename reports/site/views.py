@@ -33,9 +33,9 @@ from reports.analysis.words import (
 from reports.site.addresses import Slugs, suite_page
 
 BAND_NAMES = ("best", "near", "some", "far", "farthest")
-"""A name for each band, that is each range of the ratio to the best."""
+"""A name for each band. A band is a range of ratios to the best, which has its own colour."""
 APART, NONE = "apart", "none"
-"""Names of the bands for figures that are not ranked, and for missing figures."""
+"""Names of the bands for two kinds of figures: those that are not ranked, and those that are missing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,8 @@ class Place:
     files: str
     """The folder of the run's files, relative to the site's folder."""
     processor: str = ""
-    """Processor of the machine. It is set only if machines with other processors have the same name, as in a cloud."""
+    """Processor of the machine. It is set only if other machines have the same name but another processor, as in a
+    cloud."""
 
     @cached_property
     def contents(self) -> Contents:
@@ -103,8 +104,8 @@ class Place:
 def places(runs: Iterable[Run], files_in: str = "") -> list[Place]:
     """Return the runs with their addresses, in the given order.
 
-    `files_in` is the folder of the site that already contains the runs' folders. If it is empty, the files of the runs
-    are copied into the site.
+    If a folder of the site already contains the runs' folders, `files_in` names it. If `files_in` is empty, the files
+    of the runs are copied into the site.
     """
     slugs = Slugs()
     named = [(run, slugs.of(run.info.id or run.folder.name)) for run in runs]
@@ -129,14 +130,15 @@ class Shown:
     """The figure with its unit, such as '52.3 ms', or a word for why it is missing."""
     spread: str
     mark: str
-    """'*' for the best, '=' if tied with the best. FALLBACK or CACHED if the figure is not ranked for that reason."""
+    """'*' for the best figure, '=' for a figure that is tied with the best. Two marks mean that the figure is not
+    ranked: FALLBACK (the library has no call) and CACHED (answered from the library's own memory)."""
     ratio: str
     """Ratio to the best, such as '1.13'; '' if the figure is not ranked."""
     band: str
     address: str
     """Address of the figure's samples, relative to the site's folder."""
     words: str
-    """The figure in a sentence."""
+    """The figure in words, with the title of its column."""
 
     @property
     def leads(self) -> bool:
@@ -200,17 +202,18 @@ class RowView:
         return self.row.variant.is_apart
 
     def address(self, operation: str = "") -> str:
-        """Return the address of the samples of `operation`, or of the first operation if `operation` was not run."""
+        """Return the address of the samples of `operation`. If `operation` was not run, return the address for the
+        row's first operation."""
         known = operation if operation in self.row.cells else next(iter(self.row.cells))
         return f"{self.view.samples_address}#{self.anchor(known)}"
 
     def anchor(self, operation: str) -> str:
-        """Return the part of an operation's address after '#'."""
+        """Return the anchor of an operation's samples, that is the part of the address after '#'."""
         return f"{self.view.slug_of[operation]}-{self.slug}"
 
     @cached_property
     def figures(self) -> Mapping[Column, Shown]:
-        """One figure for each column of its table."""
+        """One figure for each column of the variant's table."""
         return {column: self.view.shown(self, column) for column in self.view.columns}
 
 
@@ -234,7 +237,7 @@ class TableView:
 
     @cached_property
     def slug_of(self) -> Mapping[str, str]:
-        """For each operation, its part of an address."""
+        """The part of an address (slug) that stands for each operation."""
         slugs = Slugs()
         return {name: slugs.of(name) for name in self.columns.operations}
 
@@ -273,7 +276,7 @@ class TableView:
 
     @property
     def data_title(self) -> str:
-        """Title of the data set, if the run recorded one that differs from its name."""
+        """Title of the data set. It is empty if the run recorded no title, or one that equals the name."""
         described = self.place.run.info.datasets.get(self.table.dataset)
         return described.title if described and described.title != self.table.dataset else ""
 
@@ -332,8 +335,8 @@ class TableView:
 
     @cached_property
     def bests(self) -> tuple[Best, ...]:
-        """The best variants of each column that has a figure. To save space, memory is shown only for the main
-        operations."""
+        """The best variants of each column that has a ranked figure. Memory is shown only for the main operations, to
+        save space."""
         rows = {row.row.variant: row for row in self.rows}
         found = []
         for column in self.columns:
@@ -371,7 +374,7 @@ def ratio_words(ratio: Ratio) -> str:
 
 
 def _machine(machine: MachineInfo) -> str:
-    """Return the machine's name with its processor and cores, because other readers do not know the name."""
+    """Return the machine's name with its processor and cores. The name alone means nothing to other readers."""
     told = [machine.cpu or "", f"{machine.cores} cores" if machine.cores else ""]
     about = ", ".join(part for part in told if part)
     return f"{machine.name} ({about})" if about else machine.name
@@ -384,7 +387,7 @@ def _band(ratio: Ratio | None) -> str:
 
 
 def band_meanings(few_rounds: bool) -> list[tuple[str, str]]:
-    """Return (name, meaning) of each colour, beginning with the best."""
+    """Return (name, meaning) of each colour. The colour for the best comes first."""
     meanings = [(name, meaning) for name, (_, _, meaning) in zip(BAND_NAMES, BANDS, strict=True)]
     if few_rounds:
         meanings[0] = (BAND_NAMES[0], "lowest (no verdict)")

@@ -1,10 +1,10 @@
 """Compare published claims with a run. For each claim, give the source's figures, our figures, a verdict and the
 reason.
 
-A source, that is a publication, has three files below `published/`: its claims as rows, the names used in these rows,
-and the published figures. The same code judges the claims of all sources. A claim holds, does not hold, is open, or
-cannot be tested. A claim cannot be tested if no measurement here covers it, if a library gives no valid figure, or if
-the run lacks the measurement. In the last case, the reason names the command that makes the measurement.
+A source is a publication. It has three files below `published/`: its claims as rows, the names used in these rows, and
+the published figures. The same code judges the claims of all sources. A claim holds, does not hold, is open, or cannot
+be tested. A claim cannot be tested if no measurement here covers it, if a library gives no valid figure, or if the run
+lacks the measurement. In the last case, the reason names the command that makes the measurement.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ from reports.sources.judgement import FindingVerdict, Judgement, Ours, judge
 from reports.sources.rows import ROLES, Finding, Names, Row, Slip, Subject, claims_of, names_of
 
 CLIENTS_ALONE = ("cpu_ns", "peak_private_bytes")
-"""If a run uses a network, these figures cover only the client, so they cannot support a claim."""
+"""In a run over a network, CPU time and private memory cover only the client, not the services. They then cannot
+support a claim."""
 
 MOST_NAMED = 3
-"""Largest number of figures that a reason names."""
+"""Largest number of our figures that the reason for a verdict names."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement of a source. The source's CSV file lists its figures under `key`.
+    """One statement of a source. The source's CSV file lists the claim's figures under `key`.
 
-    `finding` states what our figures must show for the claim to hold. It is None if nothing here can test the claim;
-    `untestable` then gives the reason. `differs` states how our measurement differs from the source's, and is shown
-    with every verdict. `command` is the command that makes the measurement.
+    `finding` states what our figures must show for the claim to hold. If nothing here can test the claim, `finding` is
+    None and `untestable` gives the reason. `differs` states how our measurement differs from the source's measurement,
+    and is shown with every verdict. `command` is the command that makes the measurement.
     """
 
     key: str
@@ -47,7 +48,8 @@ class Claim:
 
     @property
     def measured(self) -> str:
-        """Titles of our figures: 'take 1 row time'. If there are many, the first ones and 'and more'."""
+        """Titles of our figures, such as 'take 1 row time'. If there are many, only the first titles, then 'and
+        more'."""
         pairs = self.finding.pairs if self.finding is not None else ()
         columns = (subject.column for pair in pairs for subject in (pair.lower, pair.higher))
         titles = list(dict.fromkeys(column.title for column in columns))
@@ -56,8 +58,8 @@ class Claim:
 
 @dataclass(frozen=True)
 class Publication:
-    """A publication. `name` is its name on the command line. `variants` maps its names for formats to our variants.
-    `slips` are its errors."""
+    """A publication whose claims are compared. `name` identifies it on the command line. `variants` maps the
+    publication's names of formats to our variants. `slips` lists errors in the publication."""
 
     name: str
     title: str
@@ -77,7 +79,7 @@ class Judged:
     reason: str
     conditions: Conditions | None
     machine: str = ""
-    """The machine of our figures, if the run has several machines."""
+    """The machine of our figures. It is set only if the run has several machines."""
 
 
 # --- rows ---------------------------------------------------------------------------------------------------------
@@ -109,7 +111,7 @@ SOURCES: Mapping[str, Publication] = {name: _source(name) for name in ("lance", 
 
 @cache
 def published(name: str) -> Mapping[str, tuple[str, ...]]:
-    """Return the published figures of each claim, with one string for each place in the publication that prints them.
+    """Return the published figures of each claim. Each place in the publication that prints figures has one string.
 
     Example: 'Lance 2.1, scalars: 518929 rows/s; Lance 2.0, scalars: 718330 rows/s (place in the publication)'.
     """
@@ -124,8 +126,8 @@ def published(name: str) -> Mapping[str, tuple[str, ...]]:
 
 
 def judged(runs: Sequence[Run], source: Publication) -> tuple[Judged, ...]:
-    """Return the verdict on every claim of a source. If no run decides a claim, the first run that leaves it open is
-    used, or else the first run with some of the figures."""
+    """Return the verdict on every claim of a source. The verdict is that of the first run that decides the claim. If no
+    run decides, the first run that leaves the claim open is used, or else the first run with some of the figures."""
     measured = [_measured(run) for run in runs]
     return tuple(
         max(
@@ -146,7 +148,8 @@ def judged(runs: Sequence[Run], source: Publication) -> tuple[Judged, ...]:
 
 @dataclass(frozen=True)
 class _Place:
-    """Conditions and machine, which must be the same for figures that are compared. So must data set and rows."""
+    """Conditions and machine of figures. Figures are compared only if the conditions, the machine, the data set and the
+    number of rows are the same."""
 
     conditions: Conditions
     machine: str
@@ -154,8 +157,8 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Cells:
-    """Figures with the same conditions, machine, data set and rows. `aside` has the reason for each measurement that
-    was tried but has no valid figure."""
+    """Figures with the same conditions, machine, data set and rows. `aside` maps each measurement that was tried
+    without a valid figure to the reason."""
 
     figures: dict[Subject, tuple[Interval, Mapping[int, int]]]
     aside: dict[Subject, str]
@@ -168,8 +171,8 @@ class _Cells:
 
 @dataclass(frozen=True)
 class _Measured:
-    """The figures of a run by conditions and machine, then by data set and rows. Figures with default conditions come
-    first."""
+    """All figures of a run. The keys of `cells` are conditions and machine, then data set and rows. Figures with
+    default conditions come first."""
 
     cells: Mapping[_Place, Mapping[tuple[str, int], _Cells]]
     least_bytes: int
@@ -201,7 +204,8 @@ def has_several_machines(run: Run) -> bool:
 
 
 def _aside(summary: CellSummary) -> str:
-    """Return why a measurement is left out, by the same rules as in rankings; '' if it is valid."""
+    """Return why a measurement has no valid figure, by the same rules as in rankings. Return '' if the figure is
+    valid."""
     if summary.wrong:
         return "wrong answer in a counted round"
     if summary.fallback:
@@ -222,7 +226,7 @@ def _unusual(conditions: Conditions) -> tuple[bool, ...]:
 
 
 def needed_by(finding: Finding, dataset: str) -> tuple[Subject, ...]:
-    """Return all figures that a finding compares on one of its data sets."""
+    """Return all of our figures that a finding (a published statement) compares on one data set."""
     subjects = (subject for pair in finding.pairs for subject in (pair.lower, pair.higher))
     return tuple(dict.fromkeys(replace(subject, dataset=subject.dataset or dataset) for subject in subjects))
 
@@ -230,8 +234,8 @@ def needed_by(finding: Finding, dataset: str) -> tuple[Subject, ...]:
 def _cells_of(finding: Finding, by_rows: Mapping[tuple[str, int], _Cells]) -> _Cells:
     """Return all figures that a finding compares, for one set of conditions and one machine.
 
-    If suites measured a data set with different numbers of rows, the number of rows with most of these figures is used,
-    or among equals the largest.
+    Suites may measure a data set with different numbers of rows. The number of rows that has the most of these figures
+    is used. If several numbers have equally many figures, the largest number is used.
     """
     needed = tuple(dict.fromkeys(subject for name in finding.datasets for subject in needed_by(finding, name)))
     chosen = _Cells({}, {})
@@ -267,8 +271,8 @@ def _judged(source: Publication, claim: Claim, measured: _Measured) -> Judged:
 
 
 def _known(finding: Finding, cells: _Cells) -> tuple[int, int, int]:
-    """Return three numbers: the data sets for which all compared figures are known, the known figures, and the figures
-    that were tried."""
+    """Return three counts: data sets for which all compared figures are known, figures that are known, and figures that
+    were tried."""
     needed = [needed_by(finding, dataset) for dataset in finding.datasets]
     known, tried = zip(*map(cells.count, needed), strict=True)
     return sum(number == len(all_) for number, all_ in zip(known, needed, strict=True)), sum(known), sum(tried)
@@ -278,7 +282,7 @@ _NOT_IN_RUN = "not in this run"
 
 
 def _left_out(cells: _Cells, needed: Sequence[Subject]) -> str:
-    """Return which formats have no figure, and why; '' if all have a figure."""
+    """Return which formats have no figure and why, or '' if every format has one."""
     lacking = [subject for subject in needed if subject not in cells.figures]
     tried = {subject: cells.aside[subject] for subject in lacking if subject in cells.aside}
     if len(lacking) == len(needed) and not tried:

@@ -22,7 +22,8 @@ BEHIND: Mapping[str, Callable[[Sequence[Run]], tuple[SideBySide, ...]]] = {
     "near-storage": near_storage_tables.tables,
     "documents": documents_tables.tables,
 }
-"""Tables that are printed after the claims of a source, with our figures next to the published ones."""
+"""For each source, the function that compares our figures with published tables. The resulting tables are printed after
+the claims."""
 
 _HEAD_WIDTH = 10
 """Column titles are wrapped at this many characters."""
@@ -50,7 +51,7 @@ def show(runs: Sequence[Run], name: str, console: Console) -> None:
 
 
 def behind(runs: Sequence[Run], name: str) -> tuple[SideBySide, ...]:
-    """Return the tables that are printed after the claims of a source; empty if there are none."""
+    """Return the tables that are printed after the claims of a source. Return an empty tuple if the source has none."""
     return BEHIND[name](runs) if name in BEHIND else ()
 
 

@@ -1,7 +1,7 @@
-"""Compare our figures with table 3 of the paper on columns in document stores, which has times of range queries by
+"""Compare our figures with table 3 of the paper on columns in document stores. Table 3 has times of range queries by
 index and by scan.
 
-Our figures are those of the store AMAX. There is a table for each data set and set of conditions.
+Our figures are those of the store AMAX. Each data set and set of conditions has its own table.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Ours = Mapping[OperationName, CellSummary]
 
 def tables(runs: Sequence[Run]) -> tuple[SideBySide, ...]:
     """Return table 3 with our figures, for each set of conditions under which a run measured range queries. If no run
-    did, return only the published figures."""
+    measured any, return only the published figures."""
     found = [(about, ours) for run in runs for about, ours in _groups(run)]
     shown = found or [("not in this run; to measure it: run documents --operations range", {})]
     return tuple(_table(about, ours) for about, ours in shown)

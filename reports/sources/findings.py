@@ -1,4 +1,4 @@
-"""List the thesis's findings on tables, codecs and images, and known faults of its measurements.
+"""List the thesis's findings (its statements) on tables, codecs and images, and known faults of its measurements.
 
 M. Tarageľ, Column-oriented and Image Data Format Benchmarks, Brno University of Technology, 2024.
 """
@@ -46,7 +46,8 @@ TABLES, CODECS, IMAGES = map(_findings, ("tables", "codecs", "images"))
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of the thesis's measurements, with the figures and formats it affects. No format means all formats."""
+    """A fault of the thesis's measurements, with the figures and formats that the fault affects. An empty list of
+    formats means all formats."""
 
     columns: tuple[Column, ...]
     formats: tuple[str, ...]

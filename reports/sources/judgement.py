@@ -1,4 +1,5 @@
-"""Judge the findings of a source by our samples: compare two figures at a time, then combine the results."""
+"""Judge by our samples whether the findings (published statements) of a source hold. Each judgement compares two
+figures at a time and then combines the results."""
 
 from __future__ import annotations
 
@@ -21,11 +22,12 @@ class FindingVerdict(Enum):
     HOLDS = "holds"
     DOES_NOT = "does not"
     OPEN = "open"
-    """The finding was measured, but in too few rounds, or its figures are tied. More rounds may decide it."""
+    """The finding was measured, but in too few rounds, or its figures are tied, that is not clearly different. More
+    rounds may decide."""
     NOT_TESTABLE = "not testable here"
 
     def counted(self, count: int) -> str:
-        """Return a number of findings with this verdict in words: '2 are open'."""
+        """Return in words how many findings have this verdict: '2 are open'."""
         one, several = {
             FindingVerdict.HOLDS: ("holds", "hold"),
             FindingVerdict.DOES_NOT: ("does not", "do not"),
@@ -61,20 +63,21 @@ class Ours:
 
     @cached_property
     def ratios(self) -> Mapping[tuple[Column, str], Ratios]:
-        """The figures of all formats, by kind of figure and data set."""
+        """For each kind of figure and data set, the figures of all formats as `Ratios`, which compares any two of
+        them."""
         found: dict[tuple[Column, str], dict[Subject, dict[int, float]]] = defaultdict(dict)
         for subject in self.figures:
             found[subject.column, subject.dataset][subject] = self.by_round(subject)
         return {key: Ratios(values, exact=key[0].role is Role.SIZE) for key, values in found.items()}
 
     def by_round(self, subject: Subject) -> dict[int, float]:
-        """Return the figure of each round. Memory is at least what the run's probe can tell."""
+        """Return the figure of each round. Memory below the smallest measurable value counts as that value."""
         least = self.least_bytes if subject.column.is_memory else 0
         return {number: float(max(value, least)) for number, value in self.figures[subject][1].items()}
 
 
 def by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the data sets that have the same string, by that string."""
+    """Return the data sets by string: each string with the data sets that have this string."""
     found: dict[str, list[str]] = {}
     for dataset, text in texts.items():
         found.setdefault(text, []).append(dataset)
@@ -83,8 +86,8 @@ def by_text(texts: Mapping[str, str]) -> dict[str, list[str]]:
 
 @dataclass(frozen=True)
 class _Weighed:
-    """The result of comparing two figures on one data set. `ratio` is (lower * factor) / higher. The comparison
-    supports the finding if the ratio is below 1."""
+    """The result of comparing two figures on one data set. `ratio` is (lower * factor) / higher. A ratio below 1
+    supports the finding."""
 
     pair: Pair
     ratio: float
@@ -138,7 +141,7 @@ def judge(
 
 
 def _placed(pair: Pair, dataset: str) -> Pair:
-    """Return the two figures to compare, for a data set. A figure that already names a data set is unchanged."""
+    """Return `pair` with `dataset` filled in. A figure that already names a data set keeps that data set."""
 
     def on(subject: Subject) -> Subject:
         return subject if subject.dataset else Subject(subject.column, subject.format, dataset)
@@ -147,8 +150,8 @@ def _placed(pair: Pair, dataset: str) -> Pair:
 
 
 def _lacking(finding: Finding, tried: Sequence[tuple[Pair, _Weighed | None]], ours: Ours) -> str:
-    """Return why a finding cannot be tested, or ''. The reason is a format that the finding needs, and that has no
-    figure or too few rounds."""
+    """Return why a finding cannot be tested, or '' if it can. A finding cannot be tested if a format that the finding
+    needs has no figure or too few rounds."""
     for pair, weighed in tried:
         for subject in (pair.lower, pair.higher) if weighed is None else ():
             if subject.format not in finding.about:
@@ -162,7 +165,7 @@ def _lacking(finding: Finding, tried: Sequence[tuple[Pair, _Weighed | None]], ou
 
 
 def _has_all(names: Collection[str], pairs: Sequence[Pair], ours: Ours) -> bool:
-    """Return whether each of these formats has all its figures, with any number of rounds."""
+    """Return whether each of the formats `names` has all its figures. Any number of rounds is enough."""
     subjects = (subject for pair in pairs for subject in (pair.lower, pair.higher))
     return all(subject in ours.figures for subject in subjects if subject.format in names)
 
@@ -184,7 +187,7 @@ def _not_weighed(pairs: Sequence[Pair], ours: Ours) -> tuple[tuple[str, ...], tu
 
 
 def _open_text(weighed: Sequence[_Weighed], missing: Sequence[str], too_few: Sequence[str]) -> str:
-    """Return why a data set gives no verdict, and which formats had no figure to compare with."""
+    """Return why a data set gives no verdict, and which formats could not be compared because they have no figure."""
     parts = ["tied"] if any(found.tied for found in weighed) else []
     parts += [f"too few rounds of {', '.join(too_few)}"] if too_few else []
     told = f"{' and '.join(parts)}, so no verdict" if parts else ""
@@ -193,7 +196,7 @@ def _open_text(weighed: Sequence[_Weighed], missing: Sequence[str], too_few: Seq
 
 
 def _where(pair: Pair, subject: Subject) -> str:
-    """Return ' on <data set>' if the two figures are from different data sets, else ''."""
+    """Return ' on <data set>' for a figure if the two compared figures are from different data sets, else ''."""
     return f" on {subject.dataset}" if pair.lower.dataset != pair.higher.dataset else ""
 
 
@@ -210,7 +213,7 @@ def _weigh(pair: Pair, ours: Ours) -> _Weighed | None:
 
 def _ratios(pair: Pair, ours: Ours) -> Ratios:
     """Return the ratios of the two figures to compare. If both are the same kind of figure on the same data set, the
-    effects of rounds are estimated from this figure of all other formats."""
+    speed of each round is estimated from the other formats and removed."""
     lower, higher = pair.lower, pair.higher
     if (lower.column, lower.dataset) == (higher.column, higher.dataset):
         return ours.ratios[lower.column, lower.dataset]
@@ -225,7 +228,8 @@ def _verdict(weighed: Sequence[_Weighed], too_few: Sequence[str]) -> FindingVerd
 
 
 def _combined(verdicts: Sequence[FindingVerdict], some: bool) -> FindingVerdict:
-    """Return the verdict over all data sets. All data sets must support the finding; with `some`, one is enough."""
+    """Return the verdict over all data sets. Normally all data sets must support the finding. With `some`, one data set
+    is enough."""
     first, second = (
         (FindingVerdict.HOLDS, FindingVerdict.DOES_NOT) if some else (FindingVerdict.DOES_NOT, FindingVerdict.HOLDS)
     )
@@ -237,8 +241,8 @@ def _combined(verdicts: Sequence[FindingVerdict], some: bool) -> FindingVerdict:
 
 
 def _evidence(closest: _Weighed, ours: Ours, dataset: str) -> str:
-    """Return the two figures that decide the verdict. Their ratio is the largest, so they are nearest to contradicting
-    the finding, or contradict it most."""
+    """Return the two figures that decide the verdict, as text. Of all compared pairs, `closest` has the largest ratio.
+    Its figures are therefore nearest to contradicting the finding, or contradict the finding most clearly."""
     pair = (closest.pair.lower, closest.pair.higher)
     told = [f"{subject.format} {_figure_text(subject, ours)}" for subject in pair]
     where = dataset or f"{closest.pair.lower.dataset} and {closest.pair.higher.dataset}"
@@ -288,8 +292,8 @@ def _faults(pairs: Sequence[Pair], faults: Sequence[Fault]) -> list[str]:
 
 
 def _true_of_the_thesis(finding: Finding, theirs: Mapping[Subject, float]) -> bool:
-    """Return whether the thesis's own tables support a finding. Comparisons for which the thesis prints no figures are
-    ignored."""
+    """Return whether the thesis's own tables support a finding. Comparisons for which the thesis prints no figure count
+    as support."""
 
     def holds(pair: Pair) -> bool:
         lower, higher = theirs.get(pair.lower), theirs.get(pair.higher)

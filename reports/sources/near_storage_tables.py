@@ -31,26 +31,27 @@ from reports.sources.claims import SOURCES, has_several_machines
 from reports.sources.side_by_side import Entry, SideBySide, line_of, measured
 
 WAYS = {name: SOURCES["near-storage"].variants[name] for name in ("V1", "V1, footers kept", "V2")}
-"""Our variants by the names in the tables. The thesis has figures only for the first and the last of them."""
+"""Our variants by the names in the tables. The thesis has figures for 'V1' and 'V2' only."""
 _NONE = "-"
 _REDUNDANCY = {
     "own machines, one copy": 1.0,
     "own machines, erasure coding 10 + 4": REED_SOLOMON_10_4,
     "own machines, two replicas": 2.0,
 }
-"""Number of bytes on the disks divided by the bytes stored. Our near_storage library uses replicas."""
+"""Bytes on the disks divided by bytes stored, for each kind of redundancy. Our near_storage library uses replicas."""
 _THEIRS = {"V1": "parquet_reader_gb_s", "V2": "direct_byte_access_gb_s"}
 
 Ours = Mapping[str, Series]
-"""The throughput of each access path by its name in WAYS, for one data set, placement and set of conditions."""
+"""The throughput of each access path, for one data set, placement and set of conditions. The keys are the names in
+WAYS."""
 
 
 def tables(runs: Sequence[Run]) -> tuple[SideBySide, ...]:
     """Return tables 8.1 to 8.3 for each data set, placement and set of conditions of a run that measured an access
     path. Tables with the nearest network come first.
 
-    If no run measured an access path, return only the published figures. If several runs have the same conditions, the
-    titles name the run.
+    If no run measured an access path, return only the published figures. If several runs have the same conditions, each
+    title names its run.
     """
     found = [(network, about, run.info.id, ours) for run in runs for network, about, ours in _groups(run)]
     places = Counter(about for _, about, _, _ in found)
@@ -75,8 +76,8 @@ def _of_one_place(about: str, ours: Ours) -> Iterator[SideBySide]:
 
 
 def _groups(run: Run) -> Iterator[tuple[str, str, Ours]]:
-    """Yield (network, description, access paths) for each set of figures that share a data set, conditions and
-    placement."""
+    """Yield (network, description, access paths) for each set of figures that share data set, conditions and placement
+    of the row groups."""
     grouped: dict[tuple[str, Conditions, str, str], dict[str, Series]] = {}
     names = {variant: name for name, variant in WAYS.items()}
     for series in series_of(summarise(run.samples)):
@@ -90,7 +91,8 @@ def _groups(run: Run) -> Iterator[tuple[str, str, Ours]]:
 
 @cache
 def published() -> Mapping[str, tuple[Point, ...]]:
-    """Return the points of table 8.1 for 'V1' and 'V2'. The query that reads the fewest row groups comes last."""
+    """Return the points of table 8.1 for 'V1' and 'V2'. As in that table, the query that reads the fewest row groups
+    comes last."""
     rows = published_rows("near_storage_throughput.csv")
     return {
         name: tuple(Point(float(row["selectivity_percent"]), float(row[column])) for row in rows)
@@ -121,8 +123,8 @@ def _measured(series: Series | None, percent: float) -> Entry:
 
 
 def _retrieval(about: str, ours: Ours) -> SideBySide:
-    """Return the expected throughput and monthly rate of each access path, both as the mean, which the thesis prints,
-    and sustained."""
+    """Return the expected throughput of each access path, and how often a month all data can be read. Both are shown
+    for the mean, which the thesis prints, and for the sustained throughput."""
     needed = {row["workload"]: row for row in published_rows("near_storage_retrieval.csv")}
     whole = {name: series for name, series in ours.items() if series.reaches_all}
     curves = {name: curve for name, curve in _curves(whole).items() if isinstance(curve, Curve)}
@@ -149,7 +151,7 @@ def _rate(gb_per_s: float) -> str:
 
 
 def _cost() -> SideBySide:
-    """Return the monthly cost of storing at the thesis's prices of early 2025, for several kinds of redundancy."""
+    """Return the monthly cost of storage for several kinds of redundancy, at the thesis's prices of early 2025."""
     provider = provider_per_month(THESIS_STORED_GB, S3_STANDARD)
     lines = [line_of("S3 Standard", _NONE, f"{provider:,.0f}", "100 %")]
     for title, redundancy in _REDUNDANCY.items():
@@ -164,7 +166,8 @@ def _cost() -> SideBySide:
 
 
 def _parameters(about: str, ours: Ours) -> SideBySide:
-    """Return the fitted curves with one standard deviation of each parameter; the thesis prints no deviations."""
+    """Return the parameters of the fitted curves, each with its standard deviation. The thesis prints no standard
+    deviations."""
     lines = []
     for name, curve in _curves(ours).items():
         told = ["no curve", *[_NONE] * 3]
@@ -176,8 +179,8 @@ def _parameters(about: str, ours: Ours) -> SideBySide:
 
 
 def _errors(about: str, ours: Ours) -> SideBySide:
-    """Return the errors of the curves, for the points of the thesis and for our points. Both are fitted by the same
-    method."""
+    """Return the errors of the curves at each point. One curve is fitted to the thesis's points and one to ours, both
+    by the same method."""
     points = {f"thesis: {name}": each for name, each in published().items()}
     points |= {f"ours: {name}": series.points for name, series in ours.items()}
     lines = []
@@ -192,7 +195,8 @@ def _errors(about: str, ours: Ours) -> SideBySide:
 
 
 def _curves(ours: Ours) -> Mapping[str, Curve | NoFit]:
-    """Return the curves fitted here to the thesis's points, and those fitted to ours."""
+    """Return the curves that are fitted to the thesis's points and to our points. A series that has no curve has the
+    reason instead."""
     theirs = {f"thesis: {name}": fit(points) for name, points in published().items()}
     return {**theirs, **{f"ours: {name}": series.curve() for name, series in ours.items()}}
 

@@ -1,4 +1,5 @@
-"""Compare a run with the thesis: tables 6.3 to 6.7 next to our medians, Kendall's tau, and a verdict on each finding.
+"""Compare a run with the thesis (M. Tarageľ, 2024): tables 6.3 to 6.7 next to our medians, Kendall's tau (how well two
+rankings agree), and a verdict on each finding.
 
 Verdicts are computed from the run's samples.
 """
@@ -47,14 +48,15 @@ class FigurePair:
     ours: float
     """Our median."""
     least: float
-    """Smallest memory that the measurement can distinguish from 0; 0 if the figure is a time or a size."""
+    """Smallest memory that the measurement can distinguish from 0. It is 0 if the figure is a time or a size."""
     rounds: int
     theirs: float
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Kendall's tau between our ranking and the thesis's ranking, over the formats that both rankings contain."""
+    """Agreement between our ranking and the thesis's ranking as Kendall's tau (1: same order, -1: reverse order). Only
+    formats in both rankings count."""
 
     dataset: str
     column: Column
@@ -71,7 +73,7 @@ class Reproduction:
     agreements: tuple[Agreement, ...]
     judgements: tuple[Judgement, ...]
     notes: tuple[str, ...]
-    """Notes on what is left out, and on conditions that differ from the thesis's."""
+    """Notes on parts that are left out, and on conditions that differ from those of the thesis."""
     more: tuple[SideBySide, ...] = ()
     """The tables of codecs and of images."""
 
@@ -86,10 +88,10 @@ def thesis_figures() -> Mapping[Subject, float]:
 
 
 def reproduce(run: Run) -> Reproduction:
-    """Return the comparison of a run with the thesis. It covers tables measured on track `plain` with target `pandas`,
-    codecs, and images, as in the thesis.
+    """Return the comparison of a run with the thesis. As in the thesis, it covers tables without a codec (track
+    `plain`) that are read into pandas (target `pandas`), codecs, and images.
 
-    A part is compared only if the run measured it.
+    A part is compared only if the run measured that part.
     """
     found = tables(run)
     codecs = [table for table in found if has_codecs(table)]
@@ -136,9 +138,9 @@ def _tabular(run: Run, found: Sequence[Table]) -> Reproduction:
 
 
 def _chosen(found: Sequence[Table]) -> tuple[list[Table], dict[str, str]]:
-    """Return the tables that are compared, and for each other data set the reason why it is not.
+    """Return the tables to compare, and the reason why each other data set is not compared.
 
-    There is one table for each data set. All tables have the conditions of the first one.
+    Each data set has at most one table. All tables have the conditions of the first one.
     """
     alike = [table for table in found if table.conditions.track == "plain" and table.conditions.target == "pandas"]
     alike.sort(key=lambda table: _unlike_the_thesis(table.conditions))
@@ -264,7 +266,8 @@ def _counted(found: Reproduction) -> str:
 
 
 def grids(found: Reproduction) -> Iterator[SideBySide]:
-    """Yield a table for each data set, then the agreement of the rankings, then the tables of codecs and of images."""
+    """Yield a table for each data set, then the agreement of the rankings, and last the tables of codecs and of
+    images."""
     where = f" ({conditions_text(found.conditions)})" if found.conditions else ""
     datasets = list(dict.fromkeys(item.dataset for item in found.comparisons))
     entries = {

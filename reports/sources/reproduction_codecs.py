@@ -31,8 +31,8 @@ RATIO = Column(SAVE_TIME.operation, "size_ratio", Role.SIZE, "compression ratio"
 
 @cache
 def thesis_figures() -> Mapping[Subject, float]:
-    """Return the thesis's figures for webface, with each codec and without a codec, in seconds, megabytes and ratios.
-    They come from tables 6.3 to 6.5, 6.8 and 6.9."""
+    """Return the thesis's figures for the data set webface, with each codec and without a codec, in seconds, megabytes
+    and ratios. The figures come from tables 6.3 to 6.5, 6.8 and 6.9."""
     base = {
         (row["metric"], row["format"]): float(row["value"])
         for row in published_rows("thesis_tabular.csv")
@@ -63,8 +63,8 @@ def _sums(figures: Mapping[Subject, float]) -> dict[Subject, float]:
 
 
 def table_of(found: Sequence[Table]) -> Table | None:
-    """Return the table that compares codecs on the data set webface with a warm cache, if the run has one. A table with
-    the default number of threads is preferred."""
+    """Return the run's table that compares codecs on the data set webface with a warm cache, or None if there is none.
+    If there are several, prefer a table with the default number of threads."""
     fitting = [
         table for table in found if has_codecs(table) and table.dataset == DATASET and table.conditions.cache == "warm"
     ]
@@ -72,10 +72,10 @@ def table_of(found: Sequence[Table]) -> Table | None:
 
 
 def judgements(table: Table | None, generated: bool) -> tuple[Judgement, ...]:
-    """Return a verdict on each finding about codecs. If `table` is None, no finding can be tested, because the run
-    lacks the table.
+    """Return a verdict on each finding about codecs. If `table` is None, the run has no such measurements, so no
+    finding can be tested.
 
-    `generated` states whether the data set webface is generated, instead of the thesis's file.
+    `generated` is true if the data set webface is generated instead of read from the thesis's file.
     """
     left_out = {} if table else {DATASET: "not in this run"}
     ours = Ours(_figures(table) if table else {}, 0)
@@ -84,7 +84,7 @@ def judgements(table: Table | None, generated: bool) -> tuple[Judgement, ...]:
 
 
 def grid(table: Table) -> SideBySide:
-    """Return a table of our ratios next to the thesis's."""
+    """Return a table of our ratios next to the ratios of the thesis."""
     title = (
         f"{table.dataset}, {table.amount}: with a codec, as a multiple of the same format without, ours / thesis "
         f"({conditions_text(table.conditions)})"

@@ -47,7 +47,7 @@ def thesis_figures() -> Mapping[Subject, float]:
 
 
 def tables_of(found: Sequence[Table]) -> tuple[dict[str, Table], dict[str, str]]:
-    """Return the run's table for each data set of the thesis, and the reason for each data set without a table."""
+    """Return the run's tables by data set of the thesis. For each data set without a table, also return the reason."""
     chosen: dict[str, Table] = {}
     left_out: dict[str, str] = {}
     for theirs, ours in DATASETS.items():
@@ -79,7 +79,7 @@ def is_generated(table: Table) -> bool:
 
 
 def grid(dataset: str, table: Table) -> SideBySide:
-    """Return a table of our figures next to the thesis's, in seconds and megabytes."""
+    """Return a table of our figures next to those of the thesis, in seconds and megabytes."""
     title = f"{table.dataset} / {dataset}: ours / thesis ({conditions_text(table.conditions)})"
     columns = ((SAVE_TIME, SECONDS), (READ_TIME, SECONDS), (SIZE, MEGABYTES))
     head = ("storage", *(f"{column.title}, {unit.name}" for column, unit in columns))

@@ -1,7 +1,7 @@
 """Read a source's statements as comparisons between two of our figures, from the files below `published/`.
 
-A finding consists of several comparisons of the form 'this figure is below that figure'. Nothing here depends on our
-samples.
+A finding is one statement. It consists of several comparisons of the form 'this figure is below that figure'. Nothing
+here depends on our samples.
 """
 
 from __future__ import annotations
@@ -24,15 +24,17 @@ ROLES = {
     "size_ratio": Role.SIZE,
     "peak_private_bytes": Role.MEMORY,
 }
-"""The role of each figure. The size ratio of a codec is computed; all other figures are stored in the samples."""
+"""The role (time, size or memory) of each figure. The size ratio of a codec is computed. All other figures are stored
+in the samples."""
 ACROSS = ("",)
-"""Value of `datasets` for findings that compare data sets with each other. Their figures name the data sets instead."""
+"""Value of `datasets` for findings that compare data sets with each other. In such findings, each figure names its data
+set."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """One figure of one format, such as the read time of CSV. `dataset` is empty if a finding applies to each data set
-    separately."""
+    """One figure of one format, such as the read time of CSV. `dataset` is empty if the finding is judged on each data
+    set separately."""
 
     column: Column
     format: str
@@ -41,7 +43,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Pair:
-    """A comparison of two figures: it holds if `lower` times `factor` is below `higher`."""
+    """A comparison of two figures. It holds if `lower` times `factor` is below `higher`."""
 
     lower: Subject
     higher: Subject
@@ -50,12 +52,12 @@ class Pair:
 
 @dataclass(frozen=True)
 class Finding:
-    """One statement of a source. It holds if all comparisons in `pairs` hold on all of its data sets. With `some`, one
-    data set is enough.
+    """One statement of a source. It holds if all comparisons in `pairs` hold on all `datasets`. With `some`, one data
+    set is enough.
 
-    `about` are the formats that the finding needs. Other formats may be missing from a run; the reason then names them.
-    If another format has too few rounds, the finding stays open. With `rests_on_data`, the verdict depends on the
-    values in the data rather than on the formats, so generated data cannot support the finding.
+    `about` are the formats that the finding needs. A run may lack other formats, which the reason for the verdict then
+    names. If another format has too few rounds, the finding stays open. With `rests_on_data`, the verdict depends on
+    the values in the data rather than on the formats, so generated data cannot support the finding.
     """
 
     place: str
@@ -81,8 +83,8 @@ Row = Mapping[str, str]
 
 class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The names used in the rows of a source. `figures` maps a title to an operation and a figure. `variants` maps a
-    name to our variant; it is empty if the rows use our names. `groups` names lists, and `texts` names sentences.
-    `command` and `datasets` are defaults for rows without them."""
+    name to our variant, and is empty if the rows use our names. `groups` maps a name to a list of names, and `texts`
+    maps a name to a sentence. `command` and `datasets` are the defaults for rows that have none."""
 
     title: str
     figures: dict[str, str]
@@ -96,10 +98,10 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def finding(self, rows: Sequence[Row]) -> Finding:
         """Return the finding that several rows describe.
 
-        The first row has the statement. Each row compares two figures or lists of figures, and applies to each
-        combination of the first row's `figures` and `variants`. Without a column `about`, the finding needs all formats
-        that it compares. The column `decides` states whether one data set is enough, or whether the verdict depends on
-        the values in the data.
+        The first row has the statement. Each row compares two figures, or each figure of one list with each figure of
+        another, for every combination of the first row's `figures` and `variants`. Without a column `about`, the
+        finding needs all formats that it compares. The column `decides` states whether one data set is enough, or
+        whether the verdict depends on the values in the data.
         """
         row = rows[0]
         shared = itertools.product(self._listed(row["figures"]) or ("",), self._listed(row["variants"]) or ("",))
@@ -116,7 +118,8 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def text(self, name: str) -> str:
-        """Return the sentence with this name. An unknown name is the sentence itself."""
+        """Return the sentence with this name. A name that is not in `texts` is itself the sentence and is returned
+        unchanged."""
         return self.texts.get(name, name)
 
     def _listed(self, text: str) -> tuple[str, ...]:
@@ -136,8 +139,8 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     yield Pair(high, low, 1 / factor)
 
     def _subject(self, title: str, variant: str, name: str) -> Subject:
-        """Return the figure to compare. `name` is the part that differs within a row: a figure's title, else a variant,
-        else a data set."""
+        """Return the figure to compare. `name` is the part that differs within a row. If `title` is empty, `name` is a
+        figure's title; else if `variant` is empty, it is a variant; else it is a data set."""
         dataset = name if title and variant else ""
         title, variant = (title, variant or name) if title else (name, variant)
         operation, figure = self.figures[title].split(" ")
@@ -152,7 +155,8 @@ def names_of(file: str) -> Names:
 
 
 def claims_of(file: str) -> Iterable[Sequence[Row]]:
-    """Return the rows of each claim of a source. A row without a `place` is another comparison of the claim before."""
+    """Return the rows of each claim of a source. A row without a `place` is a further comparison of the preceding
+    claim."""
     found: list[list[Row]] = []
     for row in published_rows(f"{file}_claims.csv"):
         if row["place"]:

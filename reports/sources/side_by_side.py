@@ -1,5 +1,5 @@
-"""Describe tables of our figures next to published ones. Each entry of ours has the cell (operation, data set, variant
-and conditions) of its samples."""
+"""Describe tables of our figures next to published ones. Each of our figures names the cell (operation, data set,
+variant and conditions) whose samples it comes from."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from reports.analysis.units import spread_text
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of a table. `cell` is None if the entry is not one of our figures, or combines several."""
+    """One entry of a table. `cell` is None for a published figure, for text, and for an entry that combines several of
+    our figures."""
 
     text: str
     cell: Cell | None = None
 
 
 def measured(text: str, interval: Interval, cell: Cell) -> Entry:
-    """Return one of our figures with its spread. The number of rounds is added if it is too small for a verdict."""
+    """Return one of our figures as printed, with its spread. If there are too few rounds for a verdict, the number of
+    rounds is added."""
     few = f"n={interval.rounds}" if interval.low is None else ""
     return Entry(" ".join(filter(None, (text, spread_text(interval), few))), cell)
 
@@ -31,7 +33,7 @@ def line_of(*cells: str | Entry) -> tuple[Entry, ...]:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """A table: its title, its column heads, and its rows. The first entry of a row is its name."""
+    """A table with a title, column heads and rows. The first entry of a row is the row's name."""
 
     title: str
     head: tuple[str, ...]

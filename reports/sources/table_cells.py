@@ -14,9 +14,9 @@ Cells = Mapping[Subject, CellSummary]
 
 def cells_of(table: Table, names: Mapping[str, str], columns: Iterable[Column], dataset: str) -> Cells:
     """Return the summary of every format and column that has a figure. `names` maps the thesis's names of formats to
-    ours.
+    our names.
 
-    A format is represented by its variant with the fewest settings, which is the library's default.
+    A format is represented by the variant with the shortest name, which is the library's default.
     """
     found: dict[Subject, CellSummary] = {}
     for theirs, name in names.items():
@@ -29,7 +29,7 @@ def cells_of(table: Table, names: Mapping[str, str], columns: Iterable[Column], 
 
 
 def figures_of(cells: Cells) -> dict[Subject, tuple[Interval, Mapping[int, int]]]:
-    """Return the figures by which findings are judged. Cells with a wrong answer are left out, as in every ranking."""
+    """Return the figures by which findings are judged. As in every ranking, cells with a wrong answer are left out."""
     return {
         subject: (cell.figures[subject.column.figure], cell.by_round[subject.column.figure])
         for subject, cell in cells.items()

@@ -1,4 +1,5 @@
-"""Show a comparison of two runs on the terminal, as Markdown or as JSON. reports.analysis.compare computes it."""
+"""Show a comparison of two runs on the terminal, as Markdown or as JSON. The module reports.analysis.compare computes
+the comparison."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from reports.text.page import page_for, print_lines
 _TITLES = {figure: FIGURES[figure].title for figure in COMPARED}
 HEAD = ("cell", "figure", "before", "after", "ratio", "95 % interval", "libraries")
 DRIFT_WORTH_TELLING = 0.02
-"""A drift, that is a shift common to all times, is not shown if it is below this share."""
+"""A drift is a shift that all times share. A drift below this share is not shown."""
 
 
 def show(found: RunComparison, console: Console) -> None:
@@ -54,7 +55,7 @@ def _grid(changes: Sequence[Change]) -> Grid:
 
 
 def markdown(found: RunComparison) -> str:
-    """Return Markdown for a comment on a pull request: the verdict first, then tables."""
+    """Return Markdown for a comment on a pull request. The verdict comes first, then the tables."""
     parts = [f"**{_verdict(found)}** ({_run(found.before)} -> {_run(found.after)})"]
     parts += [f"> {text}" for text in found.differences]
     for title, changes in (("Worse", found.regressions), ("Better", found.improvements)):

@@ -1,4 +1,5 @@
-"""Print what each variant does to each kind of column or documents, on the terminal and as Markdown."""
+"""Print whether each variant stores each kind of column or document exactly, with losses, or not at all. Print on the
+terminal and as Markdown."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ _COLUMNS_WIDE = 18
 
 
 def show_fidelity(run: Run, console: Console) -> None:
-    """Print the matrices. The columns have letters as headers. Below each matrix, a list gives the variant of each
-    letter."""
+    """Print the fidelity matrices of a run. The column headers are letters, and a list below each matrix gives the
+    variant of each letter."""
     page = page_for(console)
     found = matrices(run)
     if not found:
@@ -59,7 +60,8 @@ def _spelled_out(matrix: Matrix) -> Iterator[str]:
 
 
 def fidelity_markdown(run: Run) -> str:
-    """Return the matrices as Markdown. A list below each matrix describes every loss and refusal in words."""
+    """Return the fidelity matrices of a run as Markdown. A list below each matrix describes every loss and refusal in
+    words."""
     parts = []
     for matrix in matrices(run):
         head = ["kind", *matrix.labels.values(), "lost by the target itself"]

@@ -1,4 +1,5 @@
-"""Print `Figures` as grids of text, with as many columns next to each other as fit on the page."""
+"""Print `Figures` (tables of numbers) as grids of text. A grid has as many columns next to each other as fit on the
+page."""
 
 from __future__ import annotations
 
@@ -14,12 +15,13 @@ from reports.text.page import WIDTH, labelled_grid, print_lines, width_of
 _HEADER_WIDTH = 13
 """Column titles are wrapped at this many characters."""
 _FEWEST_LABELS, _MOST_LABELS = 26, 46
-"""Smallest and largest number of characters reserved for the labels. The longest label determines the number in
-between."""
+"""Smallest and largest number of characters reserved for the labels. Between these limits, the longest label
+decides."""
 
 
 def show_figures(page: Console, title: str, found: Iterable[Figures]) -> None:
-    """Print a section that consists of `Figures`: for each, its title, its grids and its notes."""
+    """Print a section that consists of `Figures` (tables of numbers). Each of them has a title, one or more grids, and
+    notes."""
     page.print()
     print_lines(page, [title], style="bold")
     for figures in found:

@@ -29,7 +29,7 @@ def show_lines(page: Console, contents: Contents) -> None:
 
 
 def show_throughput(page: Console, contents: Contents) -> None:
-    """Print throughput by the share of row groups, with a grid for each network."""
+    """Print the throughput of queries by the share of row groups that a query reads, with a grid for each network."""
     _show_all(page, TITLES["throughput"], contents.throughput_lines)
 
 

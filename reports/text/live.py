@@ -24,14 +24,17 @@ from reports.text.operations import figure_spread, figure_text, header_of, row_s
 PENDING = "…"
 """Marks a figure that is still to be measured."""
 _LEAST_LABEL = 20
-"""The labels have at least this width, unless all labels are shorter. Columns that do not fit are left out."""
+"""The labels have at least this width, unless all labels are shorter. Columns of figures that do not fit next to the
+labels are left out."""
 _LEAST_REASON = 16
-"""The reason for a failure after a row's figures is left out if fewer characters than this are free."""
+"""The reason for a failure is printed after the figures of its row. If fewer free characters than this remain, the
+reason is left out."""
 _LEAST_TABLE = 8
 """If fewer lines than this are free, a table is replaced by a summary of one line."""
 _BAR, _LEAST_WIDTH_OF_BAR = 20, 70
 _OTHERS_SHARE = 4
-"""The current table gets the first lines. If it needs all of them, at most one line in this many shows other tables."""
+"""The current table gets the first lines. If the current table needs all lines, at most one line in this many is kept
+for the other tables."""
 
 
 class Lines:
@@ -122,8 +125,8 @@ def block_of(run: Run, table: Table, width: int, most: int) -> Screen:
 
 
 def status_line(doing: str, share: float | None, width: int) -> Text:
-    """Return the description of the current activity. A progress bar for `share` (0 to 1) precedes it if there is
-    enough width."""
+    """Return a line that describes the current activity. If there is enough width, a progress bar for `share` (0 to 1)
+    comes first."""
     line = Text()
     if width >= _LEAST_WIDTH_OF_BAR:
         done = round(_BAR * min(max(share or 0.0, 0.0), 1.0))
@@ -151,7 +154,7 @@ def _cut(line: Text, width: int) -> Text:
 
 @dataclass(frozen=True)
 class _Shown:
-    """One column: its header lines, the printed value of each row, and its priority. If the width is too small, the
+    """One column: the header lines, the printed value of each row, and the priority. If the width is too small, the
     column with the highest `dropped` is removed first."""
 
     dropped: int
@@ -266,8 +269,8 @@ def _spreads(table: Table, time: Column, dropped: int) -> _Shown:
 
 
 def _rounds(run: Run, table: Table, row: Row) -> str:
-    """Return the counted rounds, such as '3 of 7' if the user gave the number of rounds. Raw I/O may have more rounds,
-    so the second number is left out then."""
+    """Return the counted rounds: '3 of 7' if the user gave the number of rounds, else '3'. Raw I/O may have more rounds
+    than the user gave; the second number is then left out."""
     asked = run.info.rounds_asked
     counted = rounds_text(row, table.columns.main)
     if counted == NOTHING:

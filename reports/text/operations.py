@@ -35,9 +35,10 @@ from reports.text.page import WIDTH, labelled_grid, width_of
 _HEADER_WIDTH = 10
 """The title of an operation is wrapped at this many characters above its columns."""
 MOST_WHOLE = 4
-"""If there are more further operations than this, only their times are shown."""
+"""If a table has more operations than this in addition to save and read, grids show only the times of these
+operations."""
 _LABELS = 26
-"""Number of characters that grids of further operations leave for the labels."""
+"""Number of characters for the labels in the grids of operations other than save and read."""
 _Column = tuple[str, list[Text | str]]
 """A column: its header, and a value for each row."""
 
@@ -104,7 +105,7 @@ def _time_alone(run: Run, table: Table, operation: OperationName) -> list[_Colum
 
 
 def initials(run: Run, table: Table) -> str:
-    """Return the first letters of the main operations for narrow headers, such as 's/r'."""
+    """Return the first letters of the main operations for narrow headers: 's/r' for save and read."""
     return "/".join(run.info.operation(name).title[:1] for name in table.columns.main)
 
 
@@ -173,8 +174,8 @@ def _value(table: Table, row: Row, column: Column, unit: Unit) -> Text:
 
 
 def figure_text(table: Table, row: Row, column: Column, unit: Unit) -> str | None:
-    """Return a figure with its marks `~` and `†`, but without the mark of its rank. Return None if there is no figure.
-    Long times are in seconds."""
+    """Return a figure with the marks `~` (uncertain memory) and `†` (the library has no call), but without the mark of
+    its rank. Return None if there is no figure. Long times are in seconds."""
     interval = row.interval(column)
     is_long = unit is MILLISECONDS and interval is not None and interval.median >= LONG_NS
     text = value_text(table, row, column, SECONDS if is_long else unit)
@@ -186,6 +187,6 @@ def figure_text(table: Table, row: Row, column: Column, unit: Unit) -> str | Non
 
 
 def figure_spread(row: Row, column: Column) -> str:
-    """Return the spread of a figure, '' if there is none."""
+    """Return the spread of a figure, or '' if the figure has no spread."""
     interval = row.interval(column)
     return spread_text(interval) if interval else ""

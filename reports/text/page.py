@@ -57,8 +57,8 @@ def labelled_grid(
     padding: int = 2,
     left: int = 0,
 ) -> Grid:
-    """Return a grid with a row for each (label, values, style). Only labels are folded. Values are right-aligned,
-    except in the last `left` columns."""
+    """Return a grid with a row for each (label, values, style). Long labels are wrapped; values are not. Values are
+    right-aligned, except in the last `left` columns."""
     width = label_width_of(headers, [values for _, values, _ in lines], padding)
     grid = new_grid(padding)
     grid.add_column(name, no_wrap=True)
@@ -75,15 +75,15 @@ def width_of(header: str, texts: Iterable[Text | str], padding: int) -> int:
 
 
 def label_width_of(headers: Sequence[str], cells: Sequence[Sequence[Text | str]], padding: int = 1) -> int:
-    """Return the width in characters that the figures leave for the labels. Figures are never cut; labels may be
-    folded."""
+    """Return the width in characters that remains for the labels next to the figures. Figures are never cut; labels may
+    be folded."""
     taken = sum(width_of(header, texts, padding) for header, *texts in zip(headers, *cells, strict=True))
     return max(WIDTH - padding + 1 - taken, LEAST_LABEL_WIDTH)
 
 
 def folded(label: str, width: int) -> str:
-    """Return a label folded to `width`. A line break comes before its settings and, if the settings are too long for a
-    line, after '=', ',' and '_'. A label without settings is folded between words."""
+    """Return a label folded to `width`. A line break comes before the settings of a variant. Settings that are too long
+    for one line are also broken after '=', ',' and '_'. A label without settings is folded between words."""
     if len(label) <= width:
         return label
     if "[" not in label:

@@ -1,4 +1,4 @@
-"""Print a recommendation on the terminal: the answer on one screen, and below it a short account of how it was
+"""Print a recommendation on the terminal: the answer on one screen, and below it a short account of how the answer was
 obtained.
 
 reports.analysis.recommendation.recommend makes every decision. reports.text.recommendation_json writes the same content
@@ -38,7 +38,8 @@ from reports.text.recommendation_grids import (
 from reports.text.recommendation_uses import uses_told
 
 _NARROW = 4.0
-"""A break-even is shown if the ends of its interval differ by at most this factor. Otherwise it is too uncertain."""
+"""A break-even is a point at which the best variant changes. A break-even is shown only if the ends of its interval
+differ by at most this factor. Otherwise the point is too uncertain."""
 SCREEN_LINES = 24
 """Number of lines of a terminal of the usual size."""
 _ALIKE = 1.05
@@ -51,11 +52,12 @@ _WHY_LEFT_OUT = {
     "memory": "need too much memory",
     NOT_COUNTED: "no counted round, as the machine was busy",
 }
-"""The first words of a reason why a variant drops out -> their wording on the first screen."""
+"""Wording on the first screen for why a variant drops out. The keys are the first words of the full reason."""
 
 
 def show(answer: Answer, console: Console, *, explain: bool = False) -> None:
-    """Print the answer, which fits on a screen, and then how it was obtained: in short, or in full if `explain` is set.
+    """Print the answer, which fits on a screen, and below it how the answer was obtained. This second part is short, or
+    complete if `explain` is set.
 
     The output is always 100 columns wide.
     """
@@ -121,8 +123,8 @@ def _paste(page: Console, python: Sequence[str]) -> None:
 
 
 def _of_part(title: str, text: str) -> Sequence[str]:
-    """Return the lines of Python for an operation with its title as a comment. The comment is at the end if there is a
-    single short line, else above."""
+    """Return the lines of Python for an operation, with the operation's title as a comment. The comment is at the end
+    of a single short line, otherwise above the lines."""
     whole = f"{text}  # {title}"
     return (whole,) if "\n" not in text and lines_of(whole) == 1 else (f"# {title}", *text.split("\n"))
 
@@ -175,7 +177,7 @@ def _certainty(found: Recommendation) -> Iterator[str]:
 
 
 def _on_a_line(head: str, names: Sequence[str], tail: str) -> str:
-    """Return a line with as many names as fit, at least one, and the number of the other names."""
+    """Return a line with as many names as fit, but at least one. The number of names that are left out follows."""
     for shown in range(len(names), 0, -1):
         more = f" and {len(names) - shown} more" if shown < len(names) else ""
         line = f"{head}{', '.join(names[:shown])}{more}{tail}"
@@ -194,14 +196,14 @@ def _why_few(found: Recommendation) -> str:
 
 
 def _scope(preferences: Preferences) -> str:
-    """Return the accepted maturity, such as ' of the established formats', or '' if all are accepted."""
+    """Return the accepted maturity, such as ' of the established formats'. Return '' if every maturity is accepted."""
     accepted = STAGES[: STAGES.index(preferences.accept) + 1]
     return "" if len(accepted) == len(STAGES) else f" of the {' and '.join(accepted)} formats"
 
 
 def _wishes(found: Recommendation) -> Iterator[str]:
-    """Yield the user's preferences as the program understood them, and how the recommended variant satisfies the
-    requirements."""
+    """Yield lines that show how the program understood the user's preferences, and with which figures the recommended
+    variant satisfies the required abilities."""
     preferences = found.preferences
     if preferences.uses:
         yield f"decided by the time per day of: {'; '.join(use.told for use in preferences.uses)}"
@@ -221,7 +223,8 @@ def _wishes(found: Recommendation) -> Iterator[str]:
 
 
 def _gains_of_accepting(found: Recommendation) -> list[str]:
-    """Return which variants could be recommended if lower maturity were accepted, and how much better they are."""
+    """Return lines that name clearly better variants whose maturity the user does not accept, and how much better their
+    scores are. If there are such variants but none is clearly better, a single line states this."""
     best, lines = 1.0, []
     for stage in STAGES:
         of_stage = [each for each in found.not_accepted if each.candidate.stage == stage]
@@ -280,7 +283,7 @@ def _would_be_recommended(found: Recommendation) -> Iterator[str]:
 
 
 def _shorten(page: Console, answer: Answer) -> None:
-    """Print one or two lines of each section of the full answer, and the command that prints the rest."""
+    """Print one or two lines of each section of the full answer, then the command that prints everything."""
     found = answer.found
     page.print()
     lines = [f"figures of the recommended variant: {each.sentence}" for each in reasons(found)[:1]]
@@ -297,8 +300,9 @@ def _shorten(page: Console, answer: Answer) -> None:
 
 
 def _grouped(dropped: Sequence[tuple[Variant, str]]) -> str:
-    """Return the formats that were left out, grouped by the words before the colon of their reason: '2 csv, orc
-    (cannot: append); hdf5-table (refused)'."""
+    """Return the formats that were left out, grouped by reason, with the number of variants if there are several: '2
+    csv, orc (cannot: append); hdf5-table (refused)'. Details after the colon of a reason are ignored, except for
+    'cannot: ...'."""
     by_reason: dict[str, dict[str, int]] = {}
     for variant, reason in dropped:
         head = reason if reason.startswith(CANNOT) else reason.partition(": ")[0]
@@ -333,9 +337,9 @@ def explained(page: Console, answer: Answer) -> None:
 
 
 def _not_established(everything: Sequence[Ranked]) -> list[str]:
-    """Return each format that is not established, with the reason that its adapter gives.
+    """Return each format that is not established, with the reason that the format's adapter declares.
 
-    If another variant of the same format is established, the variant is named instead of the format.
+    If another variant of the same format is established, the line names the variant instead of the format.
     """
     established = {each.candidate.variant.format_name for each in everything if each.candidate.stage == STAGES[0]}
     told = {}

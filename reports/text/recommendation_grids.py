@@ -29,7 +29,8 @@ MOST_ROWS, FEWEST_ROWS = 6, 5
 """Largest and smallest number of variants on the first screen. There are fewer if there is more text. The user's
 current variant is an additional row."""
 MOST_BESIDE = 2
-"""Largest number of variants on the first screen that may not be recommended."""
+"""Largest number of variants on the first screen whose maturity the user does not accept. They are shown but not
+recommended."""
 _HEADS = {
     **{"read": "read\nms", "save": "save\nms", "size": "size\nMB", "time": "time\nms"},
     **{"read_memory": "read\npeak MB", "save_memory": "save\npeak MB"},
@@ -42,20 +43,21 @@ _FIT_BESIDE = 3
 
 
 def short_names(found: Recommendation) -> dict[Variant, str]:
-    """Return a short name for each variant of the answer. The whole answer uses these names."""
+    """Return a short name for each variant of the answer. All parts of the answer use these names."""
     return short_labels(each.candidate.variant for each in (*found.ranked, *found.not_accepted))
 
 
 def baseline_name(answer: Answer, now: Baseline) -> str:
-    """Return the name of the user's current variant: 'your CSV' or 'plain CSV'. If it was measured only on few rows,
-    the number of rows is added."""
+    """Return the name of the user's current variant: 'your CSV' or 'plain CSV'. If the variant was measured only on few
+    rows, the number of rows is added."""
     title = now.candidate.title or now.candidate.variant
     rows = "" if now.rows is None else f" (at {now.rows:,} rows)"
     return f"{'your' if answer.yours else 'plain'} {title}{rows}"
 
 
 def best_shown(found: Recommendation, rows: int = MOST_ROWS) -> list[Ranked]:
-    """Return the variants for the first screen: the best ones, then the best of each maturity not accepted."""
+    """Return the variants for the first screen: the best recommended variants, then the best variant of each maturity
+    that the user does not accept."""
     best_of_stage: dict[str, Ranked] = {}
     for each in found.not_accepted:
         best_of_stage.setdefault(each.candidate.stage, each)
@@ -64,7 +66,8 @@ def best_shown(found: Recommendation, rows: int = MOST_ROWS) -> list[Ranked]:
 
 
 def grid_of(answer: Answer, shown: Sequence[Ranked]) -> Grid:
-    """Return a grid with a row for each variant. The user's current variant has a row if it is not one of them."""
+    """Return a grid with a row for each variant in `shown`. If the user's current variant is not in `shown`, an
+    additional row has its figures."""
     now = answer.found.baseline if answer.found.baseline is not None and answer.found.baseline.values else None
     names = [name for name in shown[0].values if name != USE]
     between = " " if len(names) <= _FIT_BESIDE and not answer.found.preferences.weighed_parts else "\n"
@@ -93,14 +96,15 @@ def _cells(each: Ranked, sure: bool, preferences: Preferences) -> list[str]:
 
 
 def _marked(each: Ranked) -> str:
-    """Return the score. '=' before it means tied with the first variant, as in every table."""
+    """Return the score as printed. As in every table, '=' before a score means that the variant is tied with the first
+    one."""
     tied = each.against_first is not None and each.against_first.tied and each.score != 1
     return f"{'=' if tied else ''}{number_text(each.score)}"
 
 
 def grid_of_multiples(answer: Answer, shown: Sequence[Ranked]) -> Grid:
-    """Return a grid of figures as multiples of the best figure. Scores are multiples of the first variant's score, with
-    their interval."""
+    """Return a grid in which each figure is a multiple of the best one. A score is a multiple of the first variant's
+    score, and has an interval."""
     heads = (_head(name, answer.found.preferences).removesuffix(" MB") for name in shown[0].ratios)
     headers = ["score (95 %)", *(f"x {head}" for head in heads), "Pareto"]
     lines = [
@@ -121,7 +125,7 @@ def _with_interval(each: Ranked) -> str:
 
 
 def _labelled(answer: Answer, headers: Sequence[str], lines: Sequence[tuple[Variant, Sequence[str]]]) -> Grid:
-    """Return a grid with a row of values for each variant, with its short name and its mark."""
+    """Return a grid with a row for each variant: its short name, its mark, and its values."""
     found = answer.found
     width = label_width_of(headers, [cells for _, cells in lines], padding=2)
     names, marks = short_names(found), _marks(answer)
@@ -137,8 +141,8 @@ def _labelled(answer: Answer, headers: Sequence[str], lines: Sequence[tuple[Vari
 
 
 def _marks(answer: Answer) -> dict[Variant, str]:
-    """Return a mark for each variant. It names a maturity that is not established, states 'yours now' for the user's
-    format, and lists operations that the library has no call for."""
+    """Return a mark for each variant, '' if there is nothing to mark. A mark has the maturity if it is not established,
+    'yours now' for the user's format, and operations for which the library has no call."""
     found = answer.found
     now = found.baseline.candidate.variant if found.baseline is not None and answer.yours else None
     marks = {}
@@ -160,10 +164,10 @@ def _label(name: str, mark: str, width: int) -> str:
 
 
 def stage_of(candidate: Candidate) -> str:
-    """Return the maturity of a candidate in words, even if its format does not declare one."""
+    """Return the maturity of a candidate in words. A format that declares no maturity counts as 'young'."""
     return stage_text(candidate.maturity) if candidate.maturity is not None else candidate.stage
 
 
 def and_more(lines: Sequence[str]) -> str:
-    """Return ' (and 2 more)' for three lines, because the caller prints only the first one."""
+    """Return ' (and 2 more)' for three lines, '' for one. The caller prints the first line and appends this text."""
     return f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""

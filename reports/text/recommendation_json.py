@@ -55,7 +55,8 @@ def as_json(answer: Answer) -> str:
 
 
 def _within_shape(advice: Within) -> dict[str, Any]:
-    """Return the advice. Scores and ratios are multiples of the default's."""
+    """Return the advice on the settings of one format. Scores and ratios are relative to those of the default
+    settings."""
     rows = [
         {
             "title": row.title,
@@ -73,7 +74,8 @@ def _within_shape(advice: Within) -> dict[str, Any]:
 
 
 def _conditions_shape(question: Question) -> dict[str, str]:
-    """Return the conditions without the track, because all tracks are ranked together."""
+    """Return the conditions without the track (the rule by which codecs were chosen), because all tracks are ranked
+    together."""
     return {name: value for name, value in structs.asdict(question.conditions).items() if name != "track"}
 
 

@@ -15,16 +15,16 @@ from reports.analysis.words import NOTHING
 
 
 def own_heads(others: Collection[str], preferences: Preferences) -> list[str]:
-    """Return the headers of the first columns if the times per day decide: seconds per day, their interval, and the
-    size unless another column has it. Return an empty list otherwise."""
+    """Return the headers of the first columns: seconds per day, their interval, and the size unless another column has
+    it. Return an empty list if the ranking does not use times per day."""
     if not preferences.uses:
         return []
     return ["s a day", "(95 %)", *([] if "size" in others else ["size MB"])]
 
 
 def own_cells(candidate: Candidate, values: Mapping[str, float], preferences: Preferences) -> list[str]:
-    """Return the values below the headers of `own_heads`, then the other figures that have a weight. ns are converted
-    to ms, bytes to MB."""
+    """Return the values below the headers of `own_heads`, then the other figures that have a weight. Times are
+    converted from ns to ms, and sizes from bytes to MB."""
     others = [number_text(value / 1e6) for name, value in values.items() if name != USE]
     if not preferences.uses:
         return others

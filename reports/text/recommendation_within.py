@@ -1,4 +1,5 @@
-"""Print the advice on the settings of one format: what to change, what it brings, and the lines of Python."""
+"""Print the advice on the settings of one format: which settings to change, how much the change improves, and the lines
+of Python."""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ def _about(answer: Answer, advice: Within) -> Iterator[str]:
 
 
 def _grid(answer: Answer, advice: Within) -> Table:
-    """Return a table in which every number is a multiple of the default's."""
+    """Return a table in which every number is a multiple of the default variant's number."""
     grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     grid.add_column("")
     grid.add_column("score (95 %)", justify="right", no_wrap=True)

@@ -42,7 +42,7 @@ from reports.text.page import labelled_grid, new_grid, page_for, print_lines
 _HEADER_WIDTH = 13
 """Column titles are wrapped at this many characters."""
 _MOST_MEANS = 5
-"""Number of columns of further operations that fit next to each other."""
+"""Number of columns that fit next to each other in a grid of means of operations other than save and read."""
 
 
 def show(run: Run, console: Console) -> None:
@@ -69,7 +69,7 @@ def show(run: Run, console: Console) -> None:
 
 
 def show_machines(runs: Sequence[Run], console: Console) -> None:
-    """Print next to each other what several machines have measured of the same, if anything."""
+    """Print the figures that several machines have in common next to each other. Print nothing if there are none."""
     found = list(machines_of((run, table) for run in runs for table in Contents(run).tables))
     if found:
         show_figures(page_for(console), TITLE_OF_MACHINES, found)
@@ -101,7 +101,7 @@ def _tables(page: Console, contents: Contents, table: Table) -> None:
 
 
 def _further_operations(page: Console, contents: Contents, table: Table) -> None:
-    """Print the further operations. The notes of the table follow its last grid."""
+    """Print the operations other than save and read. The notes of the table follow the last grid."""
     page.print()
     print_lines(page, [f"{table.dataset}: {TITLES['further operations']}"], style="bold")
     for grid in further_grids(contents.run, table):
@@ -110,8 +110,8 @@ def _further_operations(page: Console, contents: Contents, table: Table) -> None
 
 
 def _uses(page: Console, contents: Contents, table: Table) -> None:
-    """Print for each operation the fastest native call and the next ones. The fastest fallback is included if it is
-    faster."""
+    """Print for each operation the fastest variants whose library has a call for it. A fallback, which reads or writes
+    everything instead, is added if it is faster than all of them."""
     page.print()
     print_lines(page, [f"{table.dataset}: {TITLES['uses']}"], style="bold")
     grid = new_grid()
@@ -125,7 +125,8 @@ def _uses(page: Console, contents: Contents, table: Table) -> None:
 
 
 def _codecs(page: Console, contents: Contents, table: Table) -> None:
-    """Print codecs next to the same formats without a codec, and mark all rows on a Pareto frontier."""
+    """Print codecs next to the same formats without a codec. Mark the rows on a Pareto frontier, that is rows that no
+    other row beats in both size and time."""
     page.print()
     print_lines(page, [f"{table.dataset}: {TITLES['codecs']}"], style="bold")
     time = unit_for(table, "wall_ns")
@@ -157,7 +158,7 @@ def _effect(effect: CodecEffect, time: Unit) -> tuple[str, ...]:
 
 
 def _calls(page: Console, contents: Contents, table: Table) -> None:
-    """Print the fastest and the slowest call of each format, for save and read."""
+    """Print the fastest and the slowest library call of each format, for save and read."""
     page.print()
     print_lines(page, [f"{table.dataset}: {TITLES['calls']}"], style="bold")
     grid = new_grid()
@@ -185,7 +186,7 @@ def _means(page: Console, contents: Contents) -> None:
 
 
 def _means_grids(page: Console, means: Means) -> None:
-    """Print the columns of save and read next to each other, and the columns of further operations in grids below."""
+    """Print the columns of save and read next to each other. Grids below have the columns of the other operations."""
     labels = short_labels(means.variants)
     main, further = (
         [column for column in means.columns if column.operation in operations]
@@ -238,7 +239,8 @@ OF_TABLE: Mapping[str, Callable[[Console, Contents, Table], None] | Elsewhere] =
     "codecs": _codecs,
     "calls": _calls,
 }
-"""The function that prints each section of a table, if the section does not consist of `Figures`."""
+"""The function that prints each section of a table. Sections that consist of `Figures` (tables of numbers) need no
+entry."""
 OF_RUN: Mapping[str, Callable[[Console, Contents], None] | Elsewhere] = {
     "throughput": show_throughput,
     "lines": show_lines,
@@ -247,4 +249,5 @@ OF_RUN: Mapping[str, Callable[[Console, Contents], None] | Elsewhere] = {
     "legend": _legend,
     "remarks": _remarks,
 }
-"""The function that prints each section of a run, if the section does not consist of `Figures`."""
+"""The function that prints each section about a whole run. Sections that consist of `Figures` (tables of numbers) need
+no entry."""

@@ -1,5 +1,5 @@
-"""Write CSV files in the shape that the thesis uses: medians in seconds and megabytes (1,000,000 bytes), with one file
-for each data set and set of conditions.
+"""Write CSV files in the shape that the thesis (M. Tarageľ, 2024) uses: medians in seconds and megabytes (1,000,000
+bytes), with one file for each data set and set of conditions.
 
 The thesis measures only save and read, so other operations have separate files. `samples.jsonl` has the individual
 samples.
@@ -24,10 +24,11 @@ HEADER = (
 )
 """Header of the files that the thesis's own program writes."""
 CODECS_HEADER = ("format_name", "save_time_delta (s)", "read_time_delta (s)", "compression_ratio")
-"""Metrics of the thesis's tables 6.8 and 6.9, relative to the same format without a codec in the same rounds."""
+"""Metrics of the thesis's tables 6.8 and 6.9. Each metric compares a codec with the same format without a codec in the
+same rounds."""
 OPERATIONS_HEADER = ("format_name", "operation", "time (s)", "peak_mem (MB)", "fallback")
-"""`fallback` is 'read-all' if the call reads everything and selects afterwards. Do not rank such calls together with
-others."""
+"""`fallback` is 'read-all' if the library has no call for the operation, so that everything is read and then selected.
+Do not rank such rows together with others."""
 
 
 def write_csv(run: Run, folder: Path) -> list[Path]:

@@ -62,7 +62,7 @@ class Reads:
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """Return the compiled loop, or None if it was not built for this machine."""
+    """Return the library with the compiled loop, or None if the library was not built for this machine."""
     try:
         loaded = ctypes.CDLL(str(library_of("device")), use_errno=True)
         loaded.fb_reads.restype = loaded.fb_cached_reads.restype = ctypes.c_int64

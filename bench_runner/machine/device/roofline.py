@@ -1,8 +1,8 @@
-"""Measure the roofline of a storage device: the highest number of reads and bytes per second that it delivers from one
-file.
+"""Measure the roofline of a storage device: the highest number of reads and bytes per second that the device delivers
+from one file.
 
-The same file is read bypassing the page cache, and then from the page cache, which is the limit of warm reads. On a
-virtual machine, the results include the cache and the limits of the host.
+The file is read first from the device, bypassing the page cache, and then from the page cache. The speed of the page
+cache is the limit of warm reads. On a virtual machine, the results include the cache and the limits of the host.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ CPU_BOUND = 0.9
 """If the reading program used more than this share of a core, the core was the bottleneck, and the device may be
 faster."""
 DIRECT_SHARE = 0.9
-"""Smallest share of the directly read bytes that must come from the device. Some file systems serve direct reads from
-the page cache."""
+"""Smallest share of the bytes of direct reads that must come from the device. With less, there is no roofline. Some
+file systems serve direct reads from the page cache."""
 RANDOM, SEQUENTIAL, CACHED, CACHED_SEQUENTIAL = "random", "sequential", "cached", "cached sequential"
 """Kinds of reads. RANDOM and SEQUENTIAL bypass the page cache. CACHED and CACHED_SEQUENTIAL read from the page
 cache."""

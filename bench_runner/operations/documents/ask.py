@@ -3,7 +3,8 @@ derived from the documents (`bench_runner/operations/documents/derived.py`).
 
 A question is passed to the store as a query plan in JSON. If the store cannot run the plan, all documents are read and
 our reference implementation computes the answer, as a user's program would have to do. The query language is imported
-only inside functions, because its import must count as import time of the project's own store, which uses it.
+only inside functions, because the project's own store uses the query language, and must pay for the import in its
+import time.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ Plans = str | tuple[str, ...]
 
 @dataclass(frozen=True)
 class Asking(DocumentReading):
-    """An operation whose input is a query plan, or a tuple of plans that run one after the other. The store runs a plan
-    or, if it cannot, the reference implementation runs it on all documents."""
+    """An operation whose input is a query plan, or a tuple of plans that run one after the other. The store runs a
+    plan. If the store cannot run it, the project's reference implementation runs the plan on all documents."""
 
     def fallback(self, adapter: Any) -> str:
         """Return READ_ALL if the store cannot run query plans."""
@@ -63,8 +64,8 @@ class Asking(DocumentReading):
         return not all(steps_of(plan) <= store_of(stage).offers.operators for plan in plans_of(held))
 
     def make_ready(self, stage: OperationContext, handle: Handle, inputs: Sequence[Plans]) -> None:
-        """Translate each plan into the store's own query language. Not timed, because users write their queries in
-        that language."""
+        """Translate each plan into the store's own query language. Not timed, because users write their queries in the
+        store's language from the start."""
         super().make_ready(stage, handle, inputs)
         native = (held for held in dict.fromkeys(inputs) if not self._reads_all(stage, held))
         for plan in dict.fromkeys(plan for held in native for plan in plans_of(held)):
@@ -148,7 +149,8 @@ def _plan(text: str) -> Plan:
 
 @dataclass(frozen=True)
 class Ask(Asking):
-    """Answer a question about the documents, or the three usual questions, on an open store."""
+    """Answer one question about the documents, or the three questions that are derived from the documents, on an open
+    store."""
 
     query: str = word(*derived.NAMES, *NAMES, spelled=True)
 
@@ -173,8 +175,8 @@ class Ask(Asking):
         return [self._plans(stage)] * repetitions
 
     def in_words(self, dataset: Path, rows: int) -> tuple[str, ...]:
-        """Return the derived questions in words, with the names of fields; empty for questions of publications. The
-        arguments are the cached data set and its number of documents."""
+        """Return the derived questions in words, with the names of fields; empty for questions of publications.
+        `dataset` is the path of the cached data set, and `rows` is the number of documents."""
         return tuple(question.words for question in self._derived(dataset, rows))
 
     def _derived(self, dataset: Path, rows: int) -> Iterable[derived.Derived]:
@@ -201,7 +203,7 @@ class Sql(Asking):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Return sqlglot, which parses the query."""
+        """The distribution sqlglot, which parses the query."""
         return ("sqlglot",)
 
     @property
@@ -217,7 +219,8 @@ class Sql(Asking):
 
     @property
     def plan(self) -> str:
-        """The query's plan as JSON. Raises RefusedData if the query has none, or sqlglot is not installed."""
+        """The query's plan as JSON. Raises RefusedData if no plan can express the query, or sqlglot is not
+        installed."""
         return _plan_of_sql(self.text)
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
@@ -252,4 +255,5 @@ _TITLES = {
     derived.FILTER: "count with a filter",
     derived.TOP: f"top {derived.ROWS}",
 }
-"""Titles of the derived questions. The answer of `recommend` has them in words, with the names of fields."""
+"""Titles of the derived questions. The answer of `recommend` has the questions in words instead, with the names of
+fields."""

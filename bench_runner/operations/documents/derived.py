@@ -1,7 +1,7 @@
 """Questions that are derived from the documents, because no publication has questions about the user's data.
 
-The three questions are those that people ask of any events or records: how many there are of each kind, how many have
-a large value, and which have the largest values. Fields are chosen from a random sample of the documents.
+The three questions are questions that people ask about any events or records: how many there are of each kind, how many
+have a large value, and which have the largest values. Fields are chosen from a random sample of the documents.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ LOOKED_AT = 1_000
 FEW_VALUES = 100
 """Largest number of different values of a field that documents are grouped by."""
 FEWEST_SHARE = 0.1
-"""Smallest share of the inspected documents that must have a field. A field in half of them is preferred."""
+"""Smallest share of the inspected documents that must have a field. Fields in at least half of the inspected documents
+are preferred."""
 FILTERED_SHARE = 0.1
-"""About this share of the documents has a value that the question with a filter counts."""
+"""The question with a filter counts about this share of the documents."""
 ROWS = 10
 """Largest number of rows of an answer."""
 
@@ -54,8 +55,9 @@ class Derived:
 def derived_questions(dataset: Path, rows: int) -> Mapping[str, Derived]:
     """Return the three questions about the first `rows` documents of a cached data set, by name.
 
-    Documents are grouped by the field of few values that has the most values. They are filtered and sorted by the
-    numeric field that has the most values, or else by their key. Without a field of few values, documents are counted.
+    Documents are grouped by the text or boolean field with the most values, among fields with at most FEW_VALUES
+    values. Documents are filtered and sorted by the numeric field that has the most values. If there is no numeric
+    field, the key is used. If no field qualifies for groups, all documents are counted instead.
     """
     table = read_table(dataset, rows)
     key = (key_of(table.schema),)
@@ -86,8 +88,10 @@ def _fields(value: Mapping[str, Any], before: FieldPath) -> Iterator[tuple[Field
 def _most_varied(
     fields: Mapping[FieldPath, _Values], types: Sequence[type], documents: int, *, most: int | None
 ) -> FieldPath | None:
-    """Return the path of the field with the most different values, at least two and at most `most`, whose values all
-    have one of these types. Fields in at least half of the documents come first. Return None if none qualifies."""
+    """Return the path of the field with the most different values, or None if no field qualifies. All values of the
+    field must have the same type, one of `types`. The field must have at least two different values, and if `most` is
+    given, at most `most` and at most half as many as documents with the field. Fields in at least half of the documents
+    come first. Fields in less than FEWEST_SHARE of the documents are ignored."""
     found = []
     for path, held in fields.items():
         different = len(set(map(repr, held)))

@@ -103,7 +103,7 @@ class Fields(DocumentReading):
 
 
 def _bare_objects(paths: Sequence[FieldPath]) -> DocumentLoss:
-    """Return an additional loss of a store that does not distinguish a null field from a missing field. In such a
+    """Return an additional loss, for a store that does not distinguish a null field from a missing field. In such a
     store, an object that has only null fields is equal to a missing object."""
     return DocumentLoss(
         "an object on the way to a field that is missing",
@@ -143,7 +143,8 @@ def _difference_of_tables(
 
 
 def _rows(columns: Sequence[Sequence[Any]]) -> Iterator[Document]:
-    """Yield each row as a dict without nulls. The places of columns are the names, because paths may share a name."""
+    """Yield each row as a dict without nulls. The names in the dict are the positions of the columns, because two paths
+    may have the same name."""
     for row in zip(*columns, strict=True):
         yield {str(place): value for place, value in enumerate(row) if value is not None}
 

@@ -47,7 +47,7 @@ FEWEST_CALLS = 20
 
 @dataclass(frozen=True)
 class LookUp:
-    """The number of documents in which a store finds `value` in the field at `path`."""
+    """The result of one look-up: the number of documents for which the store finds `value` in the field at `path`."""
 
     path: FieldPath
     value: int
@@ -135,7 +135,8 @@ class Ingest(DocumentOperation, Changes):
     def difference(
         self, stage: OperationContext, held: Sequence[Call], result: Documents, losses: Sequence[DocumentLoss]
     ) -> str | None:
-        """Return the first difference from a dict to which the same calls were applied, or None."""
+        """Return the first difference between the stored documents and a Python dict to which the same calls were
+        applied, or None if there is no difference."""
         key = source.key_field(stage)
         there = after(held, key).values()
         difference = first_difference(there, result.rows, losses, key)

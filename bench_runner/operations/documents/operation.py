@@ -1,7 +1,7 @@
 """The base classes of operations on documents, which call a document store and define the right answer.
 
-Reads of some documents are short, so they are called several times in one process, on a store that stays open (method
-rule 19).
+Operations that read some documents are short. Each is therefore called several times in one process, on a store that
+stays open (method rule 19).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class DocumentOperation(Operation):
     target_kinds = ("documents",)
 
     def concerns(self, dataset: str, network: str = "") -> bool:
-        """Return True for local data. No document store is measured through services."""
+        """Return True if there is no network. No document store is measured through services."""
         return not network
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
@@ -52,8 +52,8 @@ class DocumentOperation(Operation):
     def difference(
         self, stage: OperationContext, held: Any, result: Documents, losses: Sequence[DocumentLoss]
     ) -> str | None:
-        """Return how the result differs from the right answer, ignoring these losses, or None if it does not differ.
-        Not timed."""
+        """Return how the result differs from the right answer, or None if it does not differ. Differences that `losses`
+        declare are ignored. Not timed."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def document_handle(handle: Handle | None) -> DocumentHandle:
 
 
 def first_unlike(expected: Iterable[Any], found: Sequence[Any], losses: Sequence[DocumentLoss]) -> str | None:
-    """Return how two ordered lists of rows differ, or None if their values have equal types and equal bits."""
+    """Return how two ordered lists of rows differ, or None if all values have equal types and equal bits."""
     wanted = list(expected)
     if len(wanted) != len(found):
         return f"{len(found):,} rows were read, but there must be {len(wanted):,}"

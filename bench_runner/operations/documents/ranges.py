@@ -45,8 +45,8 @@ class Range(Asking):
 
     @property
     def leaves_traces(self) -> bool:
-        """True for `by=index`, because the index stays in the stored copy, and a store would also use it for `by=scan`
-        on the same field."""
+        """True for `by=index`, because the index stays in the stored copy. A store would also use this index for
+        `by=scan` on the same field."""
         return self.by == INDEX
 
     def unfit(self, adapter: Any) -> str | None:
@@ -85,7 +85,7 @@ class Range(Asking):
         return [plan(ordered, low, high, chosen) for low, high in asked]
 
     def right(self, stage: OperationContext, plan: str) -> list[dict[str, Any]]:
-        """Return the right counts. They are computed here, without the reference implementation of the query
+        """Return the right counts. This method computes the counts without the reference implementation of the query
         language."""
         condition, counting = json.loads(plan)
         low, high = (bound["right"]["value"] for bound in condition["condition"]["conditions"])

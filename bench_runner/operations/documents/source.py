@@ -21,7 +21,8 @@ from data_generator.documents import json_lines, key_of, lines_of
 LOOKED_AT = 1_000
 """Number of documents that are inspected to choose fields."""
 FEWEST_OF_LOOKED_AT = 10
-"""A field is not chosen if fewer of the inspected documents have it, because most of its counts would be 0."""
+"""A field is not chosen if fewer of the inspected documents have the field, because most counts of its values would be
+0."""
 
 _KINDS: dict[type, FieldKind] = {bool: "boolean", int: "integer", float: "double", str: "text"}
 _DECODER = msgspec.json.Decoder(dict[str, Any])
@@ -88,7 +89,8 @@ def typed_fields(stage: OperationContext, count: int, spelled: str) -> tuple[Typ
 
 
 def _kind_of(held: Sequence[Any]) -> FieldKind | None:
-    """Return the kind of all values that are not None, or None if they have several kinds or none of these."""
+    """Return the kind of all values that are not None. Return None if the values have several kinds, or a kind that a
+    TypedField cannot have."""
     types = {type(value) for value in held if value is not None}
     if len(types) != 1:
         return None
@@ -115,7 +117,8 @@ def ordered_fields(stage: OperationContext, count: int) -> list[FieldPath]:
 
 @lru_cache(maxsize=1)
 def _looked_at(stage: OperationContext) -> dict[FieldPath, list[Any]]:
-    """Return the paths of the inspected documents, except the key, with their values."""
+    """Return the paths of fields in the inspected documents, with the values of each field. The key and fields in fewer
+    than FEWEST_OF_LOOKED_AT documents are left out."""
     found: dict[FieldPath, list[Any]] = {}
     for document in documents(stage, min(stage.rows, LOOKED_AT)):
         for path, value in _places(document, ()):

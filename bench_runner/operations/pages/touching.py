@@ -73,8 +73,8 @@ def layout_of(schema: pa.Schema) -> np.ndarray | None:
     """Return the layout of a record batch for pages.c, as an int64 array, or None if a type is not supported.
 
     The layout has five numbers for each array, including nested arrays: its kind of memory, the bits of a value (for a
-    nested array, the items in each child), the number of buffers, the number of children, and whether the array has a
-    dictionary.
+    nested array, the number of items in each child), the number of buffers, the number of children, and whether the
+    array has a dictionary.
     """
     try:
         children = [number for field in schema for number in _numbers(field.type)]

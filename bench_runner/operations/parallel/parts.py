@@ -56,7 +56,7 @@ def adapter_of(variant: str) -> TabularFormat:
 
 
 def make_ready(part: Part) -> None:
-    """Make the adapter, so that no timed call does."""
+    """Create the adapter and load its libraries, so that no timed call has to do so."""
     adapter_of(part.variant)
     targets.apply_strings(part.target)
 
@@ -75,8 +75,8 @@ def drop() -> None:
 
 
 def save(part: Part, folder: Path) -> None:
-    """Store the partition in this process's memory at its path in `folder`. Raises RefusedData if the library does not
-    accept the data."""
+    """Store the partition, which is in this process's memory, at the partition's path in `folder`. Raises RefusedData
+    if the library does not accept the data."""
     adapter, place = adapter_of(part.variant).part(folder, part.number)
     try:
         adapter.save(targets.to_native(_held.data, part.target, adapter.native), place)

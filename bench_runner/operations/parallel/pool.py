@@ -2,7 +2,7 @@
 
 dask's scheduler is a thread of this process. The worker processes are forked before this process has any thread. They
 have the libraries loaded from the start, so that no sample includes import time. The pool does not use dask's nanny,
-because it replaces a worker process that has ended: the sample would then continue with wrong results instead of
+because the nanny replaces a worker process that has ended. The sample would then continue with wrong results instead of
 failing.
 """
 
@@ -74,7 +74,7 @@ class _Process:
 
 
 class Pool:
-    """Worker processes, each of which keeps one partition in memory: process k keeps partition k."""
+    """Worker processes. Process k keeps partition k of the table in memory."""
 
     def __init__(self, size: int, *, spare: bool = False) -> None:
         """Start `size` processes and wait until all of them are ready. With `spare`, fork twice as many processes, so
@@ -169,8 +169,8 @@ class Pool:
 
     @contextmanager
     def complete(self) -> Iterator[None]:
-        """Raise PoolError if a process ends within the block. Use it around work that dask distributes itself, because
-        dask would let the other processes do the work of one that has ended."""
+        """Raise PoolError if a process ends within the block. Use this context manager around work that dask
+        distributes itself. If a process ends, dask would let the other processes do the work, without an error."""
         try:
             yield
         except self._distributed.KilledWorker:
@@ -245,7 +245,7 @@ async def _worked(address: str) -> None:
 
 
 def silence_dask() -> None:
-    """Stop dask from printing log messages. They only report at which address a process listens and that it ends;
-    errors are raised to the caller."""
+    """Stop dask from printing log messages. These messages only report at which address a process listens and that a
+    process ends. Errors are raised to the caller."""
     for name in [name for name in logging.Logger.manager.loggerDict if name.startswith("distributed")]:
         logging.getLogger(name).setLevel(logging.CRITICAL)

@@ -1,8 +1,8 @@
 """Save, read and scan a table in partitions (source: Tarageľ, Brno 2024, sections 3.1 and 5.1).
 
 A partition is a range of consecutive rows. All partitions have the same number of rows, or differ by one row. If
-dask.dataframe can store a format, its own calls are measured as `engine=dask`. For all other engines, each process of
-the pool stores or reads one partition with the engine's usual calls.
+dask.dataframe can store a format, dask's own calls are measured as `engine=dask`. For all other engines, each process
+of the pool stores or reads one partition with the engine's usual calls.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _gathered(found: Sequence[Any], target: targets.Target, laps: Laps) -> Any:
 
 @dataclass(frozen=True)
 class LeftInPool:
-    """The result of a read whose partitions stay in the processes that read them."""
+    """The result of a read after which each partition stays in the process that read it."""
 
     pool: Pool
     target: targets.Target
@@ -116,7 +116,7 @@ def _checked(frame: pd.DataFrame, refuse: Callable[[Any], None]) -> pd.Series:
 
 
 Left = LeftInPool | LeftByDask
-"""The result of a read whose partitions stay in the processes that read them."""
+"""The result of a read after which each partition stays in the process that read it."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,8 @@ class _Parallel(Operation):
 
     @property
     def takes_input_anew(self) -> bool:
-        """Whether new processes take the input of a sample, after the first ones have worked on the primer."""
+        """Whether the pool's processes are replaced by new ones, which then load the input of the sample, after they
+        have worked on the untimed first call on few rows (the primer)."""
         return self.pool == "cold"
 
     @property
@@ -251,14 +252,15 @@ class SaveParallel(_Parallel, Changes):
 
 @dataclass(frozen=True)
 class _Reads(_Parallel):
-    """An operation that reads partitions. The pool stores them just before, untimed."""
+    """An operation that reads partitions. The pool stores these partitions just before the read. Storing is not
+    timed."""
 
     by: str = word("processes", "threads")
 
     @property
     def takes_input_anew(self) -> bool:
-        """Whether the processes have ended, because threads read the primer. A cold pool is renewed later, after it has
-        stored the partitions."""
+        """True for `by=threads`: the pool's processes were ended before threads read the primer, so new processes have
+        to load the input of the sample. A cold pool is renewed later, after it has stored the partitions."""
         return self.by == "threads"
 
     @property

@@ -1,4 +1,4 @@
-"""Aggregating the rows that meet a condition whose matching rows are in a known share of the table's blocks."""
+"""Aggregating the rows that meet a condition. The matching rows are in a known share of the table's blocks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ class Asked:
 @dataclass(frozen=True)
 class Aggregate(AsksForBlocks):
     """Compute count, minimum, maximum and sum of a column over the rows that meet a condition, on an open copy. If the
-    engine has no call for this, it reads the column's values in these rows, and Arrow computes the result."""
+    engine has no call for this, the engine reads the column's values in the matching rows, and Arrow computes the
+    result."""
 
     name: ClassVar[str] = "aggregate"
     meaning: ClassVar[str] = "count and sum up the rows that meet a condition that a known share of the blocks can meet"
@@ -91,7 +92,7 @@ class Aggregate(AsksForBlocks):
         return pa.concat_tables([added_up(values.take(pa.array(numbers))) for numbers in rows]).select(list(columns))
 
     def expected_rows(self, stage: OperationContext, held: Asked) -> np.ndarray:
-        """Return the number of the repetition, which is the number of its row in `expected`."""
+        """Return the number of the repetition. The row of `expected` with this number has the right result."""
         return np.array([held.number])
 
     def _column(self, stage: OperationContext) -> str:
@@ -107,8 +108,8 @@ def added_up(column: pa.ChunkedArray) -> pa.Table:
 
 @lru_cache(maxsize=1)
 def _chosen(dataset: Path, rows: int, tested: str) -> str:
-    """Return the name of the column to aggregate: the first int64 column, other than the one that the condition tests,
-    that has no nulls and whose sums are exact in every engine. Raises RefusedData if there is no such column."""
+    """Return the name of the column to aggregate. It is the first int64 column that has no nulls, whose sums are exact
+    in every engine, and that the condition does not test. Raises RefusedData if there is no such column."""
     for field in read_table(dataset, 0).schema:
         if not pa.types.is_int64(field.type) or field.name == tested:
             continue

@@ -1,4 +1,4 @@
-"""Choosing conditions that rows of a known share of a table's blocks meet, and computing the rows that meet them.
+"""Choosing conditions whose matching rows are in a known share of a table's blocks, and computing which rows match.
 
 A block is a group of consecutive rows. A condition depends only on the data. It tests a column in which each block has
 values that no other block has. If these values ascend from block to block, the blocks that meet a condition are
@@ -25,8 +25,8 @@ from data_generator.cache import read_table
 
 CLUSTERED, SCATTERED = "clustered", "scattered"
 MOST_BELOW = 64
-"""Number of unused values below the smallest value of the column, for conditions that no row meets. The calls of one
-sample need fewer values."""
+"""Number of unused values below the smallest value of the column, for conditions that no row meets. One sample has
+fewer calls, and each call needs one such value."""
 FEW_BLOCKS = 10
 """If a table has fewer blocks than this, the order of the blocks does not show whether the column is sorted."""
 MOST_OFF = 0.05
@@ -56,7 +56,8 @@ class Blocks:
         """Return a condition that only rows of the `blocks` blocks starting at rank `first` meet.
 
         All rows of these blocks meet the condition, except rows with a value that also occurs in a neighbouring block.
-        If `blocks` is 0, no row meets the condition: it is a range below all values, and another range for each rank.
+        If `blocks` is 0, no row meets the condition. The condition is then a range below all values of the column. The
+        range is different for each rank.
         """
         if blocks == 0:
             low, high = int(self.lows[0]) - first - 1, int(self.lows[0]) - first
@@ -65,8 +66,9 @@ class Blocks:
         return Predicate(self.column, Kind.RANGE, _values((low, high), self.type))
 
     def bounds(self, first: int, blocks: int) -> tuple[int, int]:
-        """Return the range of values of the `blocks` blocks starting at rank `first`: their smallest value, and the
-        value that is just above their largest value or is the start of the next block."""
+        """Return the range of values of the `blocks` blocks starting at rank `first`, as its lower limit and its
+        excluded upper limit. The lower limit is the smallest value of the first block, or 1 more if the preceding block
+        also has this value. The upper limit is the smallest value of the next block, or `end` if there is none."""
         behind = first + blocks
         low = int(self.lows[first]) + (first in self.shared)
         return low, int(self.lows[behind]) if behind < self.count else self.end
@@ -141,8 +143,9 @@ def cannot_give(share: float, rows: int, block_rows: int) -> str | None:
 
 
 def conditions(blocks: Blocks, share: float, repetitions: int, seed: str) -> Iterator[Predicate]:
-    """Yield `repetitions` conditions that rows of this share of the blocks meet: at least one block, unless the share
-    is 0. No block is used again until fewer unused blocks are left than a condition needs."""
+    """Yield `repetitions` conditions. The matching rows of each are in about this share of the blocks, and at least in
+    one block, unless the share is 0. No block is used again until fewer unused blocks are left than a condition
+    needs."""
     met = met_by(share, blocks.count)
     if not met:
         yield from (blocks.condition(number, 0) for number in range(repetitions))
@@ -178,8 +181,8 @@ def of_values(
 
 
 def _firsts(count: int, met: int, repetitions: int, draw: random.Random) -> Iterator[int]:
-    """Yield the rank of the first block for each condition. Rows of `met` blocks with consecutive ranks meet the
-    condition."""
+    """Yield the rank of the first block for each condition. A condition is met in `met` blocks with consecutive ranks,
+    starting at this rank."""
     left: list[int] = []
     for _ in range(repetitions):
         if not left:

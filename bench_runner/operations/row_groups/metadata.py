@@ -33,7 +33,7 @@ class Metadata(Operation):
         return f"metadata of {self.files:,} file{'s' * (self.files != 1)}"
 
     def concerns(self, dataset: str, network: str = "") -> bool:
-        """Return True for local files, because a reader holds the metadata of files on its own machine."""
+        """Return True if there is no network, because a reader keeps the metadata of files on its own machine."""
         return not network
 
     def unfit(self, adapter: Any) -> str | None:

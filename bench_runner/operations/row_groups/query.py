@@ -1,8 +1,9 @@
-"""Reading the rows that meet a condition whose matching rows are in a known share of the table's blocks.
+"""Reading the rows that meet a condition. The matching rows are in a known share of the table's blocks.
 
 A block is a group of consecutive rows. A reader that has statistics of row groups must read only blocks that contain
 matching rows. The operation `query` therefore sets the share of these blocks, while `scan` sets the share of matching
-rows, which can be anywhere in the table. Opening the file is not timed, because a service keeps its files open.
+rows, which can be anywhere in the table. Opening the file is not timed, because a service that reads files keeps them
+open.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ BLOCK_ROWS = 10_000
 class AsksForBlocks(Calls):
     """The base class of `query` and `aggregate`. It chooses the blocks to read and keeps the stored copy open.
 
-    The condition is a range of values that begins and ends where blocks do, so that all rows of the chosen blocks meet
-    it. If the parameter `values` is a number, the condition is instead a list of that many values, which only a few
-    rows of each chosen block meet.
+    The condition is a range with all values of the chosen blocks, so that all rows of these blocks meet the condition.
+    If the parameter `values` is a number, the condition is instead a list of that many values, which only a few rows of
+    each chosen block meet.
     """
 
     groups: float = share(0.01, none=True)
@@ -60,8 +61,9 @@ class AsksForBlocks(Calls):
         return Kind.RANGE if self.values == ALL else Kind.IN
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return a refusal reason if the share `groups` is not a whole number of blocks, or if `values` is smaller than
-        the number of blocks to read."""
+        """Return a refusal reason if the share `groups` is not close to a whole number of blocks. If `values` is a
+        number, also return a reason if `values` is smaller than the number of blocks to read, or if no block is to be
+        read."""
         met = blocks.met_by(self.groups, -(-rows // self.block_rows))
         if isinstance(self.values, int) and not 0 < met <= self.values:
             return f"{self.values} values for {met:,} blocks: each block needs at least one value"
@@ -69,7 +71,7 @@ class AsksForBlocks(Calls):
 
     def handles(self, adapter: Any) -> int:
         """Return the number of handles that stay open. Return 0 if the engine's call cannot keep a handle open. Then
-        each call opens the copy, and its measured time includes the opening."""
+        each call opens the copy, and the measured time of the call includes the opening."""
         return super().handles(adapter) if adapter.offers.keeps_scans else 0
 
     def open(self, stage: OperationContext, location: Path) -> Handle | None:

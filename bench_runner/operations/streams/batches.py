@@ -1,8 +1,8 @@
 """Reading all rows in mini-batches, twice, as a training loop does.
 
 A pass through all rows is called an epoch. The order of the rows in an epoch depends on the digest of the data, so that
-all variants, rounds, runs and machines read the same rows. There is no training step: one byte in each page of a batch
-is read, and the next batch is requested. The worker process verifies the epochs.
+all variants, rounds, runs and machines read the same rows. There is no training step. Instead, one byte in each page of
+a batch is read, and then the next batch is requested. The worker process verifies the epochs.
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ from data_generator.images import is_images
 EPOCHS = 2
 """Number of passes through all rows. The second pass shows the effect of data that a library kept from the first."""
 MOST_EPOCH_NS = 10 * 10**9
-"""Longest first epoch. If it has not ended after this time, it ends early, and the second epoch reads only as many rows
-as the first."""
+"""Time limit of the first epoch, in ns. If the first epoch takes longer, it ends early, and the second epoch reads only
+as many rows as the first."""
 MOST_KEPT_BYTES = 160 * 10**6
-"""Largest size of the rows of an epoch. It is limited because all batches stay in memory until they are verified."""
+"""Largest total size of the rows of an epoch. The size is limited, because all batches stay in memory until they are
+verified."""
 
 BETWEEN = "between"
 """Name of the timed step between the two epochs, which no figure includes."""
@@ -131,8 +132,8 @@ class Batches(Operation):
         return "" if own else READ_ALL
 
     def take_input(self, stage: OperationContext, rows: int) -> list[np.ndarray]:
-        """Return an array for each epoch: the numbers of the first `rows` rows in the order of the epoch, cut to the
-        number of rows that can be kept in memory."""
+        """Return an array for each epoch: the numbers of the first `rows` rows in the order of the epoch. Arrays are
+        cut to the number of rows that can be kept in memory."""
         if self._in_processes:
             torch_loader.load()
         make = {
@@ -275,8 +276,8 @@ class Batches(Operation):
         return found
 
     def _batches_of(self, result: Any) -> Iterator[Any]:
-        """Yield the batches of a piece. A window of several batches is split into slices that share its memory; any
-        other piece is one batch."""
+        """Yield the batches of a piece. A window of several batches is split into slices that share the memory of the
+        window. Any other piece is one batch."""
         size = length(result)
         if self.order != BLOCKS or size <= self.rows:
             yield result
@@ -311,6 +312,6 @@ def _touch(result: Any) -> None:
 
 
 def _there(call: Callable[..., Any] | None) -> Callable[..., Any]:
-    """Return the call, which is not None because the adapter declares it in its `offers`."""
+    """Return the call unchanged. It is not None, because the adapter's `offers` declare it."""
     assert call is not None
     return call

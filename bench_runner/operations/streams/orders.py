@@ -15,9 +15,9 @@ NEIGHBOUR_ROWS = 16
 WINDOW_BLOCKS = 64
 """Number of blocks that are shuffled together, for the order `blocks`."""
 BUFFER_ROWS = 1_000
-"""Number of rows that wait in the buffer, from which one row at a time is drawn, for the order `buffer`."""
+"""Number of rows in the buffer from which the order `buffer` draws one row at a time."""
 EQUAL_PARTS = 16
-"""Number of equal parts of the table, for counting how the rows of a batch are spread."""
+"""Number of equal parts into which a table is divided, to count how many rows of a batch come from each part."""
 
 
 def permuted(random: np.random.Generator, rows: int) -> np.ndarray:
@@ -26,8 +26,8 @@ def permuted(random: np.random.Generator, rows: int) -> np.ndarray:
 
 
 def in_blocks(random: np.random.Generator, rows: int) -> np.ndarray:
-    """Return all row numbers, shuffled in two steps: first blocks of neighbouring rows are shuffled, then the rows
-    within each window of WINDOW_BLOCKS blocks. A reader can read a block of neighbouring rows together."""
+    """Return all row numbers, shuffled in two steps. First blocks of neighbouring rows are shuffled, so that a reader
+    can read each block at once. Then the rows within each window of WINDOW_BLOCKS blocks are shuffled."""
     blocks = random.permutation(-(-rows // NEIGHBOUR_ROWS))
     windows = []
     for start in range(0, len(blocks), WINDOW_BLOCKS):
@@ -79,9 +79,9 @@ def locality(order: np.ndarray, rows: int, batch: int) -> float:
 def parts(order: np.ndarray, rows: int, batch: int) -> float:
     """Return how unevenly the rows of a batch are spread over the table, averaged over the batches.
 
-    The table is divided into EQUAL_PARTS equal parts. The value is chi-squared per degree of freedom for the numbers of
-    rows from each part, divided by its expected value in a random order. It is 1 for a random order and about the batch
-    size for the stored order.
+    The table is divided into EQUAL_PARTS equal parts. The returned value is chi-squared per degree of freedom of the
+    numbers of rows from each part, divided by the value expected for a random order. It is 1 for a random order and
+    about the batch size for the stored order.
     """
     ends = np.arange(1, EQUAL_PARTS) * rows // EQUAL_PARTS
     shares = np.diff([0, *ends, rows]) / rows

@@ -20,7 +20,7 @@ from data_generator.cache import read_rows
 
 def source(stage: OperationContext, rows: int, batch_rows: int, laps: Laps) -> Iterator[pa.RecordBatch]:
     """Yield batches of at most `batch_rows` rows with the first `rows` rows of the data set. Each batch has its own
-    memory, so that an engine may keep it. Timing is paused while a batch is read from the cached data set."""
+    memory, so that an engine may keep the batch. Timing is paused while a batch is read from the cached data set."""
     start = batches = size_bytes = 0
     while start < rows:
         with laps.paused():
@@ -39,8 +39,9 @@ def note(laps: Laps, batches: int, size_bytes: int) -> None:
 
 
 def touch(table: pa.Table) -> None:
-    """Read one byte in each page that the table's rows occupy (method rule 7). Other pages of its buffers are skipped:
-    slices of a larger batch share its buffers, so each slice would read all pages of the batch again."""
+    """Read one byte in each page that the table's rows occupy (method rule 7). Other pages of the table's buffers are
+    skipped. If the table is a slice of a larger batch, it shares the buffers of the batch, so that each slice would
+    read all pages of the batch again."""
     if touch_table(table) is not None:
         return
     for column in table.columns:
@@ -83,9 +84,9 @@ def _places(array: pa.Array) -> Iterator[tuple[int, int]]:
 def joined(batches: Sequence[pa.Table]) -> pa.Table:
     """Return one table with the rows of all batches.
 
-    Readers of text files guess the types of each batch separately. A column of the table gets a type for the values of
-    all batches; batches in which all values of the column are missing are ignored. Raises ArrowException if there is no
-    such type.
+    Readers of text files guess the types of each batch separately. Each column of the table gets one type that fits its
+    values in all batches. Batches in which all values of the column are missing have no effect on this type. Raises
+    ArrowException if there is no such type.
     """
     types = [batch.schema.remove_metadata() for batch in batches]
     if all(each.equals(types[0]) for each in types):
@@ -111,8 +112,8 @@ class StreamDigest:
     """SHA-256 of the rows of a stream: their types, nulls, values and lengths. How the rows are divided into batches
     does not change the digest.
 
-    Bytes that a buffer has in place of a null are ignored. If a reader of text files changes the type of a column
-    between batches, the digest depends on the new type and on the row where this type begins.
+    The bytes that a buffer contains in the place of a null are ignored. If a reader of text files changes the type of a
+    column between batches, the digest depends on the new type and on the row where this type begins.
     """
 
     def __init__(self) -> None:

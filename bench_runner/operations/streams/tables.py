@@ -113,8 +113,8 @@ class StreamRead(Operation):
         return f"timing pauses in {self.name}, which asv's timer cannot do"
 
     def run(self, stage: OperationContext, held: None, location: Path, laps: Laps) -> str:
-        """Open the copy, read each batch, convert it to the target and read one byte in each of its pages. Return the
-        digest of all batches as hexadecimal digits."""
+        """Open the copy, read each batch, convert it to the target and read one byte in each page of the result. Return
+        the digest of all batches as hexadecimal digits."""
         digest = pieces.StreamDigest()
         batches = size_bytes = 0
         for batch in self._batches(stage, location, laps):
@@ -160,7 +160,7 @@ class StreamRead(Operation):
 
     def answer(self, stage: OperationContext, result: str, location: Path) -> Any:
         """Read the copy a second time and return all batches as one table. Raises OtherAnswer if the batches differ
-        from those of the timed read."""
+        from the batches of the timed read."""
         digest = pieces.StreamDigest()
         batches: list[pa.Table] = []
         for batch in self._batches(stage, location, Laps()):
@@ -173,4 +173,4 @@ class StreamRead(Operation):
         try:
             return pieces.joined(batches)
         except pa.ArrowException as error:
-            raise OtherAnswer(f"batches have types that one column cannot have: {error}") from error
+            raise OtherAnswer(f"a column has different types in different batches: {error}") from error

@@ -28,8 +28,9 @@ def load() -> None:
 
 @dataclass
 class Requests:
-    """A map-style torch data set. An index is an array of row numbers, and its value is a table or list of images with
-    these rows. Each loading process calls `open_source` once and keeps the opened stored copy."""
+    """A map-style torch data set. An index of this data set is an array of row numbers. The item at an index is a table
+    or list of images with these rows. Each loading process calls `open_source` once and keeps the opened stored
+    copy."""
 
     open_source: Callable[[OperationContext, Path], Any]
     variant: str

@@ -53,7 +53,8 @@ class Append(Changes):
         return location
 
     def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Path:
-        """Convert the rows to the engine's input and append them. Return the path of the copy that has them."""
+        """Convert the rows to the engine's input and append them. Return the path of the copy with the appended
+        rows."""
         adapter = cast(TabularFormat, stage.adapter)
         place = self.works_at(location)
         if self.fallback(adapter):
@@ -75,8 +76,9 @@ class Append(Changes):
 
 
 def as_stored(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """Return rows, cast to the types of `schema`, which were read from a store. Dictionary-encoded columns are decoded
-    first if the store returned plain values, because pyarrow can cast dictionaries to only a few types."""
+    """Return the rows cast to the types of `schema`, which is the schema of rows that were read from the stored copy.
+    Dictionary-encoded columns are decoded first if the store returned plain values, because pyarrow can cast
+    dictionaries to only a few types."""
     for place, (had, wanted) in enumerate(zip(rows.schema, schema, strict=True)):
         if pa.types.is_dictionary(had.type) and not pa.types.is_dictionary(wanted.type):
             plain = rows.column(place).cast(had.type.value_type)

@@ -1,7 +1,8 @@
 """Choosing conditions that filter a data set, and computing in memory which rows meet a condition.
 
-A condition depends only on the data, so that all variants, rounds and machines evaluate the same condition. Its column
-is one whose condition is met by about the wanted number of rows. The digest of the data decides between ties.
+A condition depends only on the data, so that all variants, rounds and machines evaluate the same condition. The tested
+column is chosen so that about the wanted number of rows meet the condition. If several columns are equally suitable,
+the digest of the data decides.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Chosen:
 
 
 def mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray:
-    """Return a boolean for each row, without nulls: whether it meets a condition. NaN meets no condition, null meets
+    """Return a boolean for each row, never null: whether the row meets a condition. NaN meets no condition, null meets
     only IS NULL, and -0.0 equals 0.0."""
     if predicate.kind is Kind.NULL:
         return pc.is_null(column)
@@ -122,8 +123,8 @@ def _candidates(column: pa.Array, kind: Kind, wanted: float) -> Iterator[tuple[A
 
 
 def _ranges(column: pa.Array, wanted: float) -> Iterator[tuple[Any, ...]]:
-    """Yield a range that begins about a third of the way through the sorted values. In a sorted column these rows are
-    neither at an end of the file nor in its middle."""
+    """Yield a range that begins about a third of the way through the sorted values. If the column is sorted, these rows
+    are neither at an end nor in the middle of the file."""
     present = column.drop_null()
     if pa.types.is_floating(present.type):
         present = present.filter(pc.invert(pc.is_nan(present)))

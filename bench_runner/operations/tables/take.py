@@ -79,8 +79,8 @@ class Take(OnHandle):
 
     def unfit(self, adapter: Any) -> str | None:
         """Return why the operation cannot be done with this variant, or None. Streams need a library that several
-        threads may call at once. The pattern `zipf` repeats rows and needs the library's own cache, because without it
-        the page cache of the system would be measured."""
+        threads may call at once. The pattern `zipf` repeats rows and needs a library with a cache, because without such
+        a cache the page cache of the system would be measured."""
         if self.pattern == "zipf" and adapter.values.get("library_cache") == "off":
             return "zipf takes the same rows repeatedly, and library_cache=off caches none: use pattern=uniform"
         if self.streams == 1:

@@ -1,1 +1,1 @@
-"""Runs over several machines: each host of a dask.distributed cluster measures a part of the plan."""
+"""Runs over several machines. Each host (machine) of a dask.distributed cluster measures a part of the plan."""

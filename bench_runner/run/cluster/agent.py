@@ -1,7 +1,8 @@
 """The functions that dask calls on a host: continue the host's part of a run, fetch its new results, and stop it.
 
-The part is an ordinary run in a folder on the host. It has its own process, which ends with the worker that started it.
-If the worker dies, only the running chain is lost, because another worker of the host continues in the same folder.
+The part is an ordinary run in a folder on the host. It has its own process, which ends when the dask worker that
+started it ends. If this worker dies, another worker of the host continues in the same folder, so only the results of
+the running chain are lost.
 """
 
 from __future__ import annotations
@@ -25,18 +26,20 @@ SAMPLES = "samples.jsonl"
 APPENDED = (SAMPLES, "fidelity.jsonl")
 """Files of a run to which lines are only appended."""
 MOST_BYTES = 250_000
-"""Maximum number of bytes of each file in one answer, which takes some seconds on a line of one megabit per second."""
+"""Maximum number of bytes of each file in one answer. Sending this many bytes takes some seconds on a line of one
+megabit per second."""
 HOST_VARIABLE = "FORMAT_BENCH_HOST"
-"""Environment variable of a worker that names its host. Without it, workers with the same boot id share a host."""
+"""Environment variable with which the user names the host of a worker. If it is not set, the host is identified by the
+boot id, which is the same for all workers of a machine."""
 FINISHED, SOME_FAILED, REFUSED, STOPPED = 0, 3, 4, 130
-"""Exit codes of a part: all measured, some cells failed, ended with a message, ended by SIGTERM. An exception that is
-not handled gives 1."""
+"""Exit codes of a part's process. FINISHED: everything was measured. SOME_FAILED: some cells failed. REFUSED: the part
+ended with an error message. STOPPED: SIGTERM ended the part. After an unhandled exception the exit code is 1."""
 _STATES: dict[int | None, State] = {None: "running", FINISHED: "finished", SOME_FAILED: "finished", REFUSED: "refused"}
 _parts: dict[str, subprocess.Popen[bytes]] = {}
 
 
 def facts() -> bytes:
-    """Return the HostFacts of this host."""
+    """Return the encoded HostFacts of this host: its identity, processor, memory and library versions."""
     known = environment.machine_facts(None)
     state = environment.repository_state(PROJECT_ROOT)
     versions = {**environment.library_versions(), **{name: str(value) for name, value in state.items()}}
@@ -58,13 +61,14 @@ def folder_of(run_id: str) -> Path:
 
 
 def sizes(run_id: str) -> dict[str, int]:
-    """Return the size in bytes of each file of the part that exists on this host."""
+    """Return the size in bytes of each file of the part. Files that do not exist on this host are omitted."""
     folder = folder_of(run_id)
     return {name: (folder / name).stat().st_size for name in (*APPENDED, INFO) if (folder / name).exists()}
 
 
 def put(run_id: str, name: str, content: bytes) -> None:
-    """Restore a file of the part from the client's copy. Raises OSError, and ValueError if a part has no such file."""
+    """Restore a file of the part from the client's copy. Raises OSError, and ValueError if `name` is not a file that
+    parts have."""
     if name not in (*APPENDED, INFO):
         raise ValueError(name)
     folder = folder_of(run_id)
@@ -73,7 +77,8 @@ def put(run_id: str, name: str, content: bytes) -> None:
 
 
 def start(task: bytes) -> None:
-    """Start or continue the host's part, unless this worker is executing it already. Raises OSError."""
+    """Start or continue the host's part, unless this worker is executing the part already. `task` is an encoded
+    HostTask. Raises OSError."""
     asked: HostTask = decode(task, HostTask)
     before = _parts.get(asked.run_id)
     if before is not None and before.poll() is None:
@@ -98,8 +103,8 @@ def start(task: bytes) -> None:
 
 
 def _own_environment() -> dict[str, str]:
-    """Return the environment of the part, without the variables that dask's nanny sets for its workers. They restrict
-    numerical libraries to one thread and change the memory allocator, so they would change the figures."""
+    """Return the environment of the part, without the variables that dask's nanny sets for its workers. These variables
+    restrict numerical libraries to one thread and change the memory allocator, so they would change the figures."""
     import dask
 
     names = dask.config.get("distributed.nanny.pre-spawn-environ", {})
@@ -107,7 +112,8 @@ def _own_environment() -> dict[str, str]:
 
 
 def progress(run_id: str, known: dict[str, int]) -> bytes:
-    """Return the Progress of a part since the client had `known` bytes of each file."""
+    """Return an encoded Progress: what the part has measured since the client last asked. `known` has the number of
+    bytes that the client has of each file."""
     folder = folder_of(run_id)
     process = _parts.get(run_id)
     # The process is polled before the files are read, so that an answer with its end has everything that it wrote.
@@ -128,14 +134,16 @@ def progress(run_id: str, known: dict[str, int]) -> bytes:
 
 
 def stop(run_id: str) -> None:
-    """Ask a part to end. It keeps its samples, which takes some seconds; `progress` says when it has ended."""
+    """Ask a part to end. This takes some seconds, and no samples are lost. `progress` reports when the part has
+    ended."""
     process = _parts.get(run_id)
     if process is not None:
         process.send_signal(signal.SIGTERM)
 
 
 def forget(run_id: str) -> None:
-    """Remove the host's folder of a part that has ended, and of which the client has a copy."""
+    """Remove the host's folder of a part. Call this only after the part has ended and the client has copied its
+    results."""
     _parts.pop(run_id, None)
     shutil.rmtree(folder_of(run_id), ignore_errors=True)
     _log(run_id).unlink(missing_ok=True)

@@ -1,6 +1,7 @@
-"""Follow the parts of a run on their hosts, fetch the results as they come, and replace hosts that are lost.
+"""Follow a run over a cluster: start the part of each host, fetch new results, and replace hosts that are lost.
 
-Each host's part is an ordinary result folder below the run's folder, named after the host.
+The results of each part are copied to an ordinary result folder, which is inside the run's folder and named after the
+host.
 """
 
 from __future__ import annotations
@@ -22,47 +23,50 @@ from bench_runner.run.watcher import Watcher
 from bench_runner.worker.messages import decode, encode
 
 LOOK_S = 2.0
-"""Interval in seconds at which hosts are asked for new results. An answer takes some milliseconds of a processor."""
+"""Interval in seconds at which hosts are asked for new results. An answer takes some milliseconds of CPU time on the
+host."""
 LOST_S = 30.0
-"""Time in seconds in which a lost host may come back before another host of its kind gets its groups."""
+"""Seconds to wait for a lost host to come back. After this time, another host of the same kind measures the groups of
+the lost host. A group has all chains of a suite on a data set."""
 SCHEDULER_S = 120.0
-"""Time in seconds in which a lost scheduler may come back."""
+"""Seconds to wait for a lost scheduler to come back. After this time, the run ends with an error."""
 END_S = 40.0
-"""Longest wait, in seconds, for stopped parts to end."""
+"""Longest wait, in seconds, until stopped parts have ended."""
 MOST_KILLED = 3
-"""A part is given up if its process is killed this many times without having measured anything."""
+"""A part is given up if its process is killed this many times in a row without measuring anything."""
 
 
 @dataclass
 class Part:
-    """A host's part of the run."""
+    """The part of the run that one host measures."""
 
     host: Host
     groups: tuple[Group, ...]
     folder: Path
     finished: bool = False
     reason: str = ""
-    """The reason why the part is given up, or ''."""
+    """The reason why the part was given up, or '' if it was not given up."""
     started: bool = False
     lost_ns: int | None = None
-    """Since when the host has had no worker."""
+    """Time in ns when the host lost its last worker, or None while the host has workers."""
     killed: int = 0
-    """How many times in a row the process was killed without having measured anything."""
+    """How many times in a row the process of the part was killed without measuring anything."""
     samples: int = 0
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing more will be measured for this part."""
+        """Whether nothing more will be measured for this part: it is finished, given up or empty."""
         return self.finished or bool(self.reason) or not self.groups
 
     def sizes(self) -> dict[str, int]:
-        """Return the size in bytes of each file of which the client has a copy."""
+        """Return the size in bytes of the client's copy of each file of the part. Files that were not copied yet are
+        omitted."""
         names = agent.APPENDED
         return {name: (self.folder / name).stat().st_size for name in names if (self.folder / name).exists()}
 
 
 class Dispatch:
-    """The parts of a run, until all are finished or given up."""
+    """Executes the parts of a run on their hosts until all parts are finished or given up."""
 
     def __init__(
         self,
@@ -75,14 +79,14 @@ class Dispatch:
         changed: Callable[[], None],
         began_ns: int,
     ) -> None:
-        """`changed` is called whenever a part is finished, given up, or gets other groups. The budget of `task` begins
-        at `began_ns`."""
+        """`changed` is called whenever a part is finished or given up, also if another host gets its groups. The time
+        budget of `task` starts at `began_ns`."""
         self._cluster, self._task, self._parts = cluster, task, parts
         self._watcher, self._stop, self._changed, self._began_ns = watcher, stop, changed, began_ns
 
     def finish(self) -> None:
-        """Measure everything. After Ctrl-C or SIGTERM, the parts are stopped and fetched. Raises KeyboardInterrupt, and
-        RunError if the scheduler does not come back."""
+        """Measure all parts. After Ctrl-C or SIGTERM, stop the parts, fetch their results and raise KeyboardInterrupt.
+        Raises RunError if a lost scheduler does not come back."""
         try:
             while not all(part.is_done for part in self._parts):
                 self._stop.check()
@@ -103,15 +107,16 @@ class Dispatch:
                 self._try(part, agent.forget, "its copy of the results was not removed")
 
     def _id(self, part: Part) -> str:
-        """Return the id of the host's run, which is the name of its folder there. It differs between hosts, because
-        their home folders may be on one network drive."""
+        """Return the id of the part's run on its host, which is also the name of the part's folder there. The id
+        contains the host's label, because the home folders of several hosts may be on one network drive."""
         return f"{self._task.run_id}-{part.host.label}"
 
     def _status(self) -> str:
         return ", ".join(f"{part.host.label}: {part.samples:,} samples" for part in self._parts if part.groups)
 
     def _advance(self, part: Part) -> None:
-        """Start the part if it does not run, and fetch what is new. Raises SchedulerLost."""
+        """Start the part if it is not running, and fetch its new results. Raises SchedulerLost if the scheduler does
+        not answer."""
         if part.is_done:
             return
         try:
@@ -137,7 +142,8 @@ class Dispatch:
             self._give_up(part, " ".join(str(error).split()))
 
     def _start(self, part: Part) -> None:
-        """Give the host what the client has and the host has not, and start the part there."""
+        """Send the host the files of the part that are missing or shorter there than on the client, and start the
+        part."""
         run_id = self._id(part)
         there = self._cluster.call(part.host, agent.sizes, run_id)
         for name, size in part.sizes().items():
@@ -196,7 +202,8 @@ class Dispatch:
         self._changed()
 
     def _replace_lost(self) -> None:
-        """Give the groups of a host that is lost to another one of its kind that has finished its part."""
+        """Give up the parts of hosts that were lost for LOST_S seconds. If another host of the same kind has finished
+        its own part, that other host measures the groups of the lost host."""
         for part in self._parts:
             if part.is_done or part.lost_ns is None or now_ns() - part.lost_ns < LOST_S * 1e9:
                 continue
@@ -211,7 +218,7 @@ class Dispatch:
                 self._give_up(part, "the host was lost, and no other of its kind is left")
 
     def _find_scheduler(self) -> None:
-        """Connect to the scheduler again, after it was lost. Raises RunError."""
+        """Connect again to a lost scheduler. Raises RunError if the scheduler does not come back within SCHEDULER_S."""
         self._watcher.note("the scheduler does not answer; waiting for it")
         until = now_ns() + SCHEDULER_S * 1e9
         while True:
@@ -229,7 +236,7 @@ class Dispatch:
             pause(1.0)
 
     def _stop_parts(self) -> None:
-        """Stop all parts, and fetch what they have measured."""
+        """Stop all running parts, and fetch the results that they have measured."""
         running = [part for part in self._parts if part.started and not part.is_done]
         for part in running:
             self._try(part, agent.stop, "it was not stopped")
@@ -248,7 +255,8 @@ class Dispatch:
             return False
 
     def _try(self, part: Part, function: Callable[[str], None], otherwise: str) -> None:
-        """Call a function of the agent. If the host is gone, tell the user what has not been done."""
+        """Call a function of the agent on the part's host. If the host does not answer, show the user `otherwise`,
+        which says what was not done."""
         try:
             if not part.host.addresses:
                 self._cluster.look_for(part.host)

@@ -1,7 +1,8 @@
-"""Division of a run between hosts, and the file in the run's folder that states it.
+"""Divide a run between hosts, and store the division in a file of the run's folder.
 
-Hosts of different kinds measure everything, so that they can be shown side by side. Hosts of one kind share the groups
-of chains.
+Hosts are of one kind if their processor, cores and memory are equal. Each kind measures everything, so that kinds can
+be shown side by side. Hosts of the same kind share the work: each measures some groups. A group has all chains of one
+suite on one data set.
 """
 
 from __future__ import annotations
@@ -21,36 +22,36 @@ if TYPE_CHECKING:
     from bench_runner.run.cluster.hosts import Host
 
 SUMMARY = "cluster.json"
-"""The file of the run's folder that states the division."""
+"""Name of the file in the run's folder that stores the division."""
 
 
 class StoredPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The part of one host in a stored run."""
+    """What is stored about the part of one host."""
 
     identity: str
     kind: str
     groups: tuple[Group, ...]
     finished: bool
     reason: str = ""
-    """The reason why it is not finished."""
+    """The reason why the part is not finished, or ''."""
 
 
 class Division(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is stored about a run over a cluster, so that it can be resumed."""
+    """The stored information about a run over a cluster. It is needed to resume the run."""
 
     run_id: str
     seed: int
     parts: dict[str, StoredPart]
-    """By the labels of the hosts, which are the names of their result folders."""
+    """The part of each host, by the host's label, which is also the name of the host's result folder."""
 
 
 def group_of(chain: Chain) -> Group:
-    """Return the group of a chain."""
+    """Return the group of a chain: its suite and data set."""
     return Group(chain.suite, chain.dataset)
 
 
 def groups_of(plan: Plan) -> dict[Group, float]:
-    """Return the groups of a plan with a rough cost: for each chain the product of its rows and operations."""
+    """Return a rough cost for each group of a plan: the sum over its chains of rows times operations."""
     found: dict[Group, float] = {}
     for chain in (*plan.chains, *(excluded.chain for excluded in plan.excluded)):
         group = group_of(chain)
@@ -61,11 +62,11 @@ def groups_of(plan: Plan) -> dict[Group, float]:
 def divided(
     costs: Mapping[Group, float], hosts: Sequence[Host], earlier: Mapping[str, StoredPart]
 ) -> list[tuple[Group, ...]]:
-    """Return the groups of each host.
+    """Return the groups of each host, in the order of `hosts`.
 
-    Each kind of host gets all groups. Hosts keep the groups that they have in `earlier`, the parts of a resumed run.
-    Within a kind, the most expensive remaining group goes next to the host that has the least to do. Groups that one
-    host has finished are not measured again by another host of its kind.
+    The hosts of each kind get all groups together. In a resumed run, `earlier` has the parts from before, and each host
+    keeps its groups. A group that one host has finished is not measured by another host of the same kind. The remaining
+    groups are distributed by `costs`, the most expensive first. Each goes to the host whose groups cost least so far.
     """
     taken = finished_groups(earlier)
     found: dict[str, list[Group]] = {}
@@ -85,13 +86,13 @@ def divided(
 
 
 def finished_groups(parts: Mapping[str, StoredPart]) -> set[tuple[str, Group]]:
-    """Return what has been measured completely, as pairs of a kind of host and a group."""
+    """Return the groups that were measured completely, as pairs (kind of host, group)."""
     return {(part.kind, group) for part in parts.values() if part.finished for group in part.groups}
 
 
 def label_hosts(hosts: Sequence[Host], earlier: Mapping[str, StoredPart]) -> None:
-    """Give each host a label that no other has: that of the earlier part of a resumed run, if its identity is known,
-    or else its name, with a number if the name is taken."""
+    """Set a unique label for each host. In a resumed run, a host with a known identity gets the label from before. Any
+    other host keeps its name as label, with a number appended if the name is taken."""
     by_identity = {part.identity: label for label, part in earlier.items()}
     taken = {by_identity[host.facts.identity] for host in hosts if host.facts.identity in by_identity}
     for host in hosts:
@@ -111,7 +112,7 @@ def store(folder: Path, division: Division) -> None:
 
 
 def stored(folder: Path) -> Division:
-    """Return the division of a run over a cluster. Raises RunError if the folder holds none."""
+    """Read the division of the run in `folder`. Raises RunError if the folder has no run over a cluster."""
     try:
         return msgspec.json.decode((folder / SUMMARY).read_bytes(), type=Division)
     except (OSError, msgspec.DecodeError):
@@ -124,17 +125,19 @@ def stored(folder: Path) -> Division:
 
 
 def is_division(folder: Path) -> bool:
-    """Return whether the folder holds a run over a cluster."""
+    """Return whether the folder has a run over a cluster."""
     return (folder / SUMMARY).exists()
 
 
 def host_folders(folder: Path) -> list[Path]:
-    """Return the result folders of the hosts that have measured something. Raises RunError as `stored`."""
+    """Return the result folders of the hosts that have measured something. Raises RunError if `folder` has no run over
+    a cluster."""
     return [folder / label for label in stored(folder).parts if (folder / label / "run.json").exists()]
 
 
 def incomplete(division: Division) -> dict[str, str]:
-    """Return the hosts whose groups no host of their kind has finished, with the reason."""
+    """Return the hosts with groups that are not finished by any host of the same kind. The dict maps the label of such
+    a host to the reason."""
     finished = finished_groups(division.parts)
     return {
         label: part.reason or "not finished"

@@ -1,4 +1,5 @@
-"""Connecting to a dask.distributed cluster, and its hosts: which workers share a machine, what is installed there."""
+"""Connect to a dask.distributed cluster and find its hosts: which workers run on the same machine, and which library
+versions are installed there."""
 
 from __future__ import annotations
 
@@ -21,27 +22,29 @@ from bench_runner.run.cluster.workers import Worker, kept_up, local_worker, ssh_
 from bench_runner.worker.messages import decode
 
 CONNECT_S = 15.0
-"""Longest wait, in seconds, for a scheduler, and for the first worker of a scheduler that others have started."""
+"""Longest wait, in seconds, for the answer of a scheduler. If other users started the scheduler, also the longest wait
+for its first worker."""
 START_S = 60.0
-"""Longest wait, in seconds, for the workers that the run starts, and for the first answer of a worker, for which it
-imports all formats."""
+"""Longest wait, in seconds, for the workers that the run starts. Also the longest wait for the first answer of any
+worker, because a worker imports all formats before this answer."""
 LOOK_S = 1.0
-"""Interval in seconds at which the existence of a worker is checked during a call."""
+"""During a call, the client checks at this interval, in seconds, whether the worker still exists."""
 ANSWER_S = 15.0
 """Longest wait, in seconds, for an answer of a worker."""
 SLOWEST_BYTES_PER_S = 50_000
-"""Calls that send files to a host may take longer in proportion to their size."""
+"""Slowest expected transfer rate. If a call sends files, its time limit is extended by the size of the files divided by
+this rate."""
 FORMS = "local:N, ssh:FILE, tcp://HOST:PORT or tls://HOST:PORT"
 MOST_DIFFERENCES = 4
 """Maximum number of differing versions that an error lists."""
 
 
 class HostLost(Exception):
-    """All workers of a host are gone."""
+    """No worker of the host is connected any more."""
 
 
 class SlowHost(Exception):
-    """A host has not answered in time, but its worker is connected."""
+    """A worker has not answered in time, but is still connected."""
 
 
 class SchedulerLost(Exception):
@@ -49,7 +52,7 @@ class SchedulerLost(Exception):
 
 
 class _WorkerLost(Exception):
-    """One worker is gone."""
+    """One worker is no longer connected. Other workers of the host may be."""
 
 
 @dataclass
@@ -58,27 +61,29 @@ class Host:
 
     facts: HostFacts
     label: str
-    """Its name in records and in the result folder. `division.label_hosts` makes it unique within the run."""
+    """The name of the host in records, and of its result folder. `division.label_hosts` makes the label unique within
+    the run."""
     addresses: list[str] = field(default_factory=list)
 
 
 class Cluster:
-    """A connection to a scheduler."""
+    """A connection to a dask scheduler, through which functions are called on hosts."""
 
     def __init__(self, connect: Callable[[], Any], keep_up: Callable[[], None]) -> None:
-        """`connect` returns a dask Client, or raises OSError, TimeoutError or ValueError. `keep_up` starts the workers
-        again that the run has started and that have ended."""
+        """`connect` returns a dask Client, or raises OSError, TimeoutError or ValueError. `keep_up` restarts the
+        workers that this run has started, if they have ended."""
         self._connect, self.keep_up = connect, keep_up
         self._client = connect()
         self._known: dict[str, HostFacts] = {}
-        """Facts by the address of the worker, so that a host that measures is not asked again while others are lost."""
+        """Facts about hosts by the address of a worker. The facts are stored so that hosts are not disturbed while
+        measuring: when the workers of a lost host are searched, only new workers are asked."""
 
     def close(self) -> None:
         """Close the connection."""
         self._client.close()
 
     def reconnect(self) -> None:
-        """Connect again, after SchedulerLost. Raises SchedulerLost."""
+        """Connect again after SchedulerLost. Raises SchedulerLost if the scheduler still does not answer."""
         self._client.close()
         try:
             self._client = self._connect()
@@ -86,8 +91,9 @@ class Cluster:
             raise SchedulerLost(str(error)) from None
 
     def call(self, host: Host, function: Callable[..., Any], *given: Any) -> Any:
-        """Call a function of the agent by any of the host's workers. Raises HostLost, SlowHost, SchedulerLost, and the
-        errors of the function."""
+        """Call a function of the agent on a host, through any of its workers, and return the result. Raises HostLost if
+        the host has no worker, SlowHost if the answer takes too long, SchedulerLost if the scheduler does not answer,
+        and the errors of the function."""
         for address in tuple(host.addresses):
             try:
                 return self._answer(address, function, *given)
@@ -127,7 +133,7 @@ class Cluster:
         raise _WorkerLost(address)
 
     def addresses(self) -> set[str]:
-        """Return the addresses of all workers. Raises SchedulerLost."""
+        """Return the addresses of all connected workers. Raises SchedulerLost if the scheduler does not answer."""
         try:
             known = self._client.scheduler_info(n_workers=-1)
         except (OSError, TimeoutError, ValueError, RuntimeError) as error:
@@ -141,8 +147,8 @@ class Cluster:
         return there
 
     def hosts(self) -> list[Host]:
-        """Return the machines of the cluster with all their workers, sorted by name. Raises RunError if a worker
-        cannot be used, and SchedulerLost."""
+        """Return the hosts of the cluster with all their workers, sorted by name. Raises RunError if a worker cannot be
+        used, and SchedulerLost if the scheduler does not answer."""
         found: dict[str, Host] = {}
         for address in sorted(self.addresses()):
             facts = self._facts(address)
@@ -153,7 +159,8 @@ class Cluster:
         return sorted(found.values(), key=lambda host: host.label)
 
     def _facts(self, address: str) -> HostFacts:
-        """Return the facts of a worker's host. Raises RunError and SchedulerLost."""
+        """Return the facts about the host of the worker at `address`. Raises RunError if the worker cannot be used, and
+        SchedulerLost if the scheduler does not answer."""
         if address in self._known:
             return self._known[address]
         try:
@@ -176,8 +183,9 @@ class Cluster:
         return facts
 
     def look_for(self, host: Host) -> None:
-        """Find the workers of a host that has lost its workers. A worker with other versions than before is not
-        used. Raises SchedulerLost."""
+        """Find new workers of a host that has lost all its workers, and add them to the host. A worker is ignored if
+        its library versions differ from those of the host before. Raises SchedulerLost if the scheduler does not
+        answer."""
         for address in self.addresses():
             with suppress(RunError):
                 facts = self._facts(address)
@@ -187,7 +195,8 @@ class Cluster:
 
 @contextmanager
 def connected(where: str, *, insecure: bool) -> Iterator[Cluster]:
-    """Yield a connection to a cluster, which is started first for `local:N` and `ssh:FILE`. Raises RunError."""
+    """Yield a connection to a cluster. With `local:N` and `ssh:FILE`, start the cluster before and end it afterwards.
+    Raises RunError if there is no connection."""
     try:
         import distributed
     except ImportError:
@@ -224,7 +233,8 @@ def connected(where: str, *, insecure: bool) -> Iterator[Cluster]:
 
 @contextmanager
 def _started(distributed: Any, workers_of: Callable[[str], Sequence[Worker]]) -> Iterator[Cluster]:
-    """Yield a connection to a new scheduler on loopback with its workers, all of which must be there."""
+    """Start a scheduler on loopback and its workers, wait until all workers are connected, and yield the connection.
+    Raises RunError if a worker does not start."""
     with distributed.LocalCluster(
         n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50
     ) as scheduler:
@@ -251,7 +261,7 @@ def _started(distributed: Any, workers_of: Callable[[str], Sequence[Worker]]) ->
 
 @contextmanager
 def _existing(distributed: Any, where: str) -> Iterator[Cluster]:
-    """Yield a connection to a scheduler that others have started."""
+    """Yield a connection to an existing scheduler, which this run has not started."""
     if where.startswith("tls") and not distributed.Security().tls_client_cert:
         raise RunError(
             f"{where} needs certificates, and dask's settings name none.",
@@ -300,7 +310,8 @@ def _is_loopback(name: str) -> bool:
 
 
 def refuse_differences(ours: Mapping[str, str], hosts: Sequence[Host]) -> None:
-    """Raise RunError if a host has another version of Python, of a library or of Format Bench than the client."""
+    """Raise RunError if the versions of a host differ from `ours`, the versions of the client. Versions of Python, of
+    libraries and of Format Bench are compared."""
     for host in hosts:
         theirs = host.facts.versions
         names = sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name))

@@ -1,5 +1,5 @@
-"""What the client and the agent on a host exchange. Structs travel as bytes (`bench_runner.worker.messages`), so dask
-serialises only built-in types."""
+"""Messages between the client and the agent, which are the functions that dask calls on a host. Structs are sent as
+bytes (`bench_runner.worker.messages`), so dask serialises only built-in types."""
 
 from __future__ import annotations
 
@@ -13,33 +13,35 @@ State = Literal["running", "finished", "refused", "killed"]
 
 
 class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All chains of one suite and data set. Reports compare them with each other, and figures are only compared if they
-    come from one machine, so a group is never divided between hosts."""
+    """All chains of one suite and data set. A group is never divided between hosts, because reports compare its chains
+    with each other, and only figures from the same machine can be compared."""
 
     suite: str
     dataset: str
 
 
 class HostFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What identifies a host, and the versions that must be equal on all hosts of a run."""
+    """The identity of a host, and the versions that must be equal on all hosts of a run."""
 
     identity: str
-    """The boot id, or the name that the worker gives its host. Workers with the same identity share a host."""
+    """The host's name if the user set one for the worker, otherwise the boot id. Workers with the same identity run on
+    the same host."""
     name: str
     cpu: str
     cores: int
     memory_bytes: int
     versions: dict[str, str]
-    """Versions of Python, of all libraries, and of Format Bench with its adapters' sources."""
+    """Versions of Python and of all libraries, and the state of Format Bench's source code."""
 
     @property
     def kind(self) -> str:
-        """Hosts of one kind may replace each other: equal processor, cores, and memory in whole gigabytes."""
+        """The kind of host: processor, number of cores, and memory in whole gigabytes. Hosts of the same kind may
+        replace each other."""
         return f"{self.cpu}, {self.cores} cores, {self.memory_bytes / 1e9:.0f} GB"
 
 
 class HostTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A part of a run for one host."""
+    """The part of a run that one host measures."""
 
     run_id: str
     suites: tuple[str, ...]
@@ -49,7 +51,7 @@ class HostTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The host's name in records."""
     command: tuple[str, ...]
     digests: dict[str, str]
-    """Digest of each data set on the client. Data that a host makes must have the same digest."""
+    """Digest of each data set on the client. The data that the host generates must have the same digests."""
     seed: int
     rounds: int | None
     quick: bool
@@ -61,7 +63,7 @@ class HostTask(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Piece(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whole lines of a file of the host's part, from the byte `start` on."""
+    """Some lines of a file of the part. They are complete lines, and begin at the byte `start` of the file."""
 
     name: str
     start: int
@@ -73,9 +75,9 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     pieces: tuple[Piece, ...]
     info: bytes
-    """run.json as it is now; empty before it exists."""
+    """The present content of the part's run.json, empty if the file does not exist yet."""
     state: State
-    """'refused': the part ended with a message and measured nothing more. 'killed': its process ended in another way
-    or was stopped, or the agent does not know the part because its worker was restarted."""
+    """State of the part. 'refused': it ended with an error message, and will measure nothing more. 'killed': its
+    process was stopped or crashed, or the agent does not know the part, because the worker was restarted."""
     message: str
-    """The last line that the part printed, if it was refused or killed."""
+    """The last line that the part printed if its state is 'refused' or 'killed', otherwise empty."""

@@ -1,5 +1,5 @@
-"""The process that measures a host's part of a run: `python -m bench_runner.run.cluster.part PARENT`, where PARENT is
-the process number of the dask worker. The HostTask comes on standard input."""
+"""The process that measures a host's part of a run: `python -m bench_runner.run.cluster.part PARENT`. PARENT is the
+process id of the dask worker. The process reads a HostTask from standard input."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ from bench_runner.suites import SUITES
 from bench_runner.worker.messages import decode
 
 ALONE_S = 20.0
-"""Longest wait, in seconds, for the end of the part's earlier process, which ends with its worker."""
+"""Longest wait, in seconds, until an earlier process of the same part has ended. The earlier process ends after the
+dask worker that started it."""
 
 
 def part_of(plan: Plan, groups: Collection[Group]) -> Plan:
-    """Return the part of a plan that consists of these groups."""
+    """Return the plan reduced to the chains of these groups."""
     chains = tuple(chain for chain in plan.chains if group_of(chain) in groups)
     excluded = tuple(each for each in plan.excluded if group_of(each.chain) in groups)
     names = {chain.dataset for chain in (*chains, *(each.chain for each in excluded))}
@@ -38,13 +39,13 @@ def part_of(plan: Plan, groups: Collection[Group]) -> Plan:
 
 
 class _SameData(Watcher):
-    """Stops the part before its first chain if its data differ from the client's."""
+    """Watcher that raises RunError before the first chain if the host's data differ from the client's data."""
 
     def __init__(self, digests: Mapping[str, str]) -> None:
         self._digests = digests
 
     def planned(self, cells: Mapping[str, Sequence[Cell]], info: RunInfo) -> None:
-        """Compare the digests, which are known when this is called."""
+        """Compare the digests of the data sets with the digests on the client. Raises RunError if a digest differs."""
         for name, dataset in info.datasets.items():
             if dataset.digest != self._digests.get(name):
                 raise RunError(

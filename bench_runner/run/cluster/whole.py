@@ -1,4 +1,5 @@
-"""One run over a cluster: from its plan to a folder with an ordinary result folder for each host."""
+"""Execute one run over a cluster, from its plan to its result folder. The result folder contains an ordinary result
+folder for each host."""
 
 from __future__ import annotations
 
@@ -42,9 +43,9 @@ class Measured:
     """The result of a run over a cluster."""
 
     runs: Sequence[Run]
-    """The run of each host that has measured something."""
+    """The runs of all hosts that have measured something."""
     incomplete: dict[str, str]
-    """Hosts whose part is incomplete, with the reason."""
+    """Maps the label of each host whose part is incomplete to the reason."""
 
     @property
     def failed(self) -> bool:
@@ -65,8 +66,8 @@ def measure_over(
 ) -> Measured:
     """Measure a plan on the hosts of the cluster at `where`.
 
-    Raises RunError if the cluster cannot be reached or its hosts differ, DataError if a data set cannot be made, and
-    KeyboardInterrupt after Ctrl-C. All samples that the hosts have sent are kept.
+    Raises RunError if the cluster cannot be reached or if versions on its hosts differ, DataError if a data set cannot
+    be made, and KeyboardInterrupt after Ctrl-C. All samples that the hosts have sent are kept.
     """
     began_ns = now_ns() if options.began_ns is None else options.began_ns
     earlier = stored(folder) if options.resume else _new(folder, options)
@@ -137,7 +138,7 @@ def _new(folder: Path, options: Options) -> Division:
 
 
 def _with_absolute_paths(request: Request) -> Request:
-    """Return the request with paths that do not depend on the current folder, which differs on other hosts."""
+    """Return the request with absolute paths, because hosts have other current folders."""
     return msgspec.structs.replace(
         request,
         data=request.data and request.data.absolute(),

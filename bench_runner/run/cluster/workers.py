@@ -1,7 +1,8 @@
-"""Starting dask workers: processes on this machine, or on the hosts of a file by SSH.
+"""Start dask workers on this machine, or by SSH on the hosts that a file lists.
 
-The scheduler and all workers listen on loopback. To another host, SSH forwards the port of the scheduler there and the
-port of the worker back, so that nothing is open on the network and SSH encrypts and authenticates.
+The scheduler and all workers listen on loopback only. To connect a worker on another host, SSH forwards two ports: the
+scheduler's port to that host, and the worker's port to this machine. So nothing is open on the network, and SSH
+encrypts and authenticates.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ RESTART_S = 5.0
 END_S = 5.0
 """Longest wait, in seconds, for a worker to end."""
 _PORTS = (20_000, 32_000)
-"""Ports that SSH and the worker open on another host: above the well-known ones, below those that Linux assigns."""
+"""Range of the ports that SSH and the worker open on another host. It is above the well-known ports and below the ports
+that Linux assigns."""
 _WORKER = (
     "-m distributed.cli.dask_worker {scheduler} --listen-address tcp://127.0.0.1:{port} --contact-address {contact} "
     "--nthreads 2 --memory-limit 0 --no-nanny --no-dashboard --death-timeout 15 --name {name}"
@@ -38,16 +40,16 @@ _SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ExitOnForwardFailure=yes", "-
 
 @dataclass(frozen=True)
 class SshHost:
-    """A line of the file of hosts: a destination as `ssh` takes it, and the Python of Format Bench's environment
-    there."""
+    """One host of a file of hosts. `destination` is the host as `ssh` accepts it. `python` is the path of the Python
+    interpreter on that host that has Format Bench installed."""
 
     destination: str
     python: str
 
 
 def ssh_hosts(file: Path) -> list[SshHost]:
-    """Read a file with one host a line: its destination, and optionally its Python, which is by default at the same
-    path as here. Raises RunError."""
+    """Read a file of hosts. Each line has the destination of a host, and optionally the path of its Python interpreter.
+    The default is the path of this interpreter. Raises RunError if the file is missing or wrong."""
     given = str(file)
     try:
         lines = [shlex.split(line, comments=True) for line in file.read_text().splitlines()]
@@ -65,11 +67,11 @@ def ssh_hosts(file: Path) -> list[SshHost]:
 
 
 class Worker:
-    """A worker of this run's scheduler, which is started again when it has ended."""
+    """A worker of this run's scheduler. `keep_up` starts it, and starts it again after it has ended."""
 
     def __init__(self, name: str, command: Callable[[], Sequence[str]], trial: str) -> None:
-        """`command` returns the command of the next start, whose ports may differ from those of the last. `trial` is a
-        command by which a user finds out why the worker does not start."""
+        """`command` returns the command for the next start. It is called for each start, because ports may change.
+        `trial` is a command that shows the user why the worker does not start."""
         self.name, self._command, self.trial = name, command, trial
         self._began_ns = 0
         self._printed: IO[bytes] | None = None
@@ -80,7 +82,7 @@ class Worker:
         return self._process is not None and self._process.poll() is not None
 
     def last_line(self) -> str:
-        """Return what the worker, or SSH, printed last."""
+        """Return the last line that the worker or SSH printed, or '' if nothing was printed."""
         if self._printed is None:
             return ""
         self._printed.seek(0)
@@ -88,7 +90,8 @@ class Worker:
         return lines[-1][:200] if lines else ""
 
     def keep_up(self) -> None:
-        """Start the worker if it does not run."""
+        """Start the worker if it is not running. Wait at least RESTART_S between two starts: if the last start is more
+        recent, do nothing."""
         if self._process is not None and (not self.has_ended() or now_ns() - self._began_ns < RESTART_S * 1e9):
             return
         self.close()
@@ -119,7 +122,7 @@ class Worker:
 
 
 def local_worker(name: str, scheduler: str) -> Worker:
-    """Return a worker on this machine."""
+    """Return a worker on this machine that is not started yet."""
 
     def command() -> list[str]:
         port = _free_port()
@@ -134,7 +137,7 @@ def local_worker(name: str, scheduler: str) -> Worker:
 
 
 def ssh_worker(host: SshHost, scheduler: str) -> Worker:
-    """Return a worker on another host."""
+    """Return a worker on another host that is not started yet. SSH starts it."""
     scheduler_port = scheduler.rpartition(":")[2]
 
     def command() -> list[str]:
@@ -159,7 +162,8 @@ def ssh_worker(host: SshHost, scheduler: str) -> Worker:
 
 @contextmanager
 def kept_up(workers: Sequence[Worker]) -> Iterator[Callable[[], None]]:
-    """Start the workers, and end them at the end. Yield a function that starts those that have ended again."""
+    """Start the workers. Yield a function that starts those workers again that have ended. End all workers
+    afterwards."""
 
     def keep_up() -> None:
         for worker in workers:

@@ -1,2 +1,2 @@
-"""Knowledge from earlier runs: facts that need not be measured again, durations of samples, and the expected duration
-of a run."""
+"""What earlier runs have measured: facts that need not be measured again, and durations of samples, from which the
+duration of a run is estimated."""

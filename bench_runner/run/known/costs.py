@@ -26,13 +26,14 @@ from bench_runner.results.information import MachineInfo
 from bench_runner.results.records import Sample
 
 MOST_SIZES = 4
-"""For each operation and variant, costs are stored for at most this many different numbers of rows. The oldest cost is
-dropped."""
+"""For each operation and variant, costs are stored for at most this many different numbers of rows. If there are more,
+the oldest cost is dropped."""
 MOST_BYTES = 16 * 10**6
 """A larger file of costs is ignored."""
 FAR = 10
-"""If the nearest number of rows with a cost on this machine differs by more than this factor, use the cost of another
-machine for a nearer number of rows. Scaling by rows is inaccurate, because calls have fixed costs."""
+"""Costs are scaled from the nearest number of rows that was measured. If this number differs by more than this factor
+on this machine, and less on another machine, use the cost of the other machine. Scaling by rows is inaccurate, because
+calls have fixed costs."""
 MACHINE = ("name", "cpu", "cores", "memory_bytes", "virtualisation")
 
 
@@ -41,11 +42,12 @@ class Cost(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     rows: int
     timed_ns: int
-    """Duration of the call in ns. For a save, it includes the sync."""
+    """Duration of the call in ns. For a save, the sync after the call is included."""
     verified_ns: int
-    """Duration of the verification in ns, which takes longer with more rows."""
+    """Duration of the verification in ns. It grows with the number of rows."""
     fixed_ns: int
-    """Duration of the other steps in ns, such as starting the worker. They do not depend on the rows."""
+    """Duration of the other steps in ns, such as starting the worker. This duration does not depend on the number of
+    rows."""
 
     def at(self, rows: int) -> Cost:
         """Return the cost for `rows` rows. All durations except `fixed_ns` are scaled in proportion to the rows."""
@@ -109,7 +111,7 @@ class Costs(msgspec.Struct, forbid_unknown_fields=True, dict=True):
 
 @dataclass(frozen=True)
 class Expected:
-    """The expected cost of a sample. `here` is whether the cost comes from this machine."""
+    """The expected cost of a sample. `here` is True if the cost was measured on this machine."""
 
     cost: Cost
     here: bool
@@ -136,7 +138,7 @@ class KnownCosts:
 
 
 def known(machine: MachineInfo) -> KnownCosts:
-    """Return the costs of `machine`, together with the costs of the reference run."""
+    """Return the costs of earlier runs on `machine`, together with the costs of the reference run."""
     return KnownCosts(of_machine(machine), _read(reference.COSTS))
 
 
@@ -176,8 +178,9 @@ def _times(some: int, other: int) -> float:
 
 
 def _between(costs: list[Cost], rows: int) -> Cost:
-    """Return the cost for `rows` rows, interpolated between the costs for the nearest smaller and larger number of
-    rows. If one of these is missing, scale the nearest cost in proportion to the rows. `costs` are sorted by rows."""
+    """Return the cost for `rows` rows, interpolated between two costs: that of the nearest smaller and that of the
+    nearest larger number of rows. If one of the two is missing, scale the other in proportion to the rows. `costs` are
+    sorted by rows."""
     below = [cost for cost in costs if cost.rows <= rows]
     above = [cost for cost in costs if cost.rows > rows]
     if not below or not above:

@@ -17,11 +17,11 @@ from bench_runner.run.prediction import SMALL_ROWS, Prediction, pilot_rows
 from bench_runner.run.schedule import EARLY_STOP_ROUNDS
 
 START_S = 8.0
-"""Expected duration of a run before it makes data: loading libraries, reading facts about the machine, and the short
-check of the memory probe."""
+"""Expected duration of the first part of a run, before data are made: loading libraries, reading facts about the
+machine, and the short check of the memory probe."""
 HERE_LOW, HERE_HIGH = 0.85, 1.2
-"""Actual durations on the same machine are between HERE_LOW and HERE_HIGH times the predicted durations. They differ
-because of noise and repeated samples."""
+"""Actual durations on the same machine are between HERE_LOW and HERE_HIGH times the predicted durations. Noise and
+repeated samples cause the difference."""
 ELSEWHERE_FACTOR = 2.0
 """Assumed factor between the actual duration of a run and a prediction from other machines."""
 
@@ -37,7 +37,7 @@ class Length:
     here: bool
     """Whether the estimate uses only costs of this machine."""
     unknown: tuple[str, ...]
-    """Variants without known costs. The seconds do not include them."""
+    """Variants without known costs. The expected seconds do not include these variants."""
 
     @property
     def middle_s(self) -> float:

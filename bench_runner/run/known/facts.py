@@ -38,8 +38,8 @@ ROUNDS_SHARE = 3 / 4
 (rule 15)."""
 LEFT_OUT = "left out to keep the budget"
 MOST_LANES = 4
-"""Largest number of workers that test variants for changed values in parallel. Each worker needs its own forkserver,
-which loads all libraries."""
+"""Largest number of workers that test variants for changed values in parallel. The number is limited, because each
+worker needs its own forkserver, which loads all libraries."""
 PROBE, IMPORTS, FIDELITY = "memory probe", "imports", "fidelity"
 
 
@@ -87,7 +87,7 @@ def taken(session: Session) -> MachineFacts:
 
 
 def share_of_rounds(facts: MachineFacts) -> float:
-    """Return the fraction of the budget that the rounds may use. It is 1 if no facts are missing."""
+    """Return the fraction of the budget that the rounds may use. This is 1 if no facts are missing."""
     budget_s = facts.session.options.budget_s
     if not facts.missing or budget_s is None:
         return 1.0
@@ -106,8 +106,8 @@ def measure_missing(facts: MachineFacts) -> None:
 
 
 def _check_probe(facts: MachineFacts) -> None:
-    """Test the memory probes with known allocations, and store their error with the run (rule 13). This happens once
-    for each run, because a resumed run has the same machine and code as before."""
+    """Test the memory probes with known allocations, and store their error with the run (rule 13). A resumed run is not
+    tested again, because its machine and code are the same as before."""
     session = facts.session
     bench = next(iter(session.benches.values()), None)
     if session.options.brief or session.info.probe is not None or bench is None:
@@ -122,7 +122,7 @@ def _check_probe(facts: MachineFacts) -> None:
 
 
 def _test_probe(facts: MachineFacts) -> None:
-    """Do the long test of the memory probe, if it is missing and the budget is not spent."""
+    """Do the long test of the memory probe, if no earlier run has stored its result and the budget is not spent."""
     session = facts.session
     if not facts.probe or _is_spent(session):
         # The result of the short test remains valid.
@@ -154,7 +154,7 @@ def _engine(chain: Chain) -> type[Adapter]:
 
 
 def _imported(chain: Chain) -> tuple[str, str, str]:
-    """Return a key that is equal for chains with the same cost of import."""
+    """Return a key that is equal for chains that load the same libraries, and therefore have the same import time."""
     engine = _engine(chain)
     return engine.__module__, engine.__qualname__, chain.spelled if engine.engine is None else engine.engine
 
@@ -164,8 +164,8 @@ def _import_name(chain: Chain) -> list[str]:
 
 
 def _importing(session: Session) -> Iterator[Chain]:
-    """Yield one chain for each engine (library) whose import has not been timed. Yield nothing in the runs of
-    `recommend`, which need their budget for rounds."""
+    """Yield one chain for each engine (library) whose import has not been timed. Yield nothing if the run belongs to
+    `recommend`, which needs its whole budget for rounds."""
     if session.options.brief or session.race is not None:
         return
     seen = set()
@@ -211,9 +211,9 @@ def _time_imports(facts: MachineFacts) -> None:
 
 
 def _losing(session: Session) -> list[Chain]:
-    """Return a chain for each variant and target that the run has not tested for changed values (rule 12). Of the
-    variants that differ only in their codec, one is tested, because a codec compresses bytes independently of the
-    column types."""
+    """Return a chain for each variant and target that the run has not tested for changed values (rule 12). If variants
+    differ only in their codec, only one of them is tested. The codec does not matter, because it compresses bytes
+    without regard to the column types."""
     if not session.options.fidelity:
         return []
     by_base: dict[str, Chain] = {}
@@ -234,9 +234,9 @@ def _fidelity_name(chain: Chain) -> list[str]:
 
 
 def _find_losses(facts: MachineFacts) -> None:
-    """Test how each variant changes the values of each kind of column, for the targets pandas and arrow, or of each
-    kind of documents. The tests run in parallel, because nothing is timed. If the budget is spent, omit the remaining
-    variants with a warning."""
+    """Test how each variant changes values. Variants for tables are tested with each kind of column, for the targets
+    pandas and arrow. Document stores are tested with each kind of document. The tests run in parallel, because nothing
+    is timed. If the budget is spent, omit the remaining variants with a warning."""
     session, asked = facts.session, facts.fidelity
     _forget_left_out(session, FIDELITY)
     if not asked:

@@ -37,7 +37,7 @@ MACHINE = (
     *("name", "cpu", "cores", "affinity", "cpu_limit_cores", "memory_bytes"),
     *("kernel", "virtualisation", "container"),
 )
-"""Properties of the machine that must be equal for a stored fact to be valid."""
+"""Properties of the machine. A stored fact is valid only if all of them are the same as when the fact was measured."""
 MOST_BYTES = 4 * 10**6
 """A file with a fact is ignored if it is larger than this. Usually such a file has a few kilobytes."""
 
@@ -128,12 +128,13 @@ def today() -> str:
 
 def may_be_kept(engine: type[Adapter]) -> bool:
     """Return whether facts about an engine (the adapter for a library) may be stored. This requires that the adapter is
-    part of this project, because the code of other adapters may change without a new version."""
+    part of this project, because the code of other adapters may change without a new version number, and stored facts
+    would then be out of date."""
     return engine.__module__.partition(".")[0] in SOURCES
 
 
 def noted(info: RunInfo, name: str, day: str, key: str, *, new: bool) -> None:
-    """Record in the run's information on which day a fact was measured. `new` is whether this run measured it."""
+    """Record in the run's information on which day a fact was measured. `new` is True if this run measured the fact."""
     known = info.facts.get(name, FactInfo(measured=day))
     info.facts[name] = FactInfo(
         measured=min(known.measured, day), key=key, kept=known.kept + (not new), new=known.new + new

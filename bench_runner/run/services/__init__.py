@@ -1,2 +1,2 @@
-"""Services that serve a stored copy while it is measured, and the network in between. They are started before
-timing."""
+"""Services (servers) from which a worker reads a stored copy, and the simulated network between worker and service.
+Services are started before timing."""

@@ -24,7 +24,7 @@ MOST_OFF = 0.05
 
 @dataclass(frozen=True)
 class Calibration:
-    """Nominal and measured rate in bits per second, in the direction from the service to its caller."""
+    """Nominal and measured rate in bits per second, of bytes that go from the service to the program that calls it."""
 
     asked_bits_per_s: float
     found_bits_per_s: float
@@ -39,8 +39,8 @@ class Calibration:
 
 
 def calibrate(network: str, folder: Path, length_s: float = LENGTH_S) -> Calibration:
-    """Send bytes through the proxy of `network` for about `length_s` seconds, and return the measured rate. `folder` is
-    created for temporary files and removed. It must not exist before."""
+    """Send bytes through the proxy of `network` for about `length_s` seconds, and return the measured rate. `folder`,
+    which must not exist yet, is created for temporary files and removed at the end."""
     bits_per_s = rate_mbit(network) * 1e6
     size_bytes = int(bits_per_s / 8 * length_s)
     source = Service("source", ("-m", __name__, str(size_bytes)))
@@ -61,7 +61,7 @@ def calibrate(network: str, folder: Path, length_s: float = LENGTH_S) -> Calibra
 
 
 def checked(network: str, folder: Path) -> Calibration:
-    """Return the calibration of a network. If its rate is wrong by more than MOST_OFF, calibrate once more. Raises
+    """Return the calibration of a network. If the rate is wrong by more than MOST_OFF, calibrate once more. Raises
     RunError if the second rate is wrong too."""
     found = calibrate(network, folder)
     if abs(found.off) > MOST_OFF:

@@ -1,8 +1,8 @@
 """Measure the CPU time, memory, device reads and network bytes of service processes during the measured time.
 
-Services are servers from which a worker reads a stored copy, and have separate figures. The worker runs in a sandbox
-and cannot observe services itself. So the worker signals before the measured time begins and after it has ended, and
-each time waits until the launcher has observed the services.
+Services are servers from which a worker reads a stored copy. The figures of services are separate from those of the
+worker. The worker runs in a sandbox and cannot observe services itself. So the worker signals before the measured time
+begins and after it has ended, and each time waits until the launcher has observed the services.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def is_fetched_anew(figures: Mapping[str, int], held_bytes: int) -> bool:
     """Return whether a call to a service transferred more bytes than the client holds in memory, `held_bytes` (rule
     19).
 
-    If so, the client has fetched the data from the service and not from its own memory. `figures` are the figures of
-    one call. Return False if there are no services.
+    If so, the client has fetched the data from the service and not from the client's own memory. `figures` are the
+    figures of one call. Return False if there are no services.
     """
     return "wire_bytes" in figures and figures["wire_bytes"] > held_bytes
 
@@ -39,8 +39,8 @@ class ServiceMonitor:
     """Observes processes and their child processes during the measured time."""
 
     def __init__(self, processes: Sequence[int], counters: Path | None) -> None:
-        """`counters` is the file with a proxy's byte counts. If it is None, the loopback interface's counts are used,
-        which include headers."""
+        """`counters` is the file with a proxy's byte counts. With None, the loopback interface's counts are used, which
+        include headers."""
         self._trees = [ProcessTree(process) for process in processes]
         self._readers = [linux.MemoryReader(process) for process in processes]
         self._processes, self._counters = tuple(processes), counters

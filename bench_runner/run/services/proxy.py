@@ -1,8 +1,8 @@
 """A network line between two programs on this machine, which forwards TCP connections at a limited rate.
 
-All connections of a proxy share one line, each direction separately, as they would share a network card. The proxy adds
-no delay, loss or reordering, nor any other effect of a real network. It counts the forwarded bytes, without headers, in
-a file that other processes map.
+All connections of a proxy share one line, each direction separately, as they would share a network card. Apart from the
+rate, the proxy imitates no effect of a real network, such as delay, loss or reordering. The proxy counts the forwarded
+bytes, without headers, in a file that other processes map.
 
 `python -m bench_runner.run.services.proxy MBIT COUNTERS NUMBER` listens on NUMBER ports and prints them as a line of
 JSON. Then it reads lines of JSON from stdin. Each line has the index of a port, and the port to which its connections
@@ -42,12 +42,14 @@ def counters_file(path: Path) -> None:
 
 
 def passed_bytes(path: Path) -> int:
-    """Return the bytes passed on so far, in both directions."""
+    """Return the number of bytes that a proxy has forwarded so far, in both directions together. `path` is the file
+    with its counts."""
     return sum(COUNTERS.unpack(path.read_bytes()))
 
 
 class Proxy:
-    """Forwards connections to each of `ports`, once `lead` has set the target, until the proxy is closed."""
+    """Forwards connections that arrive at each of `ports`. `lead` starts the forwarding for one port. `close` ends the
+    acceptance of new connections."""
 
     def __init__(self, bytes_per_s: float, counters: Path, number: int) -> None:
         """`counters` was made by `counters_file`, and `number` is the number of ports."""

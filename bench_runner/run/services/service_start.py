@@ -27,9 +27,10 @@ from bench_runner.run.launcher import finding_project
 from bench_runner.run.services.proxy import HOST, counters_file
 
 START_LIMIT_S = 30.0
-"""A service that has not reported within this time has failed."""
+"""A service that has not reported that it is ready within this time has failed."""
 END_GRACE_S = 1.0
-"""The kernel closes the connections of a process before its end can be seen, so a worker's failure can precede it."""
+"""Seconds to wait for the end of a service after a worker has failed. When a service dies, the kernel closes its
+connections before the end of the process is visible, so the worker may fail first."""
 STOP_LIMIT_S = 5.0
 """A terminated service that is still running after this time is killed."""
 
@@ -64,8 +65,8 @@ class Running:
 
 @contextmanager
 def running(services: Sequence[Service], network: str, folder: Path) -> Iterator[Running]:
-    """Start services in order, yield them as Running, and end them afterwards. `folder` is created for the output of
-    the services and removed at the end. It must not exist before. Raises ServiceFailed if a service does not start."""
+    """Start services in order, yield them as Running, and end them afterwards. `folder`, which must not exist yet, is
+    created for the output of the services and removed at the end. Raises ServiceFailed if a service does not start."""
     folder.mkdir(parents=True)
     mbit = rate_mbit(network)
     started: list[subprocess.Popen[bytes]] = []
@@ -93,7 +94,7 @@ def running(services: Sequence[Service], network: str, folder: Path) -> Iterator
 
 
 class _Line:
-    """The proxy's process. It listens on all ports from the start. `lead` sets the target of each port."""
+    """The process of the proxy. The proxy listens on all ports from the start. `lead` sets the target of each port."""
 
     def __init__(self, mbit: int, folder: Path, number: int, started: list[subprocess.Popen[bytes]]) -> None:
         self.counters = folder / "passed"

@@ -1,4 +1,4 @@
-"""Making a block of short calls in one process, each of which is timed separately (method rule 19).
+"""Make a block of short calls in one process, and time each call separately (method rule 19).
 
 If the stored copy stays open between calls, it is opened before the first call. The time of the first call is a
 separate figure. The median time of the other calls is the time of the sample.
@@ -21,9 +21,9 @@ from bench_runner.operations import Calls, OperationContext, targets
 from bench_runner.operations.operation import REPETITIONS
 
 ENOUGH_NS = 2 * 10**9
-"""Longest block with more than three calls. If the duration of the first call shows that all calls would take longer,
-the block has fewer calls. More calls would only show how much calls in one process differ, but confidence intervals are
-computed from several processes (rule 19)."""
+"""Longest duration in ns of a block with more than three calls. If the duration of the first call shows that all calls
+would take longer, the block has fewer calls. More calls would only show how much the calls of one process differ.
+Confidence intervals are computed from several processes, so they do not need more calls in one process (rule 19)."""
 MOST_NS, MOST_RESULT_BYTES = 10 * 10**9, 64 * 10**6
 """Limits for the duration and for the size of all results of a block (rule 19). If three calls would exceed MOST_NS, or
 if all results would exceed MOST_RESULT_BYTES, the block has fewer calls."""
@@ -36,12 +36,12 @@ CACHED_SHARE = 0.5
 the library reads from its own cache (rule 19)."""
 LOOK_BYTES = 128
 """A call that requests fewer bytes does not read stored values (rule 19). It may read some bytes for other reasons:
-SQLite reads 16 bytes in each statement to check whether its file has changed, and threads that wake each other read 8
-bytes."""
+SQLite reads 16 bytes in each statement to check whether its file has changed, and a thread that another thread wakes
+reads 8 bytes."""
 HELD_BYTES, HELD_SHARE = 16 * 10**6, 0.1
-"""Limits for the memory of an open handle, in bytes and as a share of the stored copy (rule 19). A handle that uses
-more than both limits is considered a cache, if its reads cannot be counted or if it read much more before the block
-than a call of the block reads."""
+"""Limits for the memory of an open handle, in bytes and as a share of the stored copy (rule 19). A handle that exceeds
+both limits is considered a cache in two cases: if its reads cannot be counted, or if it read much more before the block
+than each call of the block reads."""
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Opened:
 
     @property
     def of_calls(self) -> tuple[Handle | None, ...]:
-        """The handles that calls use in turn, or (None,) if each call opens the copy."""
+        """The handles that calls use in turn. If each call opens the copy itself, this is (None,)."""
         return self.handles or (None,)
 
 
@@ -78,7 +78,8 @@ class Block:
     """Two numbers: the bytes requested in the first half of the block and in the second half."""
     device_bytes: int = 0
     together_ns: int | None = None
-    """Time from the start of the first call to the end of the last call, if calls ran concurrently."""
+    """Time from the start of the first call to the end of the last call, if the calls ran concurrently; otherwise
+    None."""
 
     @property
     def walls_ns(self) -> list[int]:
@@ -111,7 +112,8 @@ class Block:
 
 
 def open_copy(operation: Calls, stage: OperationContext, location: Path) -> Opened:
-    """Open the stored copy as often as the operation needs, and return the handles with the figures of opening."""
+    """Open the stored copy as many times as the operation needs open handles. Return the handles, and the figures of
+    opening."""
     wanted = operation.handles(stage.adapter)
     if not wanted:
         return Opened(())
@@ -151,10 +153,11 @@ def one_call(
 def calls_that_fit(
     first_ns: int, result_bytes: int, *, enough_ns: int | None = None, shorter: str = "", threads: int = 1
 ) -> int:
-    """Return the number of calls in a block, over all threads, from the duration and the result size of the first call.
+    """Return the total number of calls in a block, over all threads. It is computed from the duration and the result
+    size of the first call.
 
-    `enough_ns` is the longest block with more than three calls (default ENOUGH_NS).
-    `shorter` is the advice to a user whose calls are too long. If it is not empty, RefusedData is raised if fewer than
+    `enough_ns` is the longest duration of a block with more than three calls (default ENOUGH_NS). `shorter` is the
+    advice to a user whose calls are too long, or ''. Raises RefusedData if there is such advice and fewer than
     FEWEST_KEPT calls per thread fit into the limits.
     """
     first_ns, fewest = max(first_ns, 1), FEWEST_KEPT * threads
@@ -169,7 +172,8 @@ def calls_that_fit(
 
 
 def has_large_answers(result_bytes: int, threads: int) -> bool:
-    """Return whether two results of this size exceed the limit of a block. If so, each variant makes a single call."""
+    """Return whether two results of this size exceed the limit for all results of a block. If so, each variant makes a
+    single call. With several threads, return False."""
     return threads == 1 and 2 * result_bytes > MOST_RESULT_BYTES
 
 
@@ -208,12 +212,14 @@ def call_all(call: Call, handles: Sequence[Handle | None], inputs: Sequence[Any]
 def is_cached(
     block: Block, held_bytes: int, copy_bytes: int, before_bytes: int, *, sees_reads: bool, needs_values: bool
 ) -> bool:
-    """Return whether calls found data in the library's own memory, where opening or earlier calls had left them.
+    """Return whether calls used data that the library keeps in its own memory since the copy was opened or since
+    earlier calls.
 
     `held_bytes` is the memory that the handles use. `before_bytes` is the number of bytes that opening and the first
-    call requested, per handle. `sees_reads` is whether the I/O counters include reads of the stored copy. If they do
-    not, only the memory of the handles can show a cache. `needs_values` is whether every call must read stored values.
-    If metadata are enough for a call, reading few bytes does not show a cache, because metadata may stay in memory.
+    call requested, per handle. `sees_reads` is whether the I/O counters include reads of the stored copy. If reads
+    cannot be counted, only the memory of the handles can show a cache. `needs_values` is whether every call must read
+    stored values. If metadata are enough for a call, reading few bytes does not show a cache, because metadata may stay
+    in memory.
     """
     calls = len(block.laps)
     # The memory of a handle may contain a decoded footer and buffers of the last call, as in pyarrow, but no cache.

@@ -1,4 +1,5 @@
-"""Taking a sample that consists of a block of short calls, one after the other or from several threads (rule 19)."""
+"""Take a sample that consists of a block of short calls (rule 19). The calls are made one after the other, or by
+several threads."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from bench_runner.worker.watch import Watch
 
 @dataclass
 class _Before:
-    """The calls before timing, and the inputs that remain for timing."""
+    """The results of the calls before timing, and the inputs that remain for the timed calls."""
 
     prepared: Prepared
     inputs: list[Any]
@@ -35,9 +36,9 @@ class _Before:
     first: Block = field(default_factory=Block)
     """The first calls, one on each handle."""
     early: Block = field(default_factory=Block)
-    """Single calls before a block of concurrent calls."""
+    """Calls that were made one at a time before a block of concurrent calls."""
     spare: list[Any] = field(default_factory=list)
-    """Inputs for the single calls after the block."""
+    """Inputs for the calls that are made one at a time after a block of concurrent calls."""
     asked_bytes: int = 0
     """Number of bytes that opening and the first call requested, per handle."""
     figures: dict[str, int] = field(default_factory=dict)
@@ -117,8 +118,8 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
 
 
 def _opened(prepared: Prepared, operation: Calls, task: MeasureTask) -> tuple[Opened, IoBytes]:
-    """Open the stored copy and prepare it. Return its handles, and the I/O counters from which the reads of the calls
-    are counted."""
+    """Open the stored copy and prepare its handles for calls. Return the handles, and a reading of the I/O counters.
+    Reads of the calls are counted from this reading on."""
     stage, location = prepared.stage, prepared.location
     before = linux.io_bytes()
     opened = block.open_copy(operation, stage, location)
@@ -166,8 +167,8 @@ def _called_before(
 
 
 def _given_back_bytes(opened: Opened) -> int:
-    """Close the handles and return the number of bytes that this frees. Before and after, pools return unused memory to
-    the system, so that memory in pools does not count."""
+    """Close the handles and return the number of bytes that closing frees. Memory pools return unused memory to the
+    system before and after closing, so that memory in pools does not count."""
     clean_slate(thorough=False)
     before = linux.own_memory().private_bytes
     while opened.handles:
@@ -179,7 +180,8 @@ def _given_back_bytes(opened: Opened) -> int:
 
 
 def _add_figures(measured: Measured, inside: Block, threads: int, *, once: bool) -> None:
-    """Add the figures that depend on the results of the timed calls to `measured`."""
+    """Add figures of the timed calls to `measured`: those that can be computed only when the results of the calls are
+    known."""
     figures, last, calls = measured.figures, inside.results[-1], len(inside.results)
     figures["result_bytes"] = sum(each.nbytes for each in inside.results) // calls
     if threads > 1:

@@ -1,4 +1,4 @@
-"""Calls from several threads at the same time. The duration of each call and the total duration are measured.
+"""Make calls from several threads at the same time. Measure the duration of each call and the total duration.
 
 With one request at a time, the device is idle while the library works, and the library waits while the device works.
 With several requests, the duration of a call says little, because it includes waiting for other calls. So there are two
@@ -19,8 +19,8 @@ from bench_runner.worker.sampling.block import Block, Call, empty_call
 
 
 def both_sides(before: Block, after: Block) -> Block:
-    """Return one block whose first half are the single calls before the concurrent calls, and whose second half are the
-    single calls after them."""
+    """Return one block with the calls that were made one at a time. The first half of the block are the calls before
+    the concurrent calls. The second half are the calls after them."""
     laps = [*before.laps, *after.laps]
     return Block(laps=laps, asked_bytes=[sum(before.asked_bytes), sum(after.asked_bytes)])
 
@@ -29,8 +29,8 @@ def call_at_once(call: Call, handles: Sequence[Handle | None], inputs: Sequence[
     """Make one call for each input, from `threads` threads, and return their results and times in the order of the
     inputs.
 
-    When the call of a thread ends, the thread takes the next input. If there are several handles, each thread uses a
-    different handle. If a call raises an error, the first error is raised after all threads have ended.
+    When the call of a thread ends, the thread takes the next input. If there are several handles, each thread uses its
+    own handle. If a call raises an error, the first error is raised after all threads have ended.
     """
     results: list[Any] = [None] * len(inputs)
     laps: list[dict[str, int]] = [{} for _ in inputs]

@@ -1,4 +1,4 @@
-"""Measuring a loader of mini-batches (docs/operations.md).
+"""Measure a loader of mini-batches (docs/operations.md).
 
 A sample reads all rows of an open stored copy in batches, and then reads them a second time. Each of these passes is an
 epoch. This module times the epochs, checks that each row occurred once in an epoch, and computes how well the rows were
@@ -31,7 +31,7 @@ from bench_runner.worker.watch import Watch
 
 _PARTS = ("engine_ns", "convert_ns", "touch_ns", "cpu_ns")
 GAP_PERCENTILE = 99
-"""Percentile of the gaps between batches that is reported as a figure."""
+"""This percentile of the waiting times between batches is reported as a figure."""
 
 
 def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
@@ -75,8 +75,8 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
 def figures(
     operation: Batches, asked: Sequence[np.ndarray], epochs: Sequence[Epoch], parts: Mapping[str, int], rows: int
 ) -> dict[str, int]:
-    """Return the figures of a sample by name. Times and bytes, which other operations report per call, are reported per
-    batch here: the total of both epochs, divided by the rows read, times the rows of a batch.
+    """Return the figures of a sample by name. Other operations report times and bytes per call; here they are reported
+    per batch. A value per batch is the total of both epochs, divided by the rows read, times the rows of a batch.
 
     `asked` has the row numbers of each epoch in the requested order, `parts` has the total duration of each timed step
     in all epochs, and `rows` is the number of rows of the table. Raises Mismatch if an epoch has no batch.
@@ -108,7 +108,8 @@ def figures(
 
 
 def per_batch(value: int, operation: Batches, epochs: Sequence[Epoch]) -> int:
-    """Return the average per batch of a total over all epochs, as if all batches had the operation's full size."""
+    """Return the average of `value` per batch, where `value` is a total over all epochs. The average is computed as if
+    all batches had the operation's full size."""
     return _of_a_batch(value, operation, sum(epoch.rows for epoch in epochs))
 
 
@@ -127,9 +128,9 @@ def _nbytes(batch: Any) -> int:
 
 
 def is_cached(asked_bytes: Sequence[int], epochs: Sequence[Epoch]) -> bool:
-    """Return whether the library kept data of the first epoch in its own memory and used them in the second epoch
-    (rule 19). Return False if the first epoch requested far fewer bytes than it returned, as it does for a
-    memory-mapped file, because then the number of bytes shows nothing."""
+    """Return whether the library kept data of the first epoch in its own memory and used them in the second epoch (rule
+    19). If the first epoch requested far fewer bytes than it returned, return False. The number of requested bytes
+    shows nothing then, for example because the file is memory-mapped."""
     first, second = asked_bytes
     return first >= CACHED_SHARE * _bytes(epochs[:1]) and second < CACHED_SHARE * first
 
@@ -138,8 +139,8 @@ def is_cached(asked_bytes: Sequence[int], epochs: Sequence[Epoch]) -> bool:
 
 
 def parts(prepared: Prepared, asked: Sequence[np.ndarray], given: Sequence[Epoch]) -> Sequence[Pair]:
-    """Return a pair for each epoch: the epoch's batches joined into one table, and the numbers of the rows expected.
-    Raises Mismatch for too few or too many rows, or for batches of a wrong size."""
+    """Return one Pair for each epoch. The Pair has the epoch's batches joined into one table, and the numbers of the
+    expected rows. Raises Mismatch for too few or too many rows, or for batches of a wrong size."""
     operation, columns = cast(Batches, prepared.operation), prepared.stage.schema.names
     found: list[Pair] = []
     for place, (numbers, epoch) in enumerate(zip(asked, given, strict=True), 1):
@@ -155,7 +156,7 @@ def _whole(batches: Sequence[Any]) -> Any:
         try:
             return pieces.joined(batches)
         except pa.ArrowException as error:
-            raise Mismatch(f"batches have types that one column cannot have: {error}") from error
+            raise Mismatch(f"a column has different types in different batches: {error}") from error
     images = Images([], [])
     for batch in batches:
         images.arrays.extend(batch.arrays)

@@ -1,4 +1,4 @@
-"""Joining the tables that a block of calls returned into a few larger tables, which are faster to verify.
+"""Join the tables that a block of calls returned. The results are a few larger tables, which are faster to verify.
 
 Tables that have only some rows of the data set are joined vertically. Tables that have all rows, but only some of the
 columns, are joined horizontally.
@@ -18,7 +18,8 @@ from bench_runner.worker.verify import Mismatch
 
 
 def joined(parts: Sequence[Pair], rows: int) -> list[Pair]:
-    """Return a list with fewer pairs of a returned table and its expected rows, joined from the pairs in `parts`.
+    """Join the pairs in `parts` to fewer pairs. Each pair has a table that was returned, and the rows that it should
+    have.
 
     `rows` is the number of rows of the data set. Raises Mismatch if a call returned a wrong number of rows or wrong
     columns.
@@ -36,8 +37,8 @@ def joined(parts: Sequence[Pair], rows: int) -> list[Pair]:
 
 
 def _rows(parts: Iterable[Pair]) -> Iterator[Pair]:
-    """Yield the rows of all tables that have the same column types, joined to one table. Types can differ between
-    calls: a text column without any value, for example, may get another type."""
+    """Join tables with the same column types vertically. Yield one joined table for each combination of types. Types
+    can differ between calls: a text column without any value, for example, may get another type."""
     by_types: dict[str, list[Pair]] = {}
     for part in parts:
         by_types.setdefault(str(part.given.schema.remove_metadata()), []).append(part)
@@ -47,8 +48,8 @@ def _rows(parts: Iterable[Pair]) -> Iterator[Pair]:
 
 
 def _columns(parts: Iterable[Pair]) -> Iterator[Pair]:
-    """Yield the columns of several tables, joined to one table. If a column is already in the joined table, a new
-    joined table begins."""
+    """Join tables horizontally, and yield the joined tables. A new joined table begins when a column is already in the
+    current one."""
     together: dict[str, pa.ChunkedArray] = {}
     for part in parts:
         if together.keys() & set(part.columns):

@@ -1,4 +1,4 @@
-"""Taking a sample that consists of one call (rules 2, 3, 6, 7, 11 and 13)."""
+"""Take a sample that consists of one call (rules 2, 3, 6, 7, 11 and 13)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def call(prepared: Prepared, laps: Laps) -> Any:
 
 
 def called(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Called:
-    """Make one timed call, end the server that the call needed, and return the result with its measurement."""
+    """Make one timed call, and then end the server that the call needed, if any. Return the result and its
+    measurement."""
     # Just before timing, the launcher must read the memory that forked processes share, so wait until it has done so.
     watched = task.served is not None or task.starts_processes
     enter(phase, PHASE_READY, watched=watched)
@@ -71,6 +72,7 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
 
 
 def parts(prepared: Prepared, asked: Any, given: Any) -> Sequence[Pair]:
-    """Return a list with one pair, which contains the result of the call and describes the right result."""
+    """Return a list with one Pair: the result of the call, and the information from which the right result is
+    computed."""
     operation, stage = prepared.operation, prepared.stage
     return [Pair(asked, given, operation.expected_columns(stage, asked), operation.expected_rows(stage, asked))]

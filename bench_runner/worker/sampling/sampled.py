@@ -16,4 +16,5 @@ class Sampled:
     asked: Any
     """The input of the operation, or a list with the input of each call."""
     given: Any
-    """The results of the calls, or None if another operation verifies the stored data."""
+    """The results of the calls. None means that there is nothing to verify now, because another operation verifies the
+    stored data."""

@@ -1,4 +1,4 @@
-"""Taking a sample of one call that stores data: measure the bytes written, check the stored copy (rules 6 and 10)."""
+"""Take a sample of one call that stores data: measure the bytes written, and check the stored copy (rules 6 and 10)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from bench_runner.worker.verification import read_back
 
 
 def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
-    """Return the measurement of one call that stores data. After the call, the stored files are synced to the device,
-    which is a separate time."""
+    """Return the measurement of one call that stores data. After the call, the stored files are synced to the device.
+    The time of the sync is a separate figure."""
     stage, operation = prepared.stage, cast(Writes, prepared.operation)
     found = called(prepared, task, phase)
     place: Path = found.result

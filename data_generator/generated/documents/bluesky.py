@@ -1,10 +1,10 @@
 """Generated events like those of Bluesky's event stream, on which the five queries of JSONBench run.
 
-Field names and structure are those of the stream: did, time_us, kind, and commit. A commit has an operation, a
+Field names and structure are as in Bluesky's stream: did, time_us, kind, and commit. A commit has an operation, a
 collection, and a record whose fields depend on the collection. The field `subject` is an object in records of likes and
 reposts, and a text in records of follows. Events are sorted by time, and there are more events in the evening than at
-night. JSONBench's events have no key, so the field `id` is added, which is twice the event's number. The text of posts
-consists of random words.
+night. JSONBench's events have no key, so a field `id` is added. Its value is twice the number of the event. The text of
+posts consists of random words.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _COLLECTIONS = (
     (0.1, "app.bsky.graph.list"),
     (0.1, "app.bsky.feed.generator"),
 )
-"""(Share of the events in percent, collection)."""
+"""(Percentage of the events, name of the collection)."""
 
 _COMMIT = (
     '{"id":%d,"did":"did:plc:%s","time_us":%d,"kind":"commit","commit":{"rev":"3l%s","operation":"%s",'
@@ -100,7 +100,8 @@ def _events(draws: Draws, first: int) -> Iterator[str]:
 
 
 def _hours_us() -> tuple[tuple[float, float], ...]:
-    """Return (share of a day's events before the hour, share of them within the hour) for each hour of a day."""
+    """Return, for each hour of a day, (share of the day's events before the hour, share of the day's events in the
+    hour)."""
     shares = _BUSY / _BUSY.sum()
     before = np.cumsum(shares) - shares
     return tuple(zip(before.tolist(), shares.tolist(), strict=True))
@@ -112,7 +113,7 @@ _SHARES = _hours_us()
 
 
 def _time_us(number: float) -> int:
-    """Return the time of event `number`. A fraction gives a time between two events."""
+    """Return the time of event `number`, in microseconds since 1970. A fraction gives a time between two events."""
     day, event = divmod(number, _DAY_EVENTS)
     share = event / _DAY_EVENTS
     hour = next(hour for hour in range(_HOURS - 1, -1, -1) if _SHARES[hour][0] <= share)
@@ -121,7 +122,7 @@ def _time_us(number: float) -> int:
 
 
 def _content(draws: Draws, collection: str, time_us: int) -> str:
-    """Return the record of a commit and the digest that follows it."""
+    """Return the record of a commit and the digest field after the record, as JSON text."""
     bits = draws.bits
     created = iso_time(time_us - 1_000 * (bits() >> 22))
     record = _record(draws, collection, created)

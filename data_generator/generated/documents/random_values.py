@@ -25,27 +25,28 @@ BLOCK = 1024
 """Number of documents in a block. A block is always made completely, and cut if fewer documents are requested."""
 
 KEY_STEP = 2
-"""Numeric keys are multiples of 2, so that there are absent keys between present keys, as after deleting events."""
+"""Numeric keys are multiples of 2. The odd numbers between them are absent keys, as after deleting events."""
 
 _AT_ONCE = 16_384
 _BASE32 = b"abcdefghijklmnopqrstuvwxyz234567"
 _BYTE_TO_LETTER = bytes(_BASE32[byte % len(_BASE32)] for byte in range(256))
 _SPREAD = int.from_bytes(hashlib.sha512(b"spread").digest(), "little") | 1
-"""A factor that spreads numbers. It is odd, so that different numbers have different products."""
+"""Factor that spreads numbers over a large range. It is odd, so that different numbers have different products."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Maker = Callable[["Draws", int], Iterator[str]]
-"""Function that makes the BLOCK documents of a block, given the number of the block's first document."""
+"""Function that makes the BLOCK documents of a block. Its arguments are the random streams and the number of the
+block's first document."""
 
 
 class Draws:
     """The random streams of one block."""
 
     def __init__(self, *path: object) -> None:
-        """`path` identifies the streams: the data set, its version, and the number of the block."""
+        """Start the streams. `path` identifies them: the data set, its version, and the number of the block."""
         self._path = path
         self.bits: Callable[[], int] = self._bits().__next__
-        """Return the next integer, uniform in 0 to 2**32 - 1."""
+        """Function that returns the next integer, uniform in 0 to 2**32 - 1."""
         self._words = self._endless_words()
         self._letters = ""
         self._letters_used = 0
@@ -67,11 +68,11 @@ class Draws:
         return self._letters[start : start + length]
 
     def integers(self, what: str, low: int, high: int, count: int = BLOCK) -> NDArray[np.int64]:
-        """Return int64, uniform in `low` to `high` (inclusive), from a separate stream."""
+        """Return `count` int64, uniform in `low` to `high` (inclusive), from a separate stream named `what`."""
         return streams.integers(streams.raw_words(count, *self._path, what), low, high)
 
     def unit_floats(self, what: str, count: int = BLOCK) -> NDArray[np.float64]:
-        """Return float64, uniform in [0, 1), from a separate stream."""
+        """Return `count` float64, uniform in [0, 1), from a separate stream named `what`."""
         return streams.unit_floats(streams.raw_words(count, *self._path, what))
 
     def _bits(self) -> Iterator[int]:
@@ -81,7 +82,8 @@ class Draws:
             part += 1
 
     def _endless_words(self) -> Iterator[str]:
-        """Yield words, some frequent and most rare: the index is the square of a uniform number."""
+        """Yield words, a few of which are frequent. The index of a word is proportional to the square of a uniform
+        number."""
         part = 0
         while True:
             uniform = streams.unit_floats(streams.raw_words(_AT_ONCE, *self._path, "prose", part))

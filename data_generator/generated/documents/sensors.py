@@ -23,7 +23,8 @@ _SENSORS = 10_000
 _BEGIN_MS = 1_672_531_200_000
 _REPORT_EVERY_MS = 20_000
 _WALKED, _RANDOM = 97, 71
-"""Number of readings per report. There are fewer random readings, because their text is longer."""
+"""Number of readings per report, for similar and for random readings. Random readings are fewer, because their text is
+longer."""
 _STEP = 3
 _KINDS = ("temperature", "humidity", "pressure", "vibration")
 _DOCUMENT = (

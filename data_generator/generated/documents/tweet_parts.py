@@ -1,7 +1,8 @@
 """Make the parts of a tweet as JSON text, named and nested as in Twitter's API (version 1.1).
 
-Most parts occur only in some tweets. A part may occur in a tweet, in the tweet that it retweets, and in the tweet that
-it quotes. If every field is a column, tweets therefore have hundreds of columns, most of which are empty in any tweet.
+Most parts occur only in some tweets. A part may occur in the tweet itself, in a tweet that is retweeted, and in a tweet
+that is quoted. A table with a column for each field therefore has hundreds of columns, and most columns are empty in
+any one tweet.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def point(draws: Draws) -> str:
 
 
 def place(draws: Draws) -> str:
-    """Return a city with its bounding box, an array in an array in an array."""
+    """Return a city with its bounding box, which is an array nested three levels deep."""
     drawn = draws.bits()
     city = _CITIES[drawn % len(_CITIES)]
     short, country = _COUNTRIES[drawn >> 30]
@@ -140,9 +141,9 @@ def symbols(draws: Draws) -> str:
 
 
 def media(draws: Draws, *, is_extended: bool, is_2016: bool) -> str:
-    """Return one to four pictures, or one film if `is_extended`.
+    """Return one picture. If `is_extended`, return one to four items, of which a quarter are films.
 
-    Pictures and films that are taken from another tweet name its author.
+    Half of the items are taken from another tweet and name the author of that tweet.
     """
 
     def picture(at: int) -> str:
@@ -185,7 +186,8 @@ def _medium(draws: Draws, at: int, *, is_film: bool, is_2016: bool) -> str:
 
 
 def _several(draws: Draws, more: int, make: Callable[[int], str]) -> str:
-    """Return an array with one item and up to `more` further items. `make` makes an item for a position in the text."""
+    """Return an array with one item and up to `more` further items. `make` makes the item for a given position in the
+    text."""
     drawn = draws.bits()
     count = 1 + (drawn & 1) * (drawn >> 1) % (more + 1)
     return f"[{','.join(make(18 + 24 * number) for number in range(count))}]"

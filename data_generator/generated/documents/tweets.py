@@ -65,9 +65,11 @@ def _tweets(edition: _Edition, draws: Draws, first: int) -> Iterator[str]:
 
 
 def _tweet(edition: _Edition, draws: Draws, number: int, held: Literal["alone", "repeated", "quoted"]) -> str:
-    """Return a tweet as JSON text. It contains the tweets that it repeats and quotes.
+    """Return a tweet as JSON text, together with the tweets that it repeats and quotes.
 
-    A contained tweet is older and has a random number. A quoted tweet contains no other tweets."""
+    Contained tweets are older, and their numbers are random. A quoted tweet contains no other tweets. `held` states
+    whether this tweet is contained in another one.
+    """
     bits = draws.bits
     chances = bits()
     time_ms = edition.begin_ms + number * 37
@@ -114,7 +116,7 @@ def _older(draws: Draws, number: int) -> int:
 
 
 def _text(edition: _Edition, draws: Draws) -> str:
-    """Return words and some characters that take more than one byte, or a backslash, in JSON."""
+    """Return words, some with an ending whose characters take more than one byte, or a backslash, in JSON."""
     drawn = draws.bits()
     words = draws.words(3 + drawn % edition.most_words)
     ending = ("", "", "", " \u2026", " \U0001f602", ' \\"quoted\\"', "\\nnext line", " \u65e5\u672c\u8a9e")
@@ -164,11 +166,13 @@ _NAMED: tuple[tuple[str, int, _Make], ...] = (
     ("user_mentions", 90, part.mentions),
     ("symbols", 8, part.symbols),
 )
-"""(Entity that a text may mention, chance out of 256 that it does, function that makes the entities)."""
+"""(Name of an entity, such as a hashtag; chance out of 256 that a text mentions such entities; function that makes
+them)."""
 
 
 def _entities(edition: _Edition, draws: Draws) -> str:
-    """Return the arrays of entities as JSON text. Kinds without entities are empty arrays, but `media` is left out."""
+    """Return the arrays of entities, such as hashtags, as JSON text. Arrays may be empty, but an empty `media` is left
+    out."""
     parts = [f'"{name}":{make(draws) if _happens(draws.bits(), chance) else "[]"}' for name, chance, make in _NAMED]
     if _happens(draws.bits(), 34):
         parts.append(f'"media":{part.media(draws, is_extended=False, is_2016=edition.is_2016)}')

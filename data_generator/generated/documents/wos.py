@@ -55,7 +55,8 @@ def _publication(draws: Draws, number: int) -> str:
 
 
 def _one_or_many(items: Sequence[str]) -> str:
-    """Return the JSON that the converter writes for elements of the same name."""
+    """Return the JSON that the converter writes for elements of one name: an array, or the element itself if there is
+    only one."""
     return items[0] if len(items) == 1 else f"[{','.join(items)}]"
 
 
@@ -65,7 +66,7 @@ def _texts(draws: Draws, most: int, words: int) -> list[str]:
 
 
 def _counted(name: str, items: Sequence[str]) -> str:
-    """Return an element that contains several elements of one name, and their count."""
+    """Return an element with the items, all named `name`, and the number of items."""
     return f'{{"count":{len(items)},"{name}":{_one_or_many(items)}}}'
 
 
@@ -107,7 +108,7 @@ def _address(draws: Draws, place: int, people: Sequence[str]) -> str:
 
 
 def _addresses(draws: Draws, count: int, people: int) -> str:
-    """Return addresses with the people who work there. Each address has at least one person."""
+    """Return addresses with the people who work at each address, as JSON text."""
     members = [[_person(draws, place + 1) for place in range(place, people, count)] for place in range(count)]
     return _counted("address_name", [_address(draws, place + 1, found) for place, found in enumerate(members)])
 

@@ -1,11 +1,11 @@
-"""A stand-in for Snowset, the queries of a data warehouse over 14 days: 93 columns with its names and kinds.
+"""A stand-in for Snowset, the queries of a data warehouse over 14 days.
 
-Rows are arranged such that it is known in advance which rows match a filter. The table is for measuring filters that
-run near the storage. Rows form blocks, and each block has
+The 93 columns are named and typed as in Snowset. The arrangement of the rows determines in advance which rows match a
+filter. The table is for measuring filters that run near the storage. Rows form blocks, and each block has
 
 - a range of times of the 14 days: matches of a filter on `createdTime` are in adjacent blocks, *clustered*;
-- a range of warehouses, in another order: matches of a filter on `warehouseId` are *scattered* over the table, block by
-  block;
+- a range of warehouses, which are not in the order of the times: matches of a filter on `warehouseId` are in blocks
+  all over the table, *scattered*;
 - random query identifiers: matches of a filter on `queryId` are single rows.
 
 All other values are random, as defined in snowset_columns. Only integers are used, so every machine makes the same
@@ -33,7 +33,7 @@ BEGIN_US = 1_519_171_200_000_000
 """2018-02-21 00:00 UTC, the start of the original."""
 DAYS_14_US = 14 * 24 * 3600 * 10**6
 WAREHOUSES = 1_024
-"""Number of warehouses in a block, which have consecutive identifiers."""
+"""Number of warehouses in a block. The identifiers of these warehouses are consecutive."""
 FIRST_WAREHOUSE = 1 << 40
 DATABASES = 2_000
 MISSING_DATABASE = 0.2
@@ -42,7 +42,7 @@ MISSING_DATABASE = 0.2
 
 @dataclass(frozen=True)
 class Blocks:
-    """Number of rows and blocks, and the order of the blocks by warehouse."""
+    """Number of rows of the table and of each block. The blocks are in a random order by warehouse."""
 
     rows: int
     block_rows: int
@@ -53,13 +53,16 @@ class Blocks:
         return -(-self.rows // self.block_rows)
 
     def ranks(self, name: str) -> NDArray[np.int64]:
-        """Return the rank of each block's warehouses: int64 of shape (count,), every number once."""
+        """Return the place of each block in the order by warehouse: int64 of shape (count,), each number once."""
         return streams.permutation(self.count, name, VERSION, "blocks")
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A filter `column` < `below`. It matches all rows of `blocks` (ascending numbers), which are `rows` rows."""
+    """A filter `column` < `below`. It matches all rows of the blocks numbered in `blocks` (ascending), and no others.
+
+    `rows` is the number of rows that match.
+    """
 
     column: str
     below: int
@@ -68,7 +71,7 @@ class Condition:
 
 
 def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """Return `rows` queries in blocks of `block_rows`. Raises DataError for more blocks than can be ordered."""
+    """Return `rows` queries in blocks of `block_rows`. Raises DataError for more than 2**21 blocks."""
     blocks = Blocks(rows, int(parameters["block_rows"]))
     if blocks.count > 1 << 21:
         raise DataError(f"{name}: {blocks.count:,} blocks are too many.", "Request fewer rows or larger blocks.")
@@ -84,11 +87,12 @@ def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
 
 
 def condition(name: str, rows: int, block_rows: int, share: float, *, scattered: bool) -> Condition:
-    """Return a filter with known matches: `share` of the blocks, the first ones or those of the first warehouses.
+    """Return a filter that matches a known `share` (0 to 1) of the blocks.
 
-    `name` is the data set's full name with its parameters. `share` is from 0 to 1. In the matching blocks, all rows
-    match. The number of matching blocks is rounded.
-    `below` of createdTime is in microseconds since 1970.
+    If `scattered`, these are the blocks with the lowest warehouse identifiers, all over the table. Otherwise, they are
+    the first blocks of the table. All rows of these blocks match, and no other rows. The number of blocks is rounded.
+    `name` is the data set's full name with its parameters. For the column createdTime, `below` is in microseconds since
+    1970.
     """
     blocks = Blocks(rows, block_rows)
     met = round(share * blocks.count)
@@ -138,7 +142,7 @@ def _batch(
 
 
 def _counted(counter: Counter, words: streams.Words, shares: streams.Words) -> NDArray[np.int64]:
-    """Return whole numbers in which each power of two is about equally frequent, as bytes and times of queries are.
+    """Return whole numbers like the bytes and times of queries: each power of two is about equally frequent.
 
     Uses only shifts, because logarithms differ between machines.
     """
@@ -152,7 +156,8 @@ def _counted(counter: Counter, words: streams.Words, shares: streams.Words) -> N
 
 
 def _databases(words: streams.Words, nulls: streams.Words) -> pa.Array:
-    """Return identifiers of databases: texts of 19 digits, a few thousand different ones, and null for some queries."""
+    """Return identifiers of databases, which are texts of 19 digits; null for some queries. There are DATABASES
+    different identifiers."""
     known = [str(10**18 + number * 4_398_046_511_093) for number in range(DATABASES)]
     letters = np.frombuffer("".join(known).encode(), np.uint8).reshape(DATABASES, -1)
     valid = streams.unit_floats(nulls) >= MISSING_DATABASE

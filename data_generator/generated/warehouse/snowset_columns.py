@@ -17,7 +17,7 @@ import pyarrow as pa
 
 @dataclass(frozen=True)
 class Counter:
-    """A column of whole numbers, 0 in some, most or nearly all rows.
+    """A column of whole numbers. Some, most or nearly all of them are 0.
 
     `share` is the share of values that are not 0. These values are from 2**`low` to below 2**`high`, and each power of
     two is equally frequent. `nulls` is the share of rows without a value. `bits` is 64 or 32.
@@ -41,13 +41,13 @@ _FILES, _ROWS = (0, 12), (0, 27)
 
 
 def _moved(name: str, share: float) -> dict[str, Counter]:
-    """Return the columns for moved bytes and the number of requests."""
+    """Return two columns: the bytes that were moved, and the number of requests for moving them."""
     before, _, behind = name.partition("?")
     return {f"{before}Bytes{behind}": Counter(share, *_BYTES), f"{before}Requests{behind}": Counter(share, *_REQUESTS)}
 
 
 def _profiled(share: float, *names: str) -> dict[str, Counter]:
-    """Return the columns for milliseconds measured by the profiler."""
+    """Return the columns of times that the profiler measured, in milliseconds."""
     return {f"prof{name}": Counter(share, *_MILLISECONDS) for name in names}
 
 

@@ -2,11 +2,12 @@
 
     python -m data_generator.imported.documents.document_import PARENT MEMORY_BYTES PROGRESS
 
-It takes a sample of JSON Lines, checks each of its lines, and answers as described in
+It takes a sample of JSON Lines, checks each line of the sample, and answers as described in
 data_generator.imported.import_process, with these additional letters:
 
 p  number of documents seen so far, as JSON
-n  facts, as JSON: `input_rows`, `rows` and `blocks` of the sample, `key`, `numbered`
+n  facts, as JSON: `input_rows`, `rows` and `blocks` of the sample, `key`, and `numbered`, which is whether line
+   numbers are added as keys
 b  documents of the sample, as lines with their ends
 
 This module does not depend on caches or data sets.
@@ -31,13 +32,15 @@ from data_generator.imported.tables.json_lines.records import is_over_lines
 ROWS, FACTS, BATCH = b"p", b"n", b"b"
 
 USUAL_KEY = "id"
-"""The default key field. If documents lack this field, it is added as their first field, with the line's number."""
+"""Default key field. If documents lack this field, it is added as the first field of each, and contains the line
+number."""
 
 
 def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
     """Yield (letter, content) for each message of the answer to a task, except the final message.
 
-    The task has `path`, `files`, `rows` and `key`. Raises Refused for documents that are refused.
+    The task has `path`, `files`, `rows` and `key`. Raises Refused for a file that is not JSON Lines, and for documents
+    that are invalid or repeat a key.
     """
     (file,) = task["files"]
     progress.at(task["path"])
@@ -79,7 +82,7 @@ def _at(refused: Refused, path: str, number: int) -> Refused:
 
 @dataclass(frozen=True)
 class _Documents:
-    """The file with the documents. `path` is its name for messages."""
+    """The file with the documents. `path` is the name of the file in messages."""
 
     stream: IO[bytes]
     path: str
@@ -118,7 +121,7 @@ class _Documents:
 def _sample(
     documents: _Documents, task: Task, blocks: Sequence[sampling.Block], numbered: bool
 ) -> Iterator[tuple[bytes, Any]]:
-    """Yield messages with the documents of the sample, after checking the documents."""
+    """Check the documents of the sample and yield messages with them."""
     seen: dict[line_check.Key, int] = {}
     row = 0
     for lines in documents.parts():
@@ -132,7 +135,10 @@ def _sample(
 
 
 def _taken(line: Line, task: Task, seen: dict[line_check.Key, int], numbered: bool) -> bytes:
-    """Return the line as it is stored. Raises Refused, with the line, for an invalid line or a repeated key."""
+    """Return the document in the form in which it is stored, with a number as key if `numbered`.
+
+    `seen` has the keys so far. Raises Refused, naming the line, for an invalid document or a repeated key.
+    """
     try:
         if numbered:
             return _numbered(line)

@@ -1,6 +1,6 @@
 """Find the user's documents by name, size and kind of file. This module opens no file.
 
-Documents are one file of JSON Lines. data_generator.imported.documents.document_import reads its content in a separate
+Documents are one file of JSON Lines. data_generator.imported.documents.document_import reads the file in a separate
 process.
 """
 
@@ -21,7 +21,8 @@ TAKEN = (
 
 
 def find(given: Path) -> UserInput:
-    """Return the JSON Lines file at the user's path. Raises DataError for an empty file and for anything else."""
+    """Return the JSON Lines file at the user's path. Raises DataError for an empty file and for any other kind of
+    input."""
     path, about = located(given, TAKEN)
     shown = printable(path)
     if stat.S_ISDIR(about.st_mode):

@@ -28,7 +28,8 @@ COMMAND = (sys.executable, "-P", "-m", "data_generator.imported.documents.docume
 """Command that starts the process. -P keeps the user's current folder off Python's import path."""
 
 STALL_S = 60.0
-"""The process is ended after this time, in seconds, without a message. It sends a message for every 8 MB of input."""
+"""The process is ended after this time, in seconds, without a message. A working process sends a message for every 8 MB
+of input."""
 
 MEMORY_BYTES = 4 << 30
 """Memory limit: enough for the keys of all documents of a sample, and for the longest line as Python objects."""
@@ -47,9 +48,10 @@ class DocumentFacts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @contextmanager
 def started(found: UserInput, rows: int, key: str, on_rows: Callable[[int], None] | None = None) -> Iterator[Import]:
-    """Yield a process that takes a sample of at most `rows` documents with the key field `key` (or empty).
+    """Yield a process that takes a sample of at most `rows` documents.
 
-    `on_rows` is called with the number of documents seen so far. Raises DataError for documents that are refused.
+    `key` is the key field, or empty for the default. `on_rows` is called with the number of documents seen so far.
+    Raises DataError if documents are refused.
     """
     task = {**asdict(found), "path": str(found.path), "rows": rows, "key": key}
     with import_worker.started(COMMAND, task, found.path, memory_bytes=MEMORY_BYTES, stall_s=STALL_S) as answers:
@@ -57,10 +59,11 @@ def started(found: UserInput, rows: int, key: str, on_rows: Callable[[int], None
 
 
 class Import:
-    """The sample of documents that a process sends."""
+    """The sample of documents that a process sends, as batches, and the facts about it."""
 
     def __init__(self, answers: Answers, path: Path, on_rows: Callable[[int], None] | None = None) -> None:
-        """Wait until the process has sent `facts`. Raises DataError if it ends or refuses the documents before."""
+        """Wait until the process has sent `facts`. Raises DataError if the process ends or refuses the documents before
+        that."""
         self._answers, self._path = answers, path
         facts = answers.frame_after_counts(ROWS, FACTS, on_rows)
         try:

@@ -22,7 +22,8 @@ Key = int | str
 
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 _LONG_NUMBER = re.compile(rb"[0-9]{19}|[0-9.][eE][+-]?[0-9]{3}")
-"""Pattern that finds numbers that may exceed 64-bit integers or doubles. It also matches some texts."""
+"""Finds numbers that may exceed 64-bit integers or doubles. The pattern also matches some texts, which are then checked
+too."""
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _ESCAPED = re.compile("[\udc80-\udcff]")
 """The characters that Python substitutes for invalid UTF-8 with errors="surrogateescape"."""
@@ -33,7 +34,10 @@ _REPAIR = "Repair it, or leave it out."
 
 
 def key_of(line: bytes, key: str) -> Key:
-    """Check the document in `line` and return its key. Raises Refused, without a position in the file."""
+    """Check the document in `line` and return its key.
+
+    Raises Refused for an invalid document or key, without a position in the file, which the caller adds.
+    """
     document = _document(line)
     if key not in document:
         raise Refused(f"has no field {key!r}", "Name by `key` a field with a different value in each document.")
@@ -70,7 +74,7 @@ def _document(line: bytes) -> dict[str, Any]:
 
 
 def _place_of_no_text(line: bytes) -> str:
-    """Return the position of the first invalid UTF-8 in the document, such as ' in a.b[2]'; empty if it is outside of
+    """Return the position of the first invalid UTF-8 in the document, such as ' in a.b[2]'; '' if this is outside of
     strings."""
     try:
         document = json.loads(line.decode(errors="surrogateescape"))

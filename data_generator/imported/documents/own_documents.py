@@ -1,7 +1,8 @@
 """Take a sample of the user's JSON Lines file, check it, and store it in the cache of data sets.
 
-The file is read by `data_generator.catalogue.resolve`, because a data set needs the number of its documents and their
-key. These facts are stored, so that an unchanged file is not read again. This module itself opens no file of the user.
+A data set needs the number of documents and the key field. Therefore `data_generator.catalogue.resolve` already reads
+the file. It stores the number and the key field as facts, so that an unchanged file is not read again. This module
+itself opens no file of the user.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ def build(
     source: Path | None = None,
     on_rows: Callable[[int], None] | None = None,
 ) -> Dataset:
-    """Return a sample of at most `rows` documents of the file at `source`, in evenly spread blocks.
+    """Return a sample of at most `rows` documents of the file at `source`. The sample consists of evenly spread blocks.
 
-    The file is read unless its sample is in the cache. `on_rows` is called with the number of documents read so far.
+    The file is read unless the sample is in the cache. `on_rows` is called with the number of documents read so far.
     Raises DataError if the file is missing or refused.
     """
     if source is None:
@@ -46,7 +47,7 @@ def build(
 
 @dataclass(frozen=True)
 class _Sample:
-    """A sample of the user's documents: their file, the number wanted, and the key field if the user names one."""
+    """A sample of the user's documents: their file, the maximum number of documents, and the key field or ''."""
 
     name: str
     path: Path
@@ -83,7 +84,7 @@ class _Sample:
         facts: DocumentFacts,
         batches: Callable[[], Iterator[pa.RecordBatch]] | None = None,
     ) -> Dataset:
-        """Return the sample as a data set. Without `batches`, the data set reads the input again when it is used."""
+        """Return the sample as a data set. Without `batches`, the file is read again when the batches are requested."""
 
         def again() -> Iterator[pa.RecordBatch]:
             with document_worker.started(self.look(), self.rows, self.key) as answers:
@@ -97,7 +98,7 @@ class _Sample:
         return Dataset(self.name, facts.rows, schema, VERSION, batches or again, source=source, remarks=remarks)
 
     def _checked(self, answers: document_worker.Import, about: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of the sample. Raises DataError at the end if the file has changed meanwhile."""
+        """Yield the batches of the sample. Raises DataError at the end if the file has changed while it was read."""
         yield from answers.batches()
         if self.about() != about:
             raise _changed(self.name, about)

@@ -1,7 +1,7 @@
-"""Find the columns of a table that contain images and labels, and return their rows.
+"""Find the columns of a table that contain images and labels, and return the rows of these columns.
 
-The Hugging Face hub stores images as structs of `bytes` and `path`, and labels as integers. Column names differ by data
-set. Plain binary columns are accepted too. This module does not decode images.
+The Hugging Face hub stores images as structs of `bytes` and `path`, and labels as integers. The names of the columns
+differ between data sets. Plain binary columns are accepted too. This module does not decode images.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from data_generator.imported.refusal import Refused
 
 _IMAGE_NAMES = ("image", "img", "picture", "photo", "jpg", "png")
 _LABEL_NAMES = ("label", "labels", "fine_label", "class", "target", "coarse_label")
-"""Names of label columns. If a table has several of them, the first name in this order is used. For CIFAR-100, this is
-the finer label."""
+"""Names of label columns. If a table has several of these columns, the first name in this order is used. For CIFAR-100,
+this is the finer label."""
 _EMBED = "Save the data set with the images inside, as 'save_to_disk' and 'push_to_hub' of datasets do."
 
 
@@ -32,7 +32,8 @@ class Columns:
 def choose(schema: pa.Schema) -> Columns:
     """Return the names of the image column and of the column with integer labels.
 
-    Raises Refused, with a list of all columns, if one of them is missing or if there are several image columns.
+    Raises Refused, with a list of all columns, if the table has no image column, several image columns, or no label
+    column.
     """
     able = [field.name for field in schema if _holds_files(field.type)]
     images = [name for name in _IMAGE_NAMES if name in able] or able

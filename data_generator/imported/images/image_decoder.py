@@ -1,9 +1,9 @@
 """Decode an image file to pixels with 8 bits per channel, RGB or grey, or refuse the file with a reason.
 
-Pixels are kept exactly or the image is refused. Palettes become RGB and black-and-white becomes grey without loss.
-Images with more bits, CMYK or transparency are refused, because they would change. Only this module opens images.
-data_generator.imported.images.image_import runs it in a separate process, because a damaged or hostile file may crash
-the decoder.
+Pixels are kept exactly, or the image is refused. Palettes become RGB and black-and-white becomes grey without loss.
+Images with more bits, CMYK or transparency are refused, because decoding would change their pixels. Only this module
+opens images. data_generator.imported.images.image_import runs it in a separate process, because a damaged or hostile
+file may crash the decoder.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from data_generator.imported.refusal import REPAIR, Refused
 CONVERT = "Convert it to 8-bit RGB or grey without transparency (PNG does this without loss), or leave it out."
 
 FORMATS = ("BMP", "DIB", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
-"""Accepted formats. Pillow reads more formats, but their decoders are less used, and one starts a program (EPS)."""
+"""Accepted formats. Pillow reads more formats, but their decoders are used less, and the decoder of EPS starts a
+program."""
 
 _BECOMES = {"1": "L", "L": "L", "LA": "L", "P": "RGB", "PA": "RGB", "RGB": "RGB", "RGBA": "RGB"}
 """Pillow's mode of an image -> the mode to which it is converted without loss (Pillow documentation, "Concepts")."""
@@ -48,9 +49,10 @@ def be_strict() -> None:
 
 
 def decode(content: bytes) -> Picture:
-    """Return the pixels of an image file, rotated by its EXIF orientation, as the library `datasets` does.
+    """Return the pixels of an image file, rotated by the EXIF orientation, as the library `datasets` does.
 
-    Raises Refused for a file that is damaged or would change, and MemoryError.
+    Raises Refused for a file that is damaged, has too many pixels, or would change. Raises MemoryError if memory runs
+    out.
     """
     if not content:
         raise Refused("is empty (0 bytes)")
@@ -109,7 +111,8 @@ def _check_tiff(image: TiffImagePlugin.TiffImageFile) -> None:
 
 
 def _bits(image: ImageFile.ImageFile) -> int:
-    """Return the maximum number of bits of any channel in the file. (Pillow reduces 16-bit RGB to 8 bits silently.)"""
+    """Return the largest number of bits of any channel in the file. Pillow itself reduces 16-bit RGB to 8 bits
+    silently."""
     if isinstance(image, TiffImagePlugin.TiffImageFile):
         return max(image.tag_v2.get(_BITS_PER_SAMPLE, (1,)))
     if image.format == "PNG":

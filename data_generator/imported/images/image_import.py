@@ -7,7 +7,7 @@ letters:
 
 n  number of images to come, as JSON
 b  a batch of images, as an Arrow IPC message with the schema of data_generator.images
-w  warnings of two lines each, as JSON, once after the batches
+w  warnings of two lines each, as JSON, once after all batches
 
 This module does not depend on caches or data sets.
 """
@@ -29,10 +29,11 @@ COUNT, BATCH, REMARKS = b"n", b"b", b"w"
 _ROWS_AT_ONCE = 64
 
 Found = tuple[int, Iterator[tuple[bytes, int]]]
-"""Number of images, and the content and label of each image.
+"""Number of images, and an iterator of (content of an image file, label).
 
-A task is a UserInput (`path`, `kind`, and `files` with `name`, `path` and `label`), with `rows`, the maximum number of
-images or None, and `batch_bytes`, the size of a batch's pixels."""
+The functions that return this take a task. A task has the fields of UserInput (`path`, `kind`, and `files` with `name`,
+`path` and `label`), the maximum number of images `rows` (or None), and `batch_bytes`, the size of a batch's pixels.
+"""
 
 
 # --- where the files' contents come from ---------------------------------------------------------------------------
@@ -78,7 +79,7 @@ def _parquet_name(task: Task, file: Mapping[str, Any]) -> str:
 
 
 def _numbered(batches: Any, columns: Any, name: str, progress: Progress) -> Iterator[tuple[bytes, int]]:
-    """Yield (image file, label) for each row of the batches, and report the number of the row as progress."""
+    """Yield (image file, label) for each row of the batches. Set the progress to the number of the row."""
     from data_generator.imported.images import image_columns
 
     row = 0
@@ -104,7 +105,10 @@ def _from_saved(task: Task, progress: Progress) -> Found:
 
 
 def _check_opens(task: Task, progress: Progress) -> None:
-    """Raise Refused for a file that the `datasets` library, which opens the files itself, cannot read."""
+    """Raise Refused for a file that cannot be opened or is a link.
+
+    Call this before the `datasets` library opens the same files, because the library does not check them.
+    """
     for file in task["files"]:
         progress.at(os.path.join(task["path"], file["name"]))
         with opened(file["path"]):
@@ -112,7 +116,7 @@ def _check_opens(task: Task, progress: Progress) -> None:
 
 
 def _note(task: Task, name: str, progress: Progress) -> Any:
-    """Return the content of one of the JSON files that `datasets` stores with its tables."""
+    """Return the content of the JSON file `name`, which the `datasets` library stored next to its tables."""
     path = os.path.join(task["path"], name)
     progress.at(path)
     with opened(path) as stream:
@@ -154,7 +158,7 @@ _SOURCES: Mapping[str, Callable[[Task, Progress], Found]] = {
 def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
     """Yield (letter, content) for each message of the answer to a task, except the final message.
 
-    Raises Refused for images that are refused.
+    Raises Refused if there are no images, or if one of them cannot be decoded without change.
     """
     from data_generator.imported.images import image_decoder
 
@@ -182,7 +186,8 @@ def _remarks(cut: Sequence[str]) -> list[str]:
 def _batches(
     contents: Iterator[tuple[bytes, int]], batch_bytes: int, progress: Progress, cut: list[str]
 ) -> Iterator[Any]:
-    """Yield batches of images. Append the names of images whose additional views were omitted to `cut`."""
+    """Yield batches of images. If only the first of several views in a file is used, append the name of the image to
+    `cut`."""
     from data_generator.imported.images import image_decoder
 
     pixels, rows = bytearray(), []

@@ -1,7 +1,8 @@
 """Find the user's images by names, sizes and times of files. This module opens no file.
 
-Images are folders of image files by class, Parquet files, a folder saved by the `datasets` library, or its cache.
-data_generator.imported.images.image_import reads the content in a separate process.
+Four kinds of input are accepted: a folder with a folder of image files for each class, Parquet files, a folder saved by
+the `datasets` library, and the cache of this library. data_generator.imported.images.image_import reads the content in
+a separate process.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ _VIDEOS = """
     .3gp .avi .flv .gifv .m2ts .m4v .mj2 .mkv .mov .mp4 .mts .ogv .webm .wmv .y4m
 """
 UNREAD_SUFFIXES = frozenset(f"{_OF_PILLOW} {_OTHER_IMAGES} {_RAW} {_VIDEOS}".split())
-"""Suffixes of images and videos that are not supported. Such files are reported, not skipped silently."""
+"""Suffixes of images and videos that are not supported. In a folder of images, files with these suffixes cause an error
+instead of being skipped."""
 _PARQUET_SUFFIX = ".parquet"
 
 DEPTH = 4
@@ -64,7 +66,7 @@ TAKEN = (
 def find(given: Path) -> UserInput:
     """Return the images at the user's path.
 
-    Hidden files and folders, and files without a suffix of images or Parquet, are skipped. Links are followed only to
+    Hidden files and folders are skipped, and so are files with suffixes of other kinds. Links are followed only to
     files below the path. Raises DataError for a path that is missing, has no images or several kinds of images, or is
     ambiguous.
     """
@@ -77,8 +79,10 @@ def find(given: Path) -> UserInput:
 
 
 def find_cached(folders: Sequence[str]) -> UserInput | None:
-    """Return the training images in the cache of `datasets` under one of these folder names. If there are several,
-    return the newest."""
+    """Return the training images in the cache of `datasets` under one of these folder names; None if there are none.
+
+    If there are several copies, return the newest.
+    """
     found: list[tuple[int, str, UserInput]] = []
     for folder in folders:
         # <name>/<configuration>/<version>/<hash of the builder>
@@ -91,7 +95,7 @@ def find_cached(folders: Sequence[str]) -> UserInput | None:
 
 
 def datasets_cache() -> Path:
-    """Return the cache folder of `datasets`, determined from the environment like in that library."""
+    """Return the cache folder of the `datasets` library, from the same environment variables that the library uses."""
     xdg = os.environ.get("XDG_CACHE_HOME", "~/.cache")
     home = os.environ.get("HF_HOME", os.path.join(xdg, "huggingface"))
     return Path(os.path.expanduser(os.environ.get("HF_DATASETS_CACHE", os.path.join(home, "datasets"))))
@@ -109,7 +113,11 @@ def _all_shards(files: Sequence[InputFile]) -> bool:
 
 
 def _saved(path: Path) -> UserInput | None:
-    """Return the folder, or its split 'train', as a folder saved by `datasets`; None if it is not such a folder."""
+    """Return a folder that the `datasets` library saved; None if `path` is not such a folder.
+
+    If the folder contains splits, such as 'train' and 'test', return the split 'train' or the only split. Raises
+    DataError if there is neither.
+    """
     if _is_saved(path):
         return UserInput(path, SAVED, tuple(_flat(path)))
     if not (path / "dataset_dict.json").is_file():
@@ -129,7 +137,7 @@ def _is_saved(folder: Path) -> bool:
 
 
 def _flat(folder: Path) -> list[InputFile]:
-    """Return the files directly in the folder, with links checked."""
+    """Return the .arrow and .json files directly in the folder. Raises DataError for a link out of the folder."""
     found = [entry for entry in entries(folder) if _suffix(entry.name) in (".arrow", ".json")]
     return [taken_file(folder, entry, "images") for entry in found]
 
@@ -166,7 +174,7 @@ def _by_suffix(path: Path) -> UserInput:
 def _walk(root: Path, folder: Path, depth: int, unread: list[str]) -> Iterator[InputFile]:
     """Yield the image files and Parquet files below the folder, ordered by folder and name.
 
-    Names of unsupported images are appended to `unread`.
+    Append the names of images in unsupported formats to `unread`.
     """
     for entry in entries(folder):
         suffix = _suffix(entry.name)
@@ -189,9 +197,9 @@ def _suffix(name: str) -> str:
 
 
 def _classed(path: Path, pictures: Sequence[InputFile]) -> Iterator[InputFile]:
-    """Yield the files with their labels. A label is the index of the file's folder among all folders of classes.
+    """Yield the files with labels. Each class has a folder.
 
-    Without such folders, every label is 0.
+    The label is the index of this folder in alphabetical order. Without class folders, every label is 0.
     """
     names = sorted({file.name.split(os.sep)[0] for file in pictures if os.sep in file.name})
     classes = {name: label for label, name in enumerate(names)}
@@ -215,7 +223,7 @@ def _classed(path: Path, pictures: Sequence[InputFile]) -> Iterator[InputFile]:
 def _check_folders(path: Path, classes: Container[str]) -> None:
     """Raise DataError if a folder has no images.
 
-    It may be the folder of a class whose images were lost. Without it, other classes would get wrong labels.
+    The images of a class may have been lost. Without its folder, other classes would get wrong labels.
     """
     for entry in entries(path):
         if entry.is_dir(follow_symlinks=False) and entry.name not in classes:
@@ -230,10 +238,10 @@ _SPLIT_NAME = re.compile(rf"(?P<split>{'|'.join(_SPLITS)})(?:[-_.].*)?\.parquet$
 
 
 def _one_split(path: Path, files: Sequence[InputFile]) -> Sequence[InputFile]:
-    """Return the training data, if names distinguish splits as on the hub ('train-00000-of-00002.parquet',
-    'train/0.parquet').
+    """Return the files of the training data, if names of files or folders distinguish splits; otherwise all files.
 
-    Raises DataError if it is unclear which files belong together.
+    The Hugging Face hub uses names such as 'train-00000-of-00002.parquet' and 'train/0.parquet'. Raises DataError if it
+    is unclear which files belong together.
     """
     groups: dict[str | None, list[InputFile]] = {}
     for file in files:

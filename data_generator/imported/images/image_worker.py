@@ -27,7 +27,8 @@ COMMAND = (sys.executable, "-P", "-m", "data_generator.imported.images.image_imp
 """Command that starts the process. -P keeps the user's current folder off Python's import path."""
 
 STALL_S = 60.0
-"""The process is ended after this time, in seconds, without a message. It sends a message for every 64 MB of pixels."""
+"""The process is ended after this time, in seconds, without a message. A working process sends a message for every 64
+MB of pixels."""
 
 MEMORY_BYTES = 4 << 30
 """Memory limit: enough for the largest image that Pillow accepts, and all copies made while decoding it."""
@@ -45,9 +46,9 @@ class Import:
     """The images that a process sends."""
 
     def __init__(self, answers: Answers, path: Path) -> None:
-        """Wait until the process has sent the number of images, `count`. Raises DataError if it does not.
+        """Wait until the process has sent `count`, the number of images. Raises DataError if no number arrives.
 
-        `remarks` are complete after all batches were read.
+        `remarks` are complete after all batches have been read.
         """
         self._answers, self._path = answers, path
         self.remarks: tuple[str, ...] = ()
@@ -77,7 +78,7 @@ class Import:
             )
 
     def _checked_remarks(self, content: bytearray) -> tuple[str, ...]:
-        """Return remarks of two lines each, without control characters for terminals."""
+        """Return the remarks as texts of two lines, without control characters, which could change the terminal."""
         try:
             said = msgspec.json.decode(content, type=list[str])
         except msgspec.MsgspecError:

@@ -1,8 +1,8 @@
 """Read CIFAR-10, ImageNet-100 or the user's own images, check them, and store them in the cache of data sets.
 
-The images are read by `data_generator.catalogue.resolve`, because a data set needs their number and largest side. These
-facts are stored, so that unchanged images are not read again. Missing images are never replaced by other data. This
-module itself opens no file of the user.
+A data set needs the number of images and their largest side. Therefore `data_generator.catalogue.resolve` already reads
+the images. It stores both as facts, so that unchanged images are not read again. Missing images are never replaced by
+other data. This module itself opens no file of the user.
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ VERSION = 2
 
 @dataclass(frozen=True)
 class Known:
-    """A well-known data set: where `datasets` stores it, and the properties of its images."""
+    """A well-known data set: where the `datasets` library stores it, and the properties of its images."""
 
     title: str
     folders: tuple[str, ...]
-    """Folder names in the cache of `datasets`, derived from the hub's: 'uoft-cs/cifar10' is 'uoft-cs___cifar10'."""
+    """Folder names in the cache of the `datasets` library. A name comes from the name on the hub, e.g.
+    'uoft-cs___cifar10' from 'uoft-cs/cifar10'."""
     stand_in: str
     classes: int
     shape: tuple[int, int, int] | None = None
-    """Height, width and channels of every image, if they are equal."""
+    """Height, width and channels of every image; None if the images differ."""
 
     def check(self, name: str, batch: pa.RecordBatch, first: int) -> None:
-        """Raise DataError for images that do not belong to this data set. `first` is the number of the first image."""
+        """Raise DataError if images cannot be from this data set. `first` is the number of the batch's first image."""
         labels = batch["label"].to_numpy()
         self._check(name, first, (labels < 0) | (labels >= self.classes), f"a label of 0 to {self.classes - 1}", labels)
         if self.shape is not None:
@@ -74,8 +75,8 @@ def build(
 ) -> Dataset:
     """Return the first `rows` images at `source`, or of a well-known data set in the cache of the `datasets` library.
 
-    All of these images are read unless they are in our cache. `on_rows` is called with the number of images read so
-    far. Raises DataError if the images are missing or one image is refused.
+    These images are read unless they are in the cache of this package. `on_rows` is called with the number of images
+    read so far. Raises DataError if the images are missing or one image is refused.
     """
     source_of = _Source(name, rows, source)
     about = source_of.about()
@@ -147,7 +148,8 @@ class _Source:
             yield from self._checked(answers, about)
 
     def _checked(self, answers: image_worker.Import, about: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-        """Check the batches and yield them. Raises DataError at the end if the files have changed meanwhile."""
+        """Check the batches and yield them. Raises DataError at the end if the files have changed while they were
+        read."""
         known = KNOWN.get(self.name)
         count = 0
         for batch in answers.batches():

@@ -1,1 +1,1 @@
-"""The user's own tables. A sample is read in a confined process, checked and stored."""
+"""The user's own tables. A confined process reads a sample. The sample is then checked and stored."""

@@ -1,7 +1,7 @@
-"""Read Avro files. All blocks of records are counted, but only blocks with rows of the sample are decoded.
+"""Read Avro files. All blocks of records are counted, but a block is only decoded if it has rows of the sample.
 
-Types come from the file's schema. Dates and timestamps are decoded as the integers that Avro stores, and converted by
-Arrow, because Python's dates end with the year 9999 and Python's timestamps have no nanoseconds.
+Types come from the file's schema. Dates and timestamps are decoded as the integers that Avro stores, and Arrow converts
+these integers. Python's dates would end with the year 9999, and Python's timestamps have no nanoseconds.
 """
 
 from __future__ import annotations
@@ -52,14 +52,17 @@ _LOGICAL: Mapping[tuple[str, str], pa.DataType] = {
 """(Avro type, logical type of Avro 1.12) -> Arrow type. Decimals are handled separately."""
 
 _PAIRS = "format_bench_pairs"
-"""Logical type of this module. It marks the arrays of pairs that replace maps in the schema."""
+"""Logical type that only this module uses. It marks the arrays of pairs that replace maps in the schema."""
 
 _CODECS = "deflate, snappy, zstandard, bzip2 or xz"
 
 
 @dataclass(frozen=True)
 class _Type:
-    """The Arrow types of a column after decoding and for storing. `special` is the name of an ignored logical type."""
+    """The Arrow type of a column when it is decoded, and the type in which it is stored.
+
+    `special` is the name of a logical type that is ignored, or ''.
+    """
 
     decoded: pa.DataType
     kept: pa.DataType
@@ -67,7 +70,7 @@ class _Type:
 
 
 def read(source: TableFile) -> Reading:
-    """Return the sample of an Avro file whose schema is a record. Raises Refused for other and for invalid files."""
+    """Return the sample of an Avro file. Raises Refused if the file is invalid or its schema is not a record."""
     source.progress.at(source.path)
     described = fastavro.block_reader(source.stream).writer_schema
     columns = _columns(described)
@@ -116,7 +119,7 @@ def _batches(
 
 @contextmanager
 def _plain_values() -> Iterator[None]:
-    """Make fastavro return the stored integers instead of dates and timestamps. Decimals are decoded, exactly."""
+    """Make fastavro return dates and timestamps as the stored integers, within the `with` block. Decimals are exact."""
     readers = fastavro.read.LOGICAL_READERS
     before = dict(readers)
     readers.clear()
@@ -134,9 +137,10 @@ def _decimal(content: Any, described: dict[Any, Any] | None, _: object = None) -
 
 
 def _with_pairs(described: Any, number: Iterator[int]) -> Any:
-    """Return the schema with maps as arrays of keys and values, which have the same bytes (Avro 1.12, "Maps").
+    """Return the schema with each map replaced by an array of pairs (key, value).
 
-    fastavro turns maps into dictionaries, which keep only the last value of a key.
+    Both have the same bytes in a file (Avro 1.12, "Maps"). fastavro would turn a map into a dictionary, and if a key
+    occurs twice, only the last value would be kept.
     """
     if isinstance(described, list):
         return [_with_pairs(part, number) for part in described]
@@ -161,7 +165,7 @@ def _checked_pairs(pairs: list[dict[str, Any]], *_: object) -> list[dict[str, An
 
 
 def _columns(described: Any) -> dict[str, _Type]:
-    """Return the name and type of each field of the records.
+    """Return field name -> Arrow types, for each field of the records.
 
     Raises Refused if the schema is not a record, or if a field has an unsupported type.
     """
@@ -183,7 +187,7 @@ def _columns(described: Any) -> dict[str, _Type]:
 
 
 def _collect(described: Any, named: dict[str, Any]) -> None:
-    """Add all named types of a schema to `named`, because other types may refer to them by name."""
+    """Add all named types of a schema to `named`, because other types may refer to these names."""
     if isinstance(described, list):
         for part in described:
             _collect(part, named)
@@ -199,7 +203,10 @@ def _field_types(described: Mapping[str, Any]) -> list[Any]:
 
 
 def _type(described: Any, named: Mapping[str, Any], within: frozenset[str]) -> _Type | None:
-    """Return the Arrow types of an Avro type; None for unions of several types and for recursive records."""
+    """Return the Arrow types of an Avro type; None if the type is not supported.
+
+    Unions of several types, and records that contain themselves, are not supported.
+    """
     if isinstance(described, list):
         real = [part for part in described if part != "null"]
         return _type(real[0], named, within) if len(real) == 1 else None if real else _Type(pa.null(), pa.null())

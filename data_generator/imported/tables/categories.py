@@ -1,8 +1,9 @@
 """Transfer categorical columns from the reading process to the main process, with one set of categories per column.
 
-Each part of a table, such as a row group or a batch, may have a separate dictionary. `Coder` replaces all dictionaries
-of a column by one growing set of categories, in order of appearance. `Decoder` combines codes and categories again.
-Unordered categories may appear in any order. Categories that occur in no row are kept.
+Each part of a table, such as a row group or a batch, may have a separate dictionary. In the reading process, `Coder`
+replaces all dictionaries of a column by one growing set of categories, in order of appearance. In the main process,
+`Decoder` combines codes and categories again. Unordered categories may appear in any order. Categories that occur in no
+row are kept.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ _PART_BYTES = 32 << 20
 
 
 def coded(schema: pa.Schema) -> pa.Schema:
-    """Return the schema with codes instead of categories."""
+    """Return the schema in which categorical columns have the type of their codes (integers)."""
     fields = [field.with_type(field.type.index_type) if pt.is_dictionary(field.type) else field for field in schema]
     return pa.schema(fields)
 
 
 class Coder:
-    """Converts batches to codes and new categories, in the reading process."""
+    """Converts batches to codes and messages with new categories, in the reading process."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = coded(schema)
@@ -37,7 +38,7 @@ class Coder:
     def add(self, batch: pa.RecordBatch) -> tuple[list[bytes], pa.RecordBatch]:
         """Return messages with new categories, and the batch with codes in place of values.
 
-        Raises Refused for categories that cannot be combined into one set.
+        Raises Refused if the categories of several parts cannot be combined into one set.
         """
         if not self._columns:
             return [], batch
@@ -63,10 +64,11 @@ class _Column:
         self._known = pa.array([], field.type.value_type)
         self._dictionary: pa.Array | None = None
         self._codes = pa.array([], field.type.index_type)
-        """The code of each value in the last dictionary; null for a missing value."""
+        """Code in the combined set for each value of the last dictionary; null for a missing value."""
 
     def coded(self, array: pa.DictionaryArray) -> tuple[pa.Array, pa.Array]:
-        """Return the categories that are new in this part, and the code of each row. Raises Refused as `Coder.add`."""
+        """Return the categories that are new in this part, and the code of each row. Raises Refused like
+        `Coder.add`."""
         new = self._known.slice(0, 0)
         if self._dictionary is None or not array.dictionary.equals(self._dictionary):
             new = self._learnt(array.dictionary)
@@ -101,12 +103,13 @@ class _Column:
 
 
 class Decoder:
-    """Combines codes and categories, in the main process. Its input is not trusted."""
+    """Combines codes and categories in the main process. It checks its input, because a hostile file may have made
+    it."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
         self.codes = coded(schema)
-        """The schema of batches."""
+        """The schema of the batches that `decoded` takes, with codes."""
         self._known = {
             place: pa.array([], field.type.value_type)
             for place, field in enumerate(schema)
@@ -127,7 +130,7 @@ class Decoder:
         self._known[place] = together
 
     def decoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return a batch of codes with their categories. Raises ValueError, IndexError or pyarrow.ArrowException for
+        """Return a batch with categories in place of codes. Raises ValueError, IndexError or pyarrow.ArrowException for
         codes without a category."""
         if not self._known:
             return batch

@@ -1,7 +1,7 @@
 """Read Parquet, Arrow and ORC files.
 
-The number of rows comes from the metadata of the files. Only the parts of a file that contain rows of the sample are
-read, one batch at a time, so the whole table is never in memory.
+Rows are counted without reading all columns. Then only the parts of a file that contain rows of the sample are read,
+one batch at a time, so the whole table is never in memory.
 """
 
 from __future__ import annotations
@@ -23,13 +23,17 @@ from data_generator.imported.tables.table_reading import Found, Reading, TableFi
 
 _MOST_BATCH_ROWS = 1 << 16
 _STREAM_BYTES = 1 << 20
-"""Number of bytes of a column that are read at once. A whole row group may be larger than memory."""
+"""Number of bytes of a column that are read at once. Whole row groups are not read at once, because they may be larger
+than memory."""
 _ARROW_FILE = b"ARROW1"
 
 
 @dataclass(frozen=True)
 class ParquetFile:
-    """One file of a table. `name` is used in messages; `partition` has the values of partition columns from folders."""
+    """One file of a table. `name` is used in messages.
+
+    `partition` has the values of partition columns, which are in the names of the file's folders.
+    """
 
     name: str
     path: str
@@ -44,7 +48,7 @@ class _RowGroup:
     size_bytes: int
 
     def batches(self, int96_unit: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the row group in batches, with all columns or only with `columns`."""
+        """Yield the rows of the row group in batches. `columns` are the columns to read (default: all)."""
         rows_at_once = self.rows * table_types.BATCH_BYTES // max(self.size_bytes, 1)
         with opened(self.file.path) as stream, _parquet(stream, int96_unit) as parquet:
             yield from parquet.iter_batches(
@@ -135,9 +139,10 @@ def _union(contents: Sequence[_Contents], partitions: Partitions, int96_unit: st
 def _int96_unit(
     contents: Sequence[_Contents], blocks: Sequence[sampling.Block], input_rows: int, progress: Progress
 ) -> Generator[int, None, str]:
-    """Return the timestamp unit that holds the INT96 values of the sample, which are read for this purpose.
+    """Return the timestamp unit that holds all INT96 values of the sample. These values are read for this purpose.
 
-    Yields the number of rows repeatedly, because a process without messages is ended."""
+    Yields the number of rows repeatedly, because a process that sends no messages is ended.
+    """
     found = parquet_types.Int96Unit()
     start = 0
     for each in contents:
@@ -155,7 +160,8 @@ def _int96_unit(
 
 
 def _index_remarks(found: pa.Schema) -> list[str]:
-    """Return remarks on a DataFrame's index, which pandas stores as columns or as a range in the metadata."""
+    """Return remarks on a DataFrame's index. pandas stores an index as columns, or as a range in the file's
+    metadata."""
     try:
         index = json.loads((found.metadata or {}).get(b"pandas", b"{}"))["index_columns"]
     except (ValueError, KeyError, TypeError):
@@ -185,14 +191,14 @@ def _is_default(index: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True)
 class _Layout:
-    """How the batches of all files are converted to batches of one table."""
+    """Converts the batches of all files to batches of one table with the same columns."""
 
     schema: pa.Schema
     partitions: Partitions
     int96_unit: str
 
     def batches(self, group: _RowGroup) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a row group with all columns in order."""
+        """Yield the rows of a row group with all columns of the table, in the order of the schema."""
         for batch in group.batches(self.int96_unit):
             yield self.partitions.filled(batch, group.file.partition).select(self.schema.names)
 
@@ -216,8 +222,8 @@ def _of_row_groups(
 def _of_batches(
     batches: Iterator[pa.RecordBatch], parts: Sequence[sampling.Block], schema: pa.Schema
 ) -> Generator[pa.RecordBatch, None, int]:
-    """Yield the rows of the parts with their stored types, and return the number of rows read. Batches after the last
-    part are not read."""
+    """Yield the rows of the parts, converted to the stored types. Return the number of rows read. Batches after the
+    last part are not read."""
     start = 0
     for batch in batches:
         for part in sampling.overlaps(parts, start, batch.num_rows):

@@ -33,7 +33,8 @@ class Layout:
     remarks: tuple[str, ...]
 
     def understood(self, record: Sequence[str]) -> dict[str, str]:
-        """Return a description of the layout for the user, as subject -> text. `record` is the first record."""
+        """Return a description of the layout for the user, as subject -> text. `record` has the fields of the first
+        record."""
         header = f"line {self.skipped + 1}" if self.has_header else "none: columns are called '0', '1', .."
         if self.has_header and (empty := sum(not name for name in record)):
             header += f"; {empty} without a name" + ", named 'Unnamed: ' and their number"
@@ -49,9 +50,9 @@ def delimiter_name(delimiter: str) -> str:
 def found_layout(beginning: str, options: ReadOptions, *, is_by_tabs: bool, longest: int) -> Layout:
     """Return the layout of a file with this beginning.
 
-    `options` take precedence over detection. `is_by_tabs` is whether the file's suffix shows that tabs are the
-    delimiter. `longest` is the maximum number of characters in a field. Raises Refused if the delimiter has more than
-    one character.
+    `options` take precedence over what is detected. `is_by_tabs` is whether tabs are the delimiter according to the
+    file's suffix. `longest` is the maximum number of characters in a field. Raises Refused if the delimiter has more
+    than one character.
     """
     csv.field_size_limit(longest)
     remarks: list[str] = []
@@ -74,8 +75,8 @@ def found_layout(beginning: str, options: ReadOptions, *, is_by_tabs: bool, long
 
 
 def _comments(beginning: str, named: str | None) -> list[str]:
-    """Return the comment lines before the header. The last line with '#' is the header if it has as many fields as the
-    first line after it."""
+    """Return the lines with '#' before the header. The last of them is the header instead, if it has as many fields as
+    the first line without '#'."""
     lines = beginning.splitlines(keepends=True)
     count = next((number for number, line in enumerate(lines) if not line.startswith("#")), 0)
     if not count:
@@ -88,7 +89,8 @@ def _comments(beginning: str, named: str | None) -> list[str]:
 
 
 def _delimiter(beginning: str, remarks: list[str]) -> str:
-    """Return the delimiter that divides the header and the lines after it into the same number of fields."""
+    """Return the delimiter that divides all lines into the same number of fields. If there is none, return the
+    delimiter that divides the header into the most fields."""
     widths = {delimiter: _widths(beginning, delimiter) for delimiter in DELIMITERS}
     alike = [delimiter for delimiter, found in widths.items() if len(set(found)) == 1 and found[0] > 1]
     if len(alike) > 1:
@@ -109,7 +111,7 @@ def _delimiter(beginning: str, remarks: list[str]) -> str:
 
 
 def _widths(beginning: str, delimiter: str) -> list[int]:
-    """Return the number of fields of each of the first records, without the last one, which may be truncated."""
+    """Return the number of fields of each of the first records. The last record is left out if it may be cut off."""
     found = []
     try:
         for number, fields in enumerate(csv.reader(beginning.splitlines(keepends=True), delimiter=delimiter)):
@@ -135,7 +137,8 @@ def _remark_unusual(beginning: str, remarks: list[str]) -> None:
 
 
 def _refuse_doubled(beginning: str, delimiter: str) -> None:
-    """Raise Refused if the delimiter is two characters: every second field of each record is empty."""
+    """Raise Refused if the file's delimiter is this character twice: then every second field of each record is
+    empty."""
     records = list(csv.reader(beginning.splitlines(keepends=True)[:_RECORDS], delimiter=delimiter))
     records = [record for record in records[: max(1, len(records) - 1)] if record]
     if records and all(len(record) > 2 and len(record) % 2 and not any(record[1::2]) for record in records):

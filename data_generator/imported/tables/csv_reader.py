@@ -1,7 +1,7 @@
 """Read CSV files: count the rows, read the sample as text, and then infer the types from the whole sample.
 
-The file is read twice, and a third time if all rows of a large file are wanted. pyarrow's own inference is not used,
-because it uses only the first block of a file, and a column that begins with integers may have other values later. This
+The file is read twice, and a third time if all rows of a large file are wanted. pyarrow's own type inference uses only
+the first block of a file. It is not used, because a column that begins with integers may have other values later. This
 module does not depend on other kinds of files.
 """
 
@@ -36,16 +36,18 @@ from data_generator.imported.tables.text_types.inference import Column, inferred
 from data_generator.imported.tables.text_types.numbers import NUMBER
 
 _FEW_COLUMNS = 32
-"""Maximum number of columns that are read as plain text. For more columns, dictionaries are read. They are four times
-as slow, but pyarrow reserves a whole block for each text column, which would take gigabytes."""
+"""Maximum number of columns that are read as plain text. If there are more columns, they are read as dictionaries,
+which takes four times as long. As plain text, they would take gigabytes, because pyarrow reserves a whole block for
+each text column."""
 
 _ODD_ROW = re.compile(r"[^#]*Row #(?P<row>\d+): Expected (?P<expected>\d+) columns, got (?P<found>\d+)")
 _LONE_QUOTE = re.compile(rb'[^",;|\t\r\n]"[^",;|\t\r\n]')
-"""Finds a quotation mark within text. It belongs to a value without quotes, or to a quoted value, where it should be
-doubled and parsers drop it."""
+"""Finds a quotation mark within text. If the value has no quotes around it, this is allowed. Within a quoted value, the
+mark should be doubled, because otherwise parsers drop it."""
 
 _SCANNED_ROWS = 20_000_000
-"""Maximum number of rows for which the file is read again to convert row numbers to line numbers."""
+"""Largest row number whose line number is found by reading the file again. For larger row numbers, messages name the
+row."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,10 @@ class _File:
 
     @cached_property
     def first_record(self) -> list[str]:
-        """Return the fields of the first record: the column names, unless there is no header. Raises Refused."""
+        """Return the fields of the first record, which are the column names unless there is no header.
+
+        Raises Refused if there is no row, or if the record cannot be read.
+        """
         csv.field_size_limit(BLOCK_BYTES)
         lines = self.bytes().text_lines(BLOCK_BYTES + 1, "strict")
         records = filter(None, csv.reader(lines, delimiter=self.layout.delimiter))
@@ -82,11 +87,12 @@ class _File:
 
     @property
     def keys(self) -> list[str]:
-        """Return unique column names for pyarrow."""
+        """Return unique column names for pyarrow: '0', '1', ..."""
         return list(map(str, range(len(self.first_record))))
 
     def batches(self, content: ByteStream, keys: Sequence[str], kind: pa.DataType) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of these columns, block by block. Raises Refused, with the line, for invalid rows."""
+        """Yield the rows of the columns `keys`, read as the type `kind`. Raises Refused, naming the line, for invalid
+        rows."""
         rows = 0
         try:
             with self._reader(content, keys, kind) as reader:
@@ -139,7 +145,7 @@ class _File:
         ) from None
 
     def _refuse_bytes(self) -> NoReturn:
-        """Raise Refused with the line of the first byte that is not UTF-8."""
+        """Raise Refused, naming the line of the first byte that is not UTF-8."""
         decoder = codecs.getincrementaldecoder("utf-8")()
         content, line = self.source.content(), 1
         while part := content.read(BLOCK_BYTES):
@@ -152,8 +158,8 @@ class _File:
         raise Refused("ends within a UTF-8 character", "Write it again.", self.source.path)
 
     def refuse_lone_quote(self) -> None:
-        """Raise Refused for a quoted value with a quote that is not doubled. Parsers drop such a quote, which changes
-        the value."""
+        """Raise Refused if a quoted value contains a quotation mark that is not doubled. Parsers drop such a mark,
+        which changes the value."""
         reader = csv.reader(self.bytes().text_lines(BLOCK_BYTES + 1), delimiter=self.layout.delimiter, strict=True)
         try:
             for number, _ in enumerate(reader):
@@ -167,12 +173,12 @@ class _File:
             ) from None
 
     def place(self, row: int) -> str:
-        """Return the position in the file of a row, for messages. `row` is counted from 0 after the header."""
+        """Return the position of a row in the file, for messages. `row` is counted from 0 after the header."""
         lines = self.lines_of([row]) if row <= _SCANNED_ROWS else {}
         return f"{self.source.path}, line {lines[row]:,}" if row in lines else f"{self.source.path}, row {row + 1:,}"
 
     def lines_of(self, rows: Sequence[int]) -> dict[int, int]:
-        """Return the numbers of the lines in which these rows begin. Line and row numbers differ if values contain
+        """Return row number -> number of the line in which the row begins. The numbers differ if values contain
         newlines or if lines are empty."""
         csv.field_size_limit(BLOCK_BYTES)
         wanted, found, row = set(rows), {}, -1 - self.layout.has_header
@@ -271,7 +277,7 @@ def _typed(name: str, texts: pa.ChunkedArray, source: TableFile, wheres: column_
 
 @dataclass(frozen=True)
 class _Sample:
-    """What was found in a sample: the types, the number of its rows, and the names of columns with a warning."""
+    """Results from a sample: the types, the number of rows in the sample, and the names of columns with a warning."""
 
     schema: pa.Schema
     rows: int
@@ -279,9 +285,10 @@ class _Sample:
 
 
 def _all_rows(file: _File, sample: _Sample, where: Callable[[int], str]) -> Iterator[pa.RecordBatch]:
-    """Yield all rows with the types of the sample.
+    """Yield all rows of the file with the types that the sample determined.
 
-    Raises Refused for a value that does not fit, or that would need a warning. `where` returns the position of a row.
+    Raises Refused for a value that does not fit its type, or that needs a warning although the sample gave none for the
+    column. `where` returns the position of a row.
     """
     schema = sample.schema
     rows = 0
@@ -302,9 +309,9 @@ def _all_rows(file: _File, sample: _Sample, where: Callable[[int], str]) -> Iter
 
 
 def _of_type(field: pa.Field, texts: pa.ChunkedArray, options: ReadOptions, is_warned: bool) -> pa.Array:
-    """Return a part of a column as the type that its sample or the user determined.
+    """Return a part of a column, converted to the type that the sample or the user determined.
 
-    Raises NotOfType for a value that does not fit, or that needs a warning if the column has none.
+    Raises NotOfType for a value that does not fit, or that needs a warning although the column has none (`is_warned`).
     """
     if field.name in options.columns:
         return converted(texts, options.columns[field.name], options).values
@@ -332,12 +339,13 @@ def _of_type(field: pa.Field, texts: pa.ChunkedArray, options: ReadOptions, is_w
 
 
 def _occurs(text: str, column: pa.ChunkedArray) -> bool:
-    """Return whether the name of a column is one of its values."""
+    """Return whether `text`, the name of the column, is also one of the column's values."""
     return bool(text) and pa.compute.index(column, text).as_py() >= 0
 
 
 def _are_values(record: Sequence[str], columns: Sequence[Column]) -> bool:
-    """Return whether the first row, used as names, looks like values: it has a number for every numeric column."""
+    """Return whether the record used as column names looks like values. It does if it has a number for every numeric
+    column."""
     over = [text for text, column in zip(record, columns, strict=True) if _is_number(column.values.type)]
     return bool(over) and all(re.fullmatch(NUMBER, text) for text in over)
 
@@ -362,7 +370,10 @@ def _missing_text(columns: Sequence[Column]) -> str:
 
 
 def _counted(file: _File) -> Generator[int, None, tuple[int, int, int]]:
-    """Return the number of rows, of lines and of bytes. Raises Refused for quotes that would change values."""
+    """Return the numbers of rows, lines and bytes. Yields the number of rows so far.
+
+    Raises Refused for quotation marks that parsers would drop.
+    """
     content, rows = file.bytes(), 0
     lone_quotes: list[bytes] = []
 
@@ -386,8 +397,8 @@ def _text_type(file: _File) -> pa.DataType:
 def _texts(
     file: _File, blocks: Sequence[sampling.Block], input_rows: int
 ) -> Generator[int, None, list[pa.ChunkedArray]]:
-    """Return the columns of the sample as text. Yields the number of rows for each block, because a process without
-    messages is ended."""
+    """Return the columns of the sample as text. While reading, yields the number of rows repeatedly, because a process
+    that sends no messages is ended."""
     parts: list[list[pa.Array]] = [[] for _ in file.keys]
     start = 0
     kind = _text_type(file)

@@ -1,6 +1,7 @@
-"""Read Excel workbooks. The first row has the column names. Each cell has its own type, but a column gets one type.
+"""Read Excel workbooks. The first row has the column names.
 
-A whole sheet, which has at most 1,048,576 rows, is in memory. This module does not depend on other kinds of files.
+Each cell has a type, and a column gets the type of its cells. A column whose cells have several types becomes text. A
+whole sheet, which has at most 1,048,576 rows, is in memory. This module does not depend on other kinds of files.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _KINDS: Mapping[type, str] = {
     datetime.timedelta: "duration",
 }
 _EXACT = 1 << 53
-"""Integers below this limit are exact in a cell, because cells store numbers as float64."""
+"""Integers whose absolute value is below this are exact, because cells store numbers as float64."""
 _WORDS = frozenset(MISSING) - {""}
 
 _SAVED = "open the file in Excel or LibreOffice, save it, and read it again"
@@ -60,7 +61,7 @@ _ODD = {
     HUGE: ("numbers beyond the range of a cell in {} cells are infinite", "store them as text"),
     DIGITS: ("integers with more digits than a cell holds in {} cells are rounded", "store them as text"),
 }
-"""Problem of cells -> the remark for the user and the next step."""
+"""Problem that cells have -> (remark for the user, next step)."""
 
 
 @dataclass(frozen=True)
@@ -74,18 +75,19 @@ class _Table:
 
     @property
     def first_row(self) -> int:
-        """Return the index in the sheet, counted from 0, of the first row after the header."""
+        """Return the index of the first row after the header. Rows of the sheet are counted from 0."""
         return self.sheet.area.row + self.source.options.header
 
     def cell(self, column: int, place: int) -> str:
-        """Return the name of a cell, such as 'B3'. `place` is the index of its row in the sample."""
+        """Return the name of a cell, such as 'B3'. `place` is the index of the cell's row in the sample."""
         return (
             f"cell {letters(self.sheet.area.column + column)}{self.first_row + sampling.row_at(self.blocks, place) + 1}"
         )
 
 
 def read(source: TableFile) -> Reading:
-    """Return the sample of a sheet. Raises Refused for workbooks without a suitable sheet."""
+    """Return the sample of a sheet. Raises Refused if the workbook has no suitable sheet, or if a column cannot be
+    converted."""
     source.progress.at(source.path)
     workbook = sheets.opened(source)
     sheet = yield from sheets.chosen(workbook, source)
@@ -183,7 +185,11 @@ def _odd_remarks(table: _Table, place: int, odd: odd_cells.Found) -> Iterator[st
 
 
 def _column(table: _Table, place: int) -> tuple[pa.Array, Sequence[Note]]:
-    """Return the column in the type of all its cells, or in the type that the user names. Raises Refused."""
+    """Return the column and warnings.
+
+    The type is the one that the user names. Without it, the type is that of all cells, or text if they differ. Raises
+    Refused for a value that does not fit the type that the user names.
+    """
     name, cells = table.names[place], [row[place] for row in table.rows]
     kind = table.source.options.columns.get(name)
     if kind is not None:
@@ -232,7 +238,8 @@ def _as_named(table: _Table, place: int, cells: Sequence[Any], kind: str) -> pa.
 
 
 def _numbers(values: Sequence[Any]) -> pa.Array:
-    """Return the numbers as integers if all of them are whole numbers, as pandas does, or else as floats."""
+    """Return the numbers as integers if all of them are whole numbers, as pandas does. Otherwise, return them as
+    floats."""
     numbers = pa.array([None if value is None else float(value) for value in values], pa.float64())
     is_whole = all(value is None or (float(value).is_integer() and abs(value) < _EXACT) for value in values)
     return numbers.cast(pa.int64()) if is_whole else numbers

@@ -1,7 +1,8 @@
 """Convert a part of a column to the type that was found in a sample of the column.
 
-A whole text file may be larger than memory, so its types are found in a sample, and the file is then read part by part.
-Each value must have exactly the meaning that the type gives it. A value that does not fit is never changed or left out.
+A whole text file may be larger than memory. Therefore, the types are found in a sample, and the file is then read part
+by part. The conversion must not change the meaning of a value. A value that does not fit is an error; it is never
+changed or left out.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ class Unfit(Exception):
 
 
 def fitted(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return the values converted to `kind`, which has the same meaning and may only be wider.
+    """Return the values converted to `kind`, which must hold all of them without a change of meaning.
 
-    Fields that the values lack are null. Raises Unfit for other values.
+    If a struct lacks a field of `kind`, the field becomes null. Raises Unfit if the values do not fit.
     """
     if values.type == kind:
         return values
@@ -55,7 +56,7 @@ def _fitted_struct(values: pa.StructArray, kind: pa.StructType) -> pa.Array:
 
 
 def _is_wider(kind: pa.DataType, found: pa.DataType) -> bool:
-    """Return whether every value of the type `found` that can be cast to `kind` keeps its meaning."""
+    """Return whether a cast from the type `found` to `kind` keeps the meaning of every value that can be cast."""
     if pt.is_integer(found):
         return pt.is_integer(kind) or pt.is_floating(kind)
     if pt.is_timestamp(kind):
@@ -67,8 +68,10 @@ def _is_wider(kind: pa.DataType, found: pa.DataType) -> bool:
 
 
 def first_unfit(count: int, fits: Callable[[int], bool]) -> int:
-    """Return the index of the first value that does not fit. `fits(n)` returns whether the first n of `count` values
-    fit; it is false for all of them."""
+    """Return the index of the first of `count` values that does not fit.
+
+    `fits(n)` returns whether the first n values fit. `fits(count)` must be False.
+    """
     fitting, failing = 0, count
     while failing - fitting > 1:
         middle = (fitting + failing) // 2
@@ -79,7 +82,7 @@ def first_unfit(count: int, fits: Callable[[int], bool]) -> int:
 def not_of_sample(name: str, value: str, kind: pa.DataType | None, sampled_rows: int, where: str) -> Refused:
     """Return the error for a value that does not fit the type found in a sample of `sampled_rows` rows.
 
-    `kind` is None for a column that the sample lacks. `where` is the position of the value.
+    `kind` is this type; None for a column that the sample lacks. `where` is the position of the value.
     """
     as_text = f"`columns={ {name: 'text'}!r}`"
     said = f"which the {sampled_rows:,} sampled rows lack" if kind is None else f"but the sample has {kind} there"

@@ -1,8 +1,8 @@
-"""Store a program's in-memory table in a file while it is measured.
+"""Store a program's in-memory table in a file while the table is measured.
 
 The file is then read like any file of the user. Its name is derived from its content, so the same table is recognized
-as the same input, even by a resumed run. Properties of a DataFrame that no table can have are refused here, because
-only here the error can name them.
+as the same input, even by a resumed run. Some properties of a DataFrame cannot be stored in any table. They are refused
+here, because later errors could no longer name them.
 """
 
 from __future__ import annotations
@@ -49,13 +49,14 @@ _CLASSES: dict[type, str] = {
     tuple: "list",
     dict: "dict",
 }
-"""Python types that are allowed in a column of objects, one type per column. A subclass counts as the first of its base
-classes that is listed here."""
+"""Python types that are allowed in a column of objects -> name of the type. All values of a column must have the same
+name. A subclass gets the name of its nearest base class in this list."""
 
 
 @dataclass(frozen=True)
 class HeldTable:
-    """The file of a table, and its name in reports: 'pandas DataFrame in memory'."""
+    """The file in which a table is stored, and the name of the table in reports, such as 'pandas DataFrame in
+    memory'."""
 
     path: Path
     title: str
@@ -68,16 +69,16 @@ class HeldTable:
 
 
 def is_given(data: object) -> bool:
-    """Return whether `data` is a table in memory, and not a path or None."""
+    """Return whether `data` is a table in memory. It may also be a path or None."""
     return data is not None and not isinstance(data, str | os.PathLike)
 
 
 @contextmanager
 def held(data: Any) -> Iterator[HeldTable]:
-    """Store a table in a file of the cache until the block ends. Warns of a DataFrame's index, which becomes columns.
+    """Store a table in a file of the cache until the `with` block ends.
 
-    Raises DataError for other objects, for columns with equal names or values of several types, and for a cache folder
-    that cannot take the file.
+    Warns of a DataFrame's index, which becomes columns. Raises DataError for objects that are not tables, for columns
+    with equal names, for columns with values of several types, and if the file cannot be written to the cache folder.
     """
     title = _title(data)
     reader = _reader(data, title)
@@ -119,7 +120,7 @@ def _reader(data: Any, title: str) -> pa.RecordBatchReader:
 
 
 def _is_frame(data: Any) -> bool:
-    """Return whether `data` is a pandas object. This does not import pandas, which other tables do not need."""
+    """Return whether `data` is a pandas object, without importing pandas, which other tables do not need."""
     return any(f"{base.__module__}.{base.__name__}".startswith("pandas.") for base in type(data).__mro__) and (
         hasattr(data, "columns") and hasattr(data, "index")
     )
@@ -195,7 +196,7 @@ def _column(series: pd.Series, title: str) -> pa.Array | pa.ChunkedArray:
 
 
 def _check_objects(series: pd.Series, title: str) -> None:
-    """Raise DataError unless all present values have one type, which a table can hold."""
+    """Raise DataError unless all values in a column of objects, except missing ones, have the same supported type."""
     present = series[series.notna()]
     found = Counter(map(type, present))
     kinds: Counter[str] = Counter()
@@ -227,7 +228,7 @@ def _kind(kind: type) -> str:
 
 
 def _stored(reader: pa.RecordBatchReader, folder: Path, title: str) -> tuple[Path, IO[bytes]]:
-    """Write the table to a file named by its content, and return it with a shared lock."""
+    """Write the table to a file named after its content. Return the path and the open file with a shared lock."""
     descriptor, name = tempfile.mkstemp(suffix=cache.PARTIAL, dir=folder)
     written = open(descriptor, "w+b")  # noqa: SIM115  (closed with its lock)
     try:
@@ -262,7 +263,8 @@ def _stored(reader: pa.RecordBatchReader, folder: Path, title: str) -> tuple[Pat
 
 
 def _shared(path: Path) -> IO[bytes] | None:
-    """Return the locked file of another call; None if that call has just removed it."""
+    """Return the file that another call has written, with a shared lock; None if that call has just removed the
+    file."""
     try:
         file = path.open("rb")
     except FileNotFoundError:
@@ -282,7 +284,7 @@ def _is_there(path: Path, file: IO[bytes]) -> bool:
 
 
 def _remove_last(path: Path, locked: IO[bytes]) -> None:
-    """Remove the file, unless another call uses it too."""
+    """Remove the file, unless another call holds a lock on it."""
     with suppress(BlockingIOError):
         fcntl.flock(locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if _is_there(path, locked):
@@ -290,7 +292,7 @@ def _remove_last(path: Path, locked: IO[bytes]) -> None:
 
 
 def _remove_left_over(folder: Path) -> None:
-    """Remove the files of calls that were killed."""
+    """Remove the files that killed calls have left behind."""
     cache.remove_abandoned(folder)
     for path in folder.glob(f"*{_SUFFIX}"):
         with suppress(FileNotFoundError), path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Read JSON files: count the records, then parse the records of the sample, so that types come from all of them.
+"""Read JSON files: count the records, then parse the records of the sample, so that types come from the whole sample.
 
 data_generator.imported.tables.json_lines.columns finds the types. This module does not depend on other kinds of files.
 """
@@ -35,7 +35,8 @@ needs memory for every column."""
 
 
 def read(source: TableFile) -> Reading:
-    """Return the sample of a file with JSON objects. Raises Refused for other and for invalid files."""
+    """Return the sample of a file with JSON objects. Raises Refused if the file is invalid or has anything but
+    objects."""
     records = json_records.found(source)
     input_rows = content_bytes = 0
     for part in records.parts():
@@ -82,8 +83,8 @@ def read(source: TableFile) -> Reading:
 
 @dataclass(frozen=True)
 class _Sample:
-    """What was found in a sample: the types, the paths whose values are text, the number of rows, and the paths with a
-    warning."""
+    """Results from a sample: the types, the paths (columns or nested fields, such as a.b) whose values are text, the
+    number of rows in the sample, and the paths with a warning."""
 
     schema: pa.Schema
     as_text: frozenset[Path]
@@ -92,9 +93,10 @@ class _Sample:
 
 
 def _all_rows(records: Records, sample: _Sample) -> Iterator[pa.RecordBatch]:
-    """Yield all rows with the types of the sample.
+    """Yield all rows of the file with the types that the sample determined.
 
-    Raises Refused, with the line, for a record that does not fit, or that would need a warning.
+    Raises Refused, naming the line, for a record that does not fit, or that needs a warning although the sample gave
+    none.
     """
     source = records.source
     wanted, seen = source.options.columns.keys(), set[str]()
@@ -110,7 +112,7 @@ def _all_rows(records: Records, sample: _Sample) -> Iterator[pa.RecordBatch]:
 
 
 def _with_named(schema: pa.Schema, source: TableFile) -> pa.Schema:
-    """Return the schema with the columns that the user named although the sample lacks them."""
+    """Return the schema, extended by the columns that the user named but that do not occur in the sample."""
     none = pa.chunked_array([], pa.string())
     for name, kind in source.options.columns.items():
         if name not in schema.names:
@@ -119,7 +121,7 @@ def _with_named(schema: pa.Schema, source: TableFile) -> pa.Schema:
 
 
 def _text_paths(path: Path, kind: pa.DataType) -> Iterator[Path]:
-    """Yield the paths of all text within a column."""
+    """Yield the path of each text within a column of the type `kind`. `path` is the path of the column."""
     if pt.is_string(kind) or pt.is_dictionary(kind):
         yield path
     elif pt.is_struct(kind):
@@ -130,7 +132,7 @@ def _text_paths(path: Path, kind: pa.DataType) -> Iterator[Path]:
 
 
 class _UnfitColumn(Exception):
-    """Raised for records whose values of a column do not fit the column's type."""
+    """Raised if records have a value that does not fit the type of its column."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -138,7 +140,8 @@ class _UnfitColumn(Exception):
 
 
 def _fitted(source: TableFile, lines: Sequence[Line], sample: _Sample) -> pa.RecordBatch:
-    """Return these records as rows. Raises _UnfitColumn, and Refused for invalid records."""
+    """Return these records as rows. Raises _UnfitColumn if a value does not fit its column, and Refused for invalid
+    records."""
     schema = sample.schema
     root = Column((), sample.as_text, Limit())
     _add(source, root, 0, 0, lines)
@@ -169,7 +172,8 @@ def _fitted(source: TableFile, lines: Sequence[Line], sample: _Sample) -> pa.Rec
 
 
 def _not_of_sample(source: TableFile, lines: Sequence[Line], sample: _Sample, unfit: _UnfitColumn) -> Refused:
-    """Return the error for the first of these records that does not fit. `unfit` is the error of all of them."""
+    """Return the error for the first of these records that does not fit. `unfit` was raised for all records
+    together."""
 
     def fits(count: int) -> bool:
         nonlocal unfit
@@ -203,7 +207,8 @@ def _chosen(records: Records, blocks: Sequence[sampling.Block], input_rows: int)
 
 @dataclass(frozen=True)
 class _Gathered:
-    """The columns of the sample by name, the number of records in each part, and the paths whose values became text."""
+    """The columns of the sample by name, the number of records in each part, and the paths (e.g. a.b) whose values
+    became text."""
 
     columns: dict[str, Column]
     lengths: list[int]
@@ -211,7 +216,11 @@ class _Gathered:
 
 
 def _gathered(source: TableFile, chosen: Sequence[Line], input_rows: int) -> Generator[int, None, _Gathered]:
-    """Return the columns of the sample. Values of a path become text if they are of several kinds."""
+    """Return the columns of the sample.
+
+    If the values of a column or nested field are of several kinds, they become text. Yields the number of rows
+    repeatedly, because a process that sends no messages is ended.
+    """
     named = source.options.columns
     as_text: frozenset[Path] = frozenset((name,) for name in named)
     while True:
@@ -234,9 +243,9 @@ def _gathered(source: TableFile, chosen: Sequence[Line], input_rows: int) -> Gen
 
 
 def _parts(chosen: Sequence[Line], columns: Collection[str]) -> Iterator[tuple[int, Sequence[Line]]]:
-    """Yield (index of the first record, records) for parts of the sample. The size of parts is limited.
+    """Yield (index of the first record, records) for parts of limited size.
 
-    The limit depends on the number of `columns` that were found so far.
+    The limit depends on the number of `columns`, which may grow while the parts are used.
     """
     start = 0
     while start < len(chosen):
@@ -250,7 +259,7 @@ def _parts(chosen: Sequence[Line], columns: Collection[str]) -> Iterator[tuple[i
 
 
 def _add(source: TableFile, root: Column, number: int, start: int, part: Sequence[Line]) -> None:
-    """Parse the records of a part and add them. Raises Refused, with the line."""
+    """Parse the records of a part and add them to `root`. Raises Refused, naming the line."""
     source.progress.at(f"{source.path}, line {part[0].number:,}")
     parsed = []
     for record in part:
@@ -274,7 +283,8 @@ def _add(source: TableFile, root: Column, number: int, start: int, part: Sequenc
 def _as_named(
     name: str, values: pa.ChunkedArray, source: TableFile, lines: Sequence[int], notes: list[Note]
 ) -> pa.ChunkedArray:
-    """Convert a text column to the type that the user names. Raises Refused, with the line."""
+    """Convert a text column to the type that the user names. Raises Refused, naming the line, for a value that does not
+    fit."""
     kind = source.options.columns[name]
     if kind in ("text", "category"):
         return values if kind == "text" else values.dictionary_encode()

@@ -1,8 +1,8 @@
 """Take a sample of the user's table, check it, and store it in the cache of data sets.
 
-The table is read by `data_generator.catalogue.resolve`, because a data set needs its number of rows and its schema.
-These facts are stored, so that an unchanged table is not read again. `share` makes a smaller data set of the same
-sample. This module itself opens no file of the user.
+A data set needs the number of rows and the schema. Therefore `data_generator.catalogue.resolve` already reads the
+table. It stores both in the cache, so that an unchanged table is not read again. `share` makes a smaller data set from
+the same sample. This module itself opens no file of the user.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def build(
 ) -> Dataset:
     """Return a sample of at most `rows` rows of the table at `source`, read with `options`.
 
-    The sample consists of blocks of rows. `share` is the share of each block that is returned, from its beginning.
+    The sample consists of blocks of rows. The parameter `share` is the share of each block's rows that are returned.
+    These are the first rows of the block.
 
     The table is read unless its sample is in the cache. `on_rows` is called with the number of rows read so far. Raises
     DataError if the table is missing or refused.
@@ -92,7 +93,8 @@ class _Sample:
         return self._dataset(about, facts, schema)
 
     def about(self) -> dict[str, str]:
-        """Return facts that identify this sample and the current state of the input. Raises DataError."""
+        """Return facts that identify this sample and the current state of the input. Raises DataError for an invalid
+        input."""
         found = table_input.find(self.path)
         table_input.check_options(found, self.options)
         return {**found.about(), "most_rows": str(self.rows), **self.options.about()}
@@ -114,7 +116,8 @@ class _Sample:
         schema: pa.Schema,
         batches: Callable[[], Iterator[pa.RecordBatch]] | None = None,
     ) -> Dataset:
-        """Return the sample as a data set. Without `batches`, the data set reads the input again when it is used."""
+        """Return the sample as a data set. Without `batches`, the table is read again when the batches are
+        requested."""
 
         def again() -> Iterator[pa.RecordBatch]:
             return self._again(about, facts, schema)
@@ -139,7 +142,7 @@ class _Sample:
             yield from self._checked(answers, about)
 
     def _checked(self, answers: table_worker.Import, about: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of the sample. Raises DataError at the end if the table has changed meanwhile."""
+        """Yield the batches of the sample. Raises DataError at the end if the table has changed while it was read."""
         yield from answers.batches()
         if self.about() != about:
             raise _changed(about)
@@ -155,7 +158,7 @@ def _with_facts(about: Mapping[str, str], facts: TableFacts) -> dict[str, str]:
 
 
 def _known(facts: Mapping[str, Any]) -> TableFacts | None:
-    """Return the facts stored in the cache; None if they are incomplete."""
+    """Return facts from the cache as TableFacts; None if they are incomplete."""
     try:
         return msgspec.json.decode(facts["facts"][0], type=TableFacts)
     except (msgspec.MsgspecError, LookupError, TypeError):

@@ -1,6 +1,7 @@
-"""Combine the Parquet files of a folder to one table, with one schema and with columns from the names of folders.
+"""Combine the Parquet files of a folder into one table, with one schema and with columns from the names of folders.
 
-Types of a column agree if one type holds the values of all files. A column without values agrees with every type.
+Files may have different types for a column if one type can hold the values of all files. A column without values agrees
+with every type.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _MISSING = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
 Partition = Mapping[str, str | None]
-"""Name of a partition column -> the value in the names of a file's folders; None for a missing value."""
+"""Name of a partition column -> value in the folder names of a file, such as 2024 for year=2024; None if it is
+missing."""
 
 
 def partition_of(name: str) -> dict[str, str | None]:
@@ -47,11 +49,16 @@ def partition_of(name: str) -> dict[str, str | None]:
 
 
 class Partitions:
-    """The columns whose values are in the names of folders. All files must have values for the same columns."""
+    """The partition columns, whose values are in the names of folders. All files must have values for the same
+    columns."""
 
     def __init__(self, partitions: Sequence[Partition], in_files: Container[str]) -> None:
-        """`partitions` has the values of each file. As in pandas and pyarrow, a column is integer if all its values are
-        integers, else text. A column that is also in the files (`in_files`) has the files' type and must agree."""
+        """Determine the types of the partition columns.
+
+        `partitions` has the values of each file, and `in_files` has the names of columns in the files. As in pandas and
+        pyarrow, a column is integer if all its values are integers, else text. A column that is also in the files has
+        the type of the files, and its values there must equal the value in the folder name.
+        """
         values = {name: [partition[name] for partition in partitions] for name in partitions[0] if name not in in_files}
         self._in_files = [name for name in partitions[0] if name in in_files]
         self.types = {name: _type(texts) for name, texts in values.items()}
@@ -63,18 +70,21 @@ class Partitions:
         ]
 
     def understood(self) -> dict[str, str]:
-        """Return the columns for Found.understood."""
+        """Return a description of the partition columns for Found.understood."""
         said = ", ".join([*(f"{name} ({kind})" for name, kind in self.types.items()), *self._in_files])
         return {"partitions": f"{said}, from the names of folders"} if said else {}
 
     def added(self, schema: pa.Schema) -> pa.Schema:
-        """Return the schema of a file with these columns appended."""
+        """Return the schema of a file with the partition columns appended."""
         for name, kind in self.types.items():
             schema = schema.append(pa.field(name, kind))
         return schema
 
     def filled(self, batch: pa.RecordBatch, partition: Partition) -> pa.RecordBatch:
-        """Return the rows of a file with these columns. Raises Refused if the file has another value for one."""
+        """Return the rows of a file with the partition columns appended.
+
+        Raises Refused if the file itself has a partition column with other values than the folder name.
+        """
         for name in self._in_files:
             _check_agrees(name, batch[name], partition[name])
         for name, kind in self.types.items():
@@ -93,7 +103,7 @@ def _type(texts: Sequence[str | None]) -> pa.DataType:
 
 
 def _changed(texts: Sequence[str | None]) -> str | None:
-    """Return the first text that differs from its number's text, such as '01'."""
+    """Return the first text that would be written differently as a number, such as '01'; None if there is none."""
     return next((text for text in texts if text is not None and str(int(text)) != text), None)
 
 
@@ -115,17 +125,20 @@ def _check_agrees(name: str, column: pa.Array, text: str | None) -> None:
 
 
 class Union:
-    """The schema that holds the values of all files, with the column order of the first file."""
+    """The schema that holds the values of all files. Its column order is that of the first file."""
 
     def __init__(self, first: pa.Schema, name: str) -> None:
-        """`name` is the first file."""
+        """Begin with the schema `first` of the first file, which is called `name` in messages."""
         self._first, self._names = name, first.names
         self._types = {field.name: field.type for field in first}
         self._seen: dict[str, list[pa.DataType]] = {field.name: [field.type] for field in first}
         self._reordered = ""
 
     def add(self, schema: pa.Schema, file: str) -> None:
-        """Add the schema of another file. Raises Refused, naming the first column that does not agree."""
+        """Add the schema of another file.
+
+        Raises Refused, naming the first column that one of the files lacks, or whose types cannot be combined.
+        """
         for name in self._names:
             if name not in schema.names:
                 raise Refused(f"lacks the column {name!r}, which {self._first} has", _STEP)
@@ -145,11 +158,11 @@ class Union:
 
     @property
     def schema(self) -> pa.Schema:
-        """Return the schema for all files so far."""
+        """Return the schema that holds the values of all files added so far."""
         return pa.schema(list(self._types.items()))
 
     def remarks(self) -> list[str]:
-        """Return remarks on differences between the files; two lines each."""
+        """Return remarks on differences between the files. Each remark has two lines."""
         said = []
         if self._reordered:
             said.append(

@@ -1,7 +1,7 @@
 """Find properties of Parquet columns that pyarrow does not report: INT96, ENUM, and annotations that it drops.
 
-INT96 holds timestamps of any day in nanoseconds. pyarrow reads INT96 as 64-bit nanoseconds, and values outside the
-years 1677 to 2262 wrap around silently. Therefore, the unit is chosen by the values.
+INT96 holds timestamps of any day in nanoseconds. pyarrow reads INT96 as 64-bit nanoseconds by default, and values
+outside the years 1677 to 2262 wrap around silently. Therefore, this module chooses a unit that holds all values.
 """
 
 from __future__ import annotations
@@ -20,22 +20,24 @@ from data_generator.imported.tables import table_types
 _INT96 = "INT96"
 _NS_PER_S = 1_000_000_000
 _MOST_S = (1 << 63) // 1_000_000
-"""Seconds from 1970 in the range of 64-bit microseconds."""
+"""Limit for timestamps in 64-bit microseconds, in seconds before or after 1970."""
 
 _DROPPED = ("BSON", "GEOMETRY", "GEOGRAPHY", "UNDEFINED", "UNKNOWN")
-"""Annotations that pyarrow drops. INTERVAL is reported as UNKNOWN. UUID and JSON are kept as types."""
+"""Annotations that pyarrow drops. pyarrow reports INTERVAL as UNKNOWN. It keeps UUID and JSON as types."""
 _WITHOUT_VALUES = "Null"
 
 
 def annotated(schema: Any, found: pa.Schema, int96_unit: str) -> pa.Schema:
-    """Return the Arrow schema of a file, with text for ENUM and timestamps of this unit for INT96. `schema` is
-    pyarrow.parquet.ParquetFile.schema."""
+    """Return the Arrow schema `found` of a file, with text for ENUM, and timestamps of the unit `int96_unit` for INT96.
+
+    `schema` is the attribute `schema` of a pyarrow.parquet.ParquetFile.
+    """
     leaves = _leaves(schema)
     return pa.schema([field.with_type(_annotated(field.type, leaves, int96_unit)) for field in found])
 
 
 def stored_as(schema: Any, found: pa.Schema) -> dict[str, str]:
-    """Return columns that are measured as a plainer type than the file declares -> the declared type."""
+    """Return column name -> type that the file declares, for columns that are measured as a plainer type."""
     leaves = _leaves(schema)
     said: dict[str, str] = {}
     for field in found:
@@ -51,19 +53,22 @@ def stored_as(schema: Any, found: pa.Schema) -> dict[str, str]:
 
 
 def int96_paths(schema: Any) -> list[str]:
-    """Return the names of the INT96 columns of a file, for ParquetFile.iter_batches."""
+    """Return the names of the INT96 columns of a file, in the form that ParquetFile.iter_batches needs."""
     return [leaf.path for leaf in _leaves(schema) if leaf.physical_type == _INT96]
 
 
 class Int96Unit:
-    """The unit that holds all INT96 values of a table: nanoseconds, or else microseconds."""
+    """Finds the unit that holds all INT96 values of a table: nanoseconds if possible, or else microseconds."""
 
     def __init__(self) -> None:
         self._is_beyond = False
         self._has_ns = ""
 
     def look(self, in_s: pa.RecordBatch, in_ns: pa.RecordBatch) -> None:
-        """Check the same rows, read in seconds and in nanoseconds. Raises Refused for values that no unit holds."""
+        """Check some rows, which are given twice: read in seconds and in nanoseconds.
+
+        Raises Refused for values that no unit holds.
+        """
         for name in in_s.schema.names:
             for seconds, wrapped in zip(_timestamps(in_s[name]), _timestamps(in_ns[name]), strict=True):
                 self._look(name, seconds, wrapped)
@@ -95,7 +100,7 @@ class Int96Unit:
 
 
 def _timestamps(array: pa.Array) -> Iterator[NDArray[np.int64]]:
-    """Yield the values of all timestamps in an array, at any depth."""
+    """Yield the values of all timestamps in an array, also within lists, structs and maps."""
     for leaf in table_types.leaves(array):
         if pt.is_timestamp(leaf.type):
             yield leaf.drop_null().cast(pa.int64()).to_numpy(zero_copy_only=False)
@@ -106,7 +111,7 @@ def _leaves(schema: Any) -> Iterator[Any]:
 
 
 def _leaves_of(kind: pa.DataType) -> int:
-    """Return how many Parquet columns an Arrow column has."""
+    """Return the number of Parquet columns in which an Arrow column of this type is stored."""
     if isinstance(kind, pa.BaseExtensionType):
         return _leaves_of(kind.storage_type)
     if pt.is_struct(kind):
@@ -140,7 +145,8 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def _is_variant(kind: pa.DataType) -> bool:
-    """Return whether this may be the struct that stores VARIANT: pyarrow does not report the annotation of a group."""
+    """Return whether this may be a struct that stores VARIANT. Its fields show this, because pyarrow does not report
+    the annotation."""
     if not pt.is_struct(kind) or kind.num_fields < 2:
         return False
     first = [(kind.field(place).name, kind.field(place).type) for place in range(2)]

@@ -47,15 +47,16 @@ def blocks(input_rows: int, wanted_rows: int) -> tuple[Block, ...]:
 
 
 def shortened(whole: Sequence[Block], share: float) -> tuple[Block, ...]:
-    """Return the blocks, shortened at their ends to the given share of their rows (above 0, at most 1).
+    """Return the blocks without their last rows.
 
-    Each block keeps at least one row.
+    `share` (above 0, at most 1) is the share of rows that each block keeps. Each block keeps at least one row.
     """
     return tuple(Block(block.start, max(1, round(block.rows * share))) for block in whole)
 
 
 def places(whole: Sequence[Block]) -> tuple[Block, ...]:
-    """Return the blocks with their positions in the sample, in which they follow each other without gaps."""
+    """Return the blocks as rows of the sample instead of the table. In the sample, the blocks follow each other without
+    gaps."""
     found: list[Block] = []
     start = 0
     for block in whole:
@@ -65,9 +66,9 @@ def places(whole: Sequence[Block]) -> tuple[Block, ...]:
 
 
 def overlaps(whole: Sequence[Block], start: int, rows: int) -> Iterator[Block]:
-    """Yield the parts of the blocks that are within a range of rows: `rows` rows, beginning with row `start`.
+    """Yield the parts of the blocks that are within a range: `rows` rows of the table, beginning with row `start`.
 
-    In the results, the first row of the range has the index 0.
+    The parts are counted from the beginning of the range, so its first row is 0.
     """
     for block in whole:
         first, end = max(block.start, start), min(block.end, start + rows)

@@ -2,7 +2,7 @@
 
     python -m data_generator.imported.tables.table_import PARENT MEMORY_BYTES PROGRESS
 
-It takes a sample, or all rows if the task names no number of rows. It answers as described in
+It takes a sample, or all rows if the task's number of rows is None. It answers as described in
 data_generator.imported.import_process, with these additional letters:
 
 p  number of rows seen so far, as JSON
@@ -54,13 +54,13 @@ _READERS: Mapping[str, str] = {
     EXCEL: "excel_reader:read",
     AVRO: "avro_reader:read",
 }
-"""Kind of file -> (module, function) of its reader. The module is imported when it is needed."""
+"""Kind of file -> 'module:function' of the reader for it. The module is imported when it is needed."""
 
 
 def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
     """Yield (letter, content) for each message of the answer to a task, except the final message.
 
-    Raises Refused for a table that is refused.
+    Raises Refused if the table is invalid, has no rows, or cannot be stored.
     """
     if task["kind"] == PARQUET:
         yield from _of_parquet(task, progress)
@@ -95,7 +95,7 @@ def _of_parquet(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
 
 
 def _rows(task: Task) -> int:
-    """Return the largest number of rows that the answer may have. A task without this number asks for all rows."""
+    """Return the maximum number of rows of the answer; sys.maxsize if the task asks for all rows (None)."""
     return sys.maxsize if task["rows"] is None else int(task["rows"])
 
 
@@ -118,7 +118,7 @@ def _check_beginning(stream: IO[bytes], task: Task) -> None:
 
 
 def _answered(reading: Any) -> Iterator[tuple[bytes, Any]]:
-    """Yield the messages with a reader's results: its progress, the facts, the schema, and the sample."""
+    """Yield messages with the results of a reader: row counts while it reads, then facts, schema, and sample."""
     while True:
         try:
             rows = next(reading)

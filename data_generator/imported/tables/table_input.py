@@ -1,7 +1,7 @@
 """Find the user's table by the names, sizes and times of files. This module opens no file.
 
 A table is one file, whose suffix determines its kind, or a folder of Parquet files.
-data_generator.imported.tables.table_import looks at the content, in a separate process.
+data_generator.imported.tables.table_import reads the content in a separate process.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ SUFFIXES: Mapping[str, str] = {
     ".ods": EXCEL,
     ".avro": AVRO,
 }
-"""Suffix of a file -> the kind of the file. CSV and JSON files may have an additional suffix of compression, which are
-listed in byte_stream.PACKED."""
+"""Suffix of a file -> kind of the file. The name of a CSV or JSON file may also end with a suffix for compression, such
+as .gz (byte_stream.PACKED)."""
 PACKED_KINDS = (CSV, JSON)
-"""Kinds whose files may be compressed as a whole. Files of other kinds compress their content internally."""
+"""Kinds of files that may be compressed as a whole. Files of other kinds have compression within the format."""
 
 TAKEN_OPTIONS: Mapping[str, tuple[str, ...]] = {
     CSV: ("columns", "delimiter", "decimal", "encoding", "header", "day_first"),
     JSON: ("columns", "encoding"),
     EXCEL: ("columns", "sheet", "header"),
 }
-"""Kind of file -> the options of ReadOptions that its reader supports. Files of other kinds describe themselves, so
+"""Kind of file -> the options of ReadOptions that its reader supports. Files of other kinds contain types and names, so
 their readers need no options."""
 
 TAKEN = (
@@ -66,7 +66,7 @@ _IMAGES = "For images, use the suite image."
 def find(given: Path) -> UserInput:
     """Return the table at the user's path.
 
-    Symbolic links are followed; links within a folder are followed only if their target is below this folder. Raises
+    The path may be a symbolic link. Within a folder, links are followed only to files below this folder. Raises
     DataError for a path that is missing, empty, not of a supported kind, or ambiguous.
     """
     path, about = located(given, TAKEN)
@@ -86,7 +86,7 @@ def find(given: Path) -> UserInput:
 
 
 def check_options(found: UserInput, options: ReadOptions) -> None:
-    """Raise DataError for an option that does not apply to this kind of file and would be ignored."""
+    """Raise DataError for an option that the reader of this kind of file would ignore."""
     foreign = options.foreign_to(TAKEN_OPTIONS.get(found.kind, ()))
     if foreign:
         able = ", ".join(kind for kind, taken in TAKEN_OPTIONS.items() if foreign[0] in taken)
@@ -100,21 +100,23 @@ def check_options(found: UserInput, options: ReadOptions) -> None:
 
 
 def kind_of(name: str) -> str | None:
-    """Return the kind of a file, judging by its suffix; None if the suffix is unknown, or for a compressed file that
-    must be unpacked first."""
+    """Return the kind of a file, judging by its suffix; None if the suffix is unknown.
+
+    None is also returned for a compressed file that must be unpacked before it is read.
+    """
     packing = packing_of(name)
     kind = _kind_inside(name)
     return kind if not packing or kind in PACKED_KINDS else None
 
 
 def _kind_inside(name: str) -> str | None:
-    """Return the kind that a compressed file has after unpacking; for other files, their kind. None if unknown."""
+    """Return the kind of a file, ignoring a suffix for compression; None if the kind is unknown."""
     lowered = name.lower().removesuffix(packing_of(name))
     return next((kind for suffix, kind in SUFFIXES.items() if lowered.endswith(suffix)), None)
 
 
 def _check_packing(path: Path, kind: str | None) -> None:
-    """Raise DataError for a compressed file that cannot be read directly."""
+    """Raise DataError for a compressed file that must be unpacked, or whose `kind` is unknown."""
     packing = packing_of(path.name)
     if not packing or kind is not None:
         return
@@ -151,17 +153,18 @@ def _parquet_files(path: Path) -> list[InputFile]:
 
 
 def _without_values(name: str) -> str:
-    """Return the folder part of a file's name, with '..' for values of partition columns: 'year=..' for 'year=2024'."""
+    """Return the folder part of a file's name, with '..' for values of partition columns, e.g. 'year=..' for
+    'year=2024'."""
     folders = os.path.dirname(name).split(os.sep)
     return os.sep.join(_PARTITION.sub("=..", folder) for folder in folders) or "."
 
 
 _PARTITION = re.compile("(?<=.)=.*", re.DOTALL)
-"""Finds the value of a partition column in the name of a folder: '=2024' in 'year=2024'."""
+"""Finds the value of a partition column in the name of a folder, e.g. '=2024' in 'year=2024'."""
 
 
 def _walk(root: Path, folder: Path, depth: int, others: list[str]) -> Iterator[InputFile]:
-    """Yield the Parquet files below the folder, ordered by name. The names of other tables are appended to `others`.
+    """Yield the Parquet files below the folder, ordered by name. Append the names of tables of other kinds to `others`.
 
     Names that begin with '_' are skipped, because query engines use such names for metadata. JSON files are skipped,
     because they often describe the table.
@@ -197,12 +200,13 @@ _TABLES_WITH_A_LOG = (
         "duckdb -c \"COPY (FROM iceberg_scan('FOLDER')) TO 'new.parquet'\"",
     ),
 )
-"""Kinds of tables that are more than Parquet files: (pattern of a file or folder by which the kind is recognized, its
-name, command that writes such a table to Parquet files)."""
+"""Kinds of tables that have more than Parquet files: (file or folder by which the kind is recognized, name of the kind,
+command that writes such a table to Parquet files)."""
 
 
 def _refuse_more_than_files(folder: Path) -> None:
-    """Raise DataError for a table with a log that decides which files belong to it, such as a Delta table."""
+    """Raise DataError for a table with a log, such as a Delta table. The log decides which files belong to the
+    table."""
     for mark, what, call in _TABLES_WITH_A_LOG:
         if next(folder.glob(mark), None) is not None:
             raise DataError(

@@ -1,4 +1,4 @@
-"""The types in which a user's table is stored: those of docs/data.md, and lists, structs and maps of them.
+"""The types in which a user's table is stored: the types in docs/data.md, and lists, structs and maps of these types.
 
 Some other types are converted to a stored type with the same values: views, large types and extension types, and,
 within nested columns, dictionaries and half floats. Columns of all other types are refused. Metadata are dropped,
@@ -20,8 +20,8 @@ BATCH_BYTES = 32 << 20
 """Approximate maximum size of a batch in bytes. Larger batches are divided."""
 
 MOST_COLUMNS = 1 << 14
-"""The limit of an Excel sheet. Readers, formats and reports take time and memory for each column even with few rows: a
-hundred thousand columns take minutes and gigabytes."""
+"""Maximum number of columns, the same as in an Excel sheet. Readers, formats and reports take time and memory for each
+column, even with few rows. A hundred thousand columns would take minutes and gigabytes."""
 
 _CODES = (pa.int8(), pa.int16(), pa.int32())
 """Types that pandas or pyarrow use for the codes of categories."""
@@ -34,10 +34,10 @@ _AS_THEY_ARE = (pt.is_boolean, pt.is_integer, pt.is_float32, pt.is_float64, pt.i
 
 
 def column_type(kind: pa.DataType) -> pa.DataType | None:
-    """Return the type in which a column of type `kind` is stored; None if it cannot be stored.
+    """Return the type in which a column of type `kind` is stored; None if the column cannot be stored.
 
-    This is `kind` itself if possible. Categorical columns keep their type if the categories are text or numbers. Other
-    categories become plain values, because few libraries support them.
+    The type stays the same if possible. Categorical columns keep their type if the categories are text or numbers.
+    Other categories become plain values, because few libraries support them.
     """
     if pt.is_float16(kind):
         return kind
@@ -55,9 +55,9 @@ def column_type(kind: pa.DataType) -> pa.DataType | None:
 
 
 def kept_type(kind: pa.DataType) -> pa.DataType | None:
-    """Return the type in which values of type `kind` are stored within a column; None if they cannot be stored.
+    """Return the type in which values of type `kind` are stored within a nested column; None if they cannot be stored.
 
-    This is `kind` itself if possible.
+    The type stays the same if possible.
     """
     if any(is_so(kind) for is_so in _AS_THEY_ARE) or pt.is_timestamp(kind):
         return kind
@@ -95,7 +95,10 @@ def _kept_nested(kind: pa.DataType) -> pa.DataType | None:
 
 
 def kept_schema(found: pa.Schema) -> pa.Schema:
-    """Return the schema in which a table with this schema is stored. Raises Refused, naming the column."""
+    """Return the schema in which a table with the schema `found` is stored.
+
+    Raises Refused, naming the column, if a column cannot be stored.
+    """
     check_number(sum(_columns_in(column.type) for column in found))
     check_names(found.names)
     return pa.schema([_kept_field(column) for column in found])
@@ -136,7 +139,7 @@ def _is_known_zone(zone: str) -> bool:
 
 
 def _columns_in(kind: pa.DataType) -> int:
-    """Return the number of columns as which a column counts: a struct counts as one column for each of its fields."""
+    """Return how many columns a column of this type counts as. Each field of a struct counts as one column."""
     if pt.is_struct(kind):
         return sum(_columns_in(kind.field(place).type) for place in range(kind.num_fields))
     if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind):
@@ -172,9 +175,9 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def named(names: Sequence[str]) -> list[str]:
-    """Return the column names. Empty names are replaced as in pandas, by 'Unnamed: 0' and so on.
+    """Return the column names with empty names replaced as in pandas, e.g. by 'Unnamed: 0'.
 
-    Raises Refused as `check_names` does.
+    Raises Refused in the same cases as `check_names`.
     """
     check_number(len(names))
     filled = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
@@ -207,7 +210,7 @@ def name_remarks(names: Sequence[str]) -> list[str]:
 
 
 def listed(said: Sequence[str]) -> str:
-    """Return the first three texts as one string, which also states how many more texts there are."""
+    """Return the first three texts as one string. If there are more texts, the string ends with their number."""
     more = f" and {len(said) - 3:,} more" if len(said) > 3 else ""
     return f"{', '.join(said[:3])}{more}"
 
@@ -215,7 +218,8 @@ def listed(said: Sequence[str]) -> str:
 def remarks(found: pa.Schema, stored_as: Mapping[str, str] | None = None) -> list[str]:
     """Return remarks of two lines on columns that are stored as another type.
 
-    `stored_as` maps names of columns to the types that the file declares, if `found` has another type for the column.
+    `stored_as` maps the name of a column to the type that the file declares, if pyarrow reports another type in
+    `found`.
     """
     said = []
     plain = [repr(column.name) for column in found if pt.is_dictionary(column.type) and not _stays(column.type)]
@@ -259,8 +263,10 @@ def _stays(kind: pa.DataType) -> bool:
 
 
 def kept(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the batch with the stored schema, in parts of limited size. Raises Refused for values that the type cannot
-    hold, and ArrowInvalid for an invalid batch."""
+    """Yield the batch with the stored schema, divided into parts of limited size.
+
+    Raises Refused for values that the stored type cannot hold, and ArrowInvalid for a damaged batch.
+    """
     _check_sound(batch)
     rows_at_once = max(1, batch.num_rows * BATCH_BYTES // max(batch.nbytes, BATCH_BYTES))
     for start in range(0, batch.num_rows, rows_at_once):
@@ -270,8 +276,8 @@ def kept(batch: pa.RecordBatch, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 
 
 def _check_sound(batch: pa.RecordBatch) -> None:
-    """Raise Refused for invalid dates and times, and ArrowInvalid for a damaged batch, whose offsets could point
-    anywhere in memory."""
+    """Raise Refused for invalid dates and times, and ArrowInvalid for a damaged batch. The offsets in a damaged batch
+    could point anywhere in memory."""
     try:
         batch.validate(full=True)
     except pa.ArrowInvalid as error:
@@ -306,7 +312,7 @@ def _check_days(array: pa.Array, name: str) -> None:
 def leaves(array: pa.Array) -> Iterator[pa.Array]:
     """Yield the arrays of plain values within an array of lists, structs or maps; for plain values, the array itself.
 
-    The yielded arrays may contain values of lists, structs and maps that are null.
+    The yielded arrays may contain values that are within a null list, struct or map.
     """
     kind = array.type
     if pt.is_struct(kind):

@@ -31,19 +31,20 @@ COMMAND = (sys.executable, "-P", "-m", "data_generator.imported.tables.table_imp
 """Command that starts the process. -P keeps the user's current folder off Python's import path."""
 
 STALL_S = 60.0
-"""The process is ended after this time, in seconds, without a message. It sends a message for every 8 MB of input."""
+"""The process is ended after this time, in seconds, without a message. A working process sends a message for every 8 MB
+of input."""
 
 MEMORY_BYTES = 4 << 30
-"""Memory limit: enough for a sample of text, and for the column whose type is being determined."""
+"""Memory limit: enough for a sample of text and for the values of one column while its type is determined."""
 
 
 @contextmanager
 def started(
     found: UserInput, rows: int | None, options: ReadOptions = AS_FOUND, on_rows: Callable[[int], None] | None = None
 ) -> Iterator[Import]:
-    """Yield a process that takes a sample of at most `rows` rows, or all rows if this is None, read with `options`.
+    """Yield a process that takes a sample of at most `rows` rows (None: all rows) of the table, read with `options`.
 
-    `on_rows` is called with the number of rows seen so far. Raises DataError if it refuses the table.
+    `on_rows` is called with the number of rows seen so far. Raises DataError if the process refuses the table.
     """
     task = {**asdict(found), "path": str(found.path), "rows": rows, "options": msgspec.to_builtins(options)}
     with import_worker.started(COMMAND, task, found.path, memory_bytes=MEMORY_BYTES, stall_s=STALL_S) as answers:
@@ -54,7 +55,8 @@ class Import:
     """The sample of a table that a process sends."""
 
     def __init__(self, answers: Answers, path: Path, on_rows: Callable[[int], None] | None = None) -> None:
-        """Wait until the process has sent `facts` and `schema`. Raises DataError if it does not."""
+        """Wait until the process has sent `facts` and `schema`. Raises DataError if the process ends or refuses the
+        table before that."""
         self._answers, self._path = answers, path
         self.facts = self._checked_facts(answers.frame_after_counts(ROWS, FACTS, on_rows))
         self.schema = self._checked_schema(answers.frame(SCHEMA)[1])
@@ -84,7 +86,10 @@ class Import:
             )
 
     def _checked_facts(self, content: bytearray) -> TableFacts:
-        """Check the facts, because a compromised parser could answer anything."""
+        """Return the facts if they are plausible, because a hostile file may have taken control of the process.
+
+        Raises DataError otherwise.
+        """
         try:
             facts = msgspec.json.decode(content, type=TableFacts)
         except msgspec.MsgspecError:
@@ -108,6 +113,6 @@ class Import:
 
 
 def _remark(text: str) -> str:
-    """Return two lines, without control characters for terminals."""
+    """Return the text with two lines and without control characters, which could change the terminal."""
     said, _, remedy = text.partition("\n")
     return f"{printable(said)}\n{printable(remedy)}"

@@ -1,4 +1,4 @@
-"""Read the user's own WebFace file, an HDF5 file with exactly one compound data set.
+"""Read the user's own WebFace file, an HDF5 file with exactly one compound data set, which is a table of named columns.
 
 The file is read batch by batch. Columns of bytes become strings.
 """
@@ -22,9 +22,9 @@ _BATCH_ROWS = 262_144
 def open_file(path: Path, rows: int | None = None) -> Dataset:
     """Return the first `rows` rows (default: all) of the file's compound data set.
 
-    Integers, floats and booleans keep their width; fixed and variable bytes become strings, without HDF5's padding
-    zeros. Raises DataError for a file that is missing, damaged, or has no or several such data sets, and for a column
-    that a table cannot hold.
+    Integers, floats and booleans keep their width. Fixed and variable bytes become strings, without HDF5's padding
+    zeros. Raises DataError for a file that is missing or damaged, for a file that does not have exactly one such data
+    set, and for a column that a table cannot hold.
     """
     try:
         import h5py

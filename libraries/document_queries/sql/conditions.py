@@ -1,4 +1,4 @@
-"""Constants and comparisons of SQL, for the query language."""
+"""Translate constants and conditions of SQL to the query language."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _PARTS: dict[type[exp.Expr], set[str]] = {
     exp.Like: {"this", "expression", "negate"},
     exp.Is: {"this", "expression", "negate"},
 }
-"""The parts of conditions that are translated; of all others, they are `this` and `expression`."""
+"""Type of a condition -> the parts that are translated. For types not listed, these are `this` and `expression`."""
 
 
 class NoPlan(Exception):
-    """The query cannot be expressed by a plan; the text says which part."""
+    """No plan can express the query. The message says which part of the query is the reason."""
 
 
 def number_of(node: exp.Expr) -> int | None:
@@ -139,12 +139,13 @@ def _constant(node: exp.Expr) -> Constant:
 
 
 def parts_of(node: exp.Expr) -> set[str]:
-    """Return the names of the parts that a node has. The parser may give it some that change its meaning."""
+    """Return the names of the parts that a node has. Callers refuse a part that they do not translate, because it may
+    change the node's meaning."""
     return {name for name, value in node.args.items() if value}
 
 
 def told(node: exp.Expr) -> str:
-    """Return what a node is, for people."""
+    """Describe a node in an error message, such as 'the function lower'."""
     if isinstance(node, exp.Anonymous):
         return f"the function {node.name[:40].lower()}"
     if isinstance(node, exp.Func) and not isinstance(node, exp.And | exp.Or):

@@ -10,15 +10,15 @@ Reason = Literal["syntax", "statement", "table", "name", "type", "limit", "engin
 
 
 class SQLError(QueryError):
-    """SQL that cannot be answered. `reason` names the kind of fault."""
+    """SQL that cannot be answered. `reason` is the category of the error."""
 
     def __init__(self, words: str, reason: Reason) -> None:
-        """`words` say what is wrong and what is allowed."""
+        """`words` is the message: what is wrong and what is allowed."""
         super().__init__(words)
         self.reason = reason
 
 
 def unprocessed(error: Exception) -> SQLError:
-    """Return the error for SQL at which sqlglot, or the translation of its tree, failed."""
+    """Convert an exception of sqlglot, or of the translation of its tree, to an SQLError."""
     words = "it is nested too deeply" if isinstance(error, RecursionError) else str(error).splitlines()[0][:200]
     return SQLError(f"cannot process the SQL: {words}", "syntax")

@@ -1,8 +1,8 @@
 """Find the fields of documents that a query reads, and replace them by columns of the table `docs`.
 
-A name means, in this order: a column of a derived table; a field of the store; a column of the result that has this
-name; and otherwise a field that no document has, which is NULL. If a name is all of a term of ORDER BY, columns of the
-result come first. Names of fields are case-sensitive, names of tables are not.
+A name is looked up in this order: columns of derived tables, fields of the store, and columns of the result. A name
+that is found nowhere is a field that no document has, so its value is NULL. If a term of ORDER BY is just a name,
+columns of the result come first. Names of fields are case-sensitive, names of tables are not.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from libraries.document_queries.values import MAX_DEPTH
 
 TABLE = "docs"
 FIELD = "field"
-"""Key in a node's `meta`, whose value is the number of the field."""
+"""Key in a node's `meta`. Its value is the number of the field that the node refers to."""
 
 FieldPath = tuple[str, ...]
 _CTEs = dict[str, list[str] | None]
-"""Name of a table from WITH -> names of its columns, if they are known."""
+"""Name of a table from WITH -> names of the table's columns, or None if these are not known."""
 
 
 def column_name(number: int) -> str:
-    """Return the name of a field's column in the table that DuckDB gets."""
+    """Return the name of a field's column in the table that is registered with DuckDB."""
     return f"#{number}"
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raise SQLError if two columns of an answer have one name."""
+    """Raise SQLError if two columns of an answer have the same name."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -42,7 +42,7 @@ def check_names(names: Sequence[str]) -> None:
 
 @dataclass
 class Statement:
-    """A query whose fields are known. `tree` names them as columns of `docs`, marked with `FIELD`."""
+    """A query whose fields are known. In `tree`, fields are columns of `docs` and are marked with `FIELD`."""
 
     tree: exp.Query
     fields: list[FieldPath]
@@ -72,7 +72,8 @@ class Resolver:
     """Resolves the names of one query."""
 
     def __init__(self, has_field: Callable[[FieldPath], bool], all_fields: Callable[[], Sequence[str]]) -> None:
-        """`has_field` tests whether documents may have a field; `all_fields` returns the names that `*` means."""
+        """`has_field` returns whether documents may have a field. `all_fields` returns the names of the fields for
+        `*`."""
         self._has_field, self._all_fields = has_field, all_fields
         self._numbers: dict[FieldPath, int] = {}
 
@@ -163,7 +164,8 @@ class Resolver:
             raise SQLError(f"FROM {source.sql(dialect=DIALECT)[:80]} is not supported; the table is docs", "table")
 
     def _expanded(self, select: exp.Select, scope: _Scope, is_top: bool) -> list[str] | None:
-        """Replace * by all fields and return the names of the columns; give a column without a name its text."""
+        """Replace `*` by all fields, and name each column that has no name (see `_named`). Return the names of the
+        columns; None if they are not known."""
         items: list[exp.Expr] = []
         is_known = True
         for item in select.expressions:
@@ -202,7 +204,7 @@ class Resolver:
         ctes: _CTEs,
         is_order: bool = False,
     ) -> None:
-        """Resolve the columns at and below a node, but those of nested queries in their own scope."""
+        """Resolve the columns at and below a node. Nested queries are resolved in their own scope."""
         if isinstance(node, exp.Query):
             self._query(node, scopes, ctes)
             return
@@ -245,7 +247,7 @@ class Resolver:
         top.replace(replaced)
 
     def _field_of(self, names: list[str], scopes: list[_Scope], is_order: bool) -> tuple[str, FieldPath] | None:
-        """Return the alias of the table and the path of a field; None if the name is not that of a field."""
+        """Return the alias of the table and the path of a field. Return None if the name does not refer to a field."""
         first = names[0]
         innermost = scopes[-1]
         if len(names) == 1 and is_order and first in innermost.aliases:
@@ -272,14 +274,14 @@ class Resolver:
                 return None
             if len(docs) > 1:
                 aliases = " or ".join(f"{source.alias}.{first}" for source in docs)
-                raise SQLError(f"{first} may be a field of several tables; write {aliases}", "name")
+                raise SQLError(f"{first} may be a field of several tables; name the table: {aliases}", "name")
             return docs[0].alias, tuple(names)
         return None
 
 
 def _named(item: exp.Expr, scope: _Scope, is_top: bool) -> exp.Expr:
-    """Return a column with the name that a reader expects: the path of a field, or the text of an expression. Columns
-    of derived tables have only the last name of a path."""
+    """Give a column the name that a reader expects: the path of a field, or the text of an expression. In derived
+    tables, the name of a field is only the last name of its path."""
     parts = [part.name for part in item.parts] if isinstance(item, exp.Column | exp.Dot) and _is_path(item) else []
     if len(parts) > 1 and any(source.alias == parts[0].lower() for source in scope.sources):
         parts = parts[1:]
@@ -289,7 +291,8 @@ def _named(item: exp.Expr, scope: _Scope, is_top: bool) -> exp.Expr:
 
 
 def _check_sees_docs(query: exp.Query, scope: _Scope, scopes: list[_Scope]) -> None:
-    """Raise SQLError if a query in FROM, itself without FROM, names a field, which it would expect of docs."""
+    """Raise SQLError if a query in FROM names a field although it has no FROM itself. Such a query cannot see the
+    fields of docs."""
     others = [source for each in scopes if each is not scope for source in each.sources]
     if not isinstance(query, exp.Select) or query.args.get("from_") is not None or others or not scope.sources:
         return
@@ -298,7 +301,7 @@ def _check_sees_docs(query: exp.Query, scope: _Scope, scopes: list[_Scope]) -> N
     if unknown is not None and unknown.find_ancestor(exp.Select) is query:
         name = unknown.sql(dialect=DIALECT)[:80]
         raise SQLError(
-            f"a query in FROM does not see docs, so {name} is not known; write FROM docs, unnest({name}) AS z(x)",
+            f"a subquery in FROM cannot use fields of docs, so {name} is unknown; write FROM docs, unnest({name}) AS z(x)",
             "name",
         )
 

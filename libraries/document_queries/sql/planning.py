@@ -1,12 +1,13 @@
-"""Translate a query to a plan, and the order and number of its rows. Raises NoPlan for everything that plans lack.
+"""Translate a query to a plan, and to the order and number of its rows. Raises NoPlan for queries that no plan can
+express. Supported are
 
     SELECT [DISTINCT] fields FROM docs [WHERE ...] [ORDER BY ...] [LIMIT n] [OFFSET n]
     SELECT fields, aggregates FROM docs [WHERE ...] [GROUP BY fields] [ORDER BY ...] [LIMIT n] [OFFSET n]
 
 Aggregates are count(*), and count, count(DISTINCT), sum, avg, min and max of a field. Conditions are comparisons of a
-field with a constant or a field, IN, BETWEEN, LIKE 'text%', IS NULL, AND, OR, NOT. Fields in ORDER BY, groups and
-aggregates other than count must have one type. Groups and count(DISTINCT) are of booleans, integers and texts, because
-in SQL 0.0 and -0.0 are equal.
+field with a constant or a field, IN, BETWEEN, LIKE 'text%', IS NULL, AND, OR, NOT. A field in ORDER BY, in GROUP BY, or
+in min and max must have values of one type; sum and avg accept integers and doubles. GROUP BY and count(DISTINCT)
+accept booleans, integers and texts, but no doubles, because SQL treats 0.0 and -0.0 as equal and plans do not.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from libraries.document_queries.steps import (
 )
 
 Kinds = frozenset[int]
-"""Kinds of values without null. A kind's number is its place in KIND_NAMES."""
+"""Kinds of values, without null. The number of a kind is its position in KIND_NAMES."""
 
 BOOLEAN, INTEGER, DOUBLE, TEXT = map(tuple(KIND_NAMES).index, (bool, int, float, str))
 _KEYS = {BOOLEAN, INTEGER, TEXT}
@@ -45,7 +46,7 @@ _FUNCTIONS: dict[type[exp.Expr], AggregateFunction] = {
     **{exp.Count: "count", exp.Sum: "sum", exp.Avg: "avg", exp.Min: "min", exp.Max: "max"},
 }
 _WHOLE = re.compile("[0-9]{1,18}")
-"""A number of rows that fits 64 bits."""
+"""A number of rows, short enough to fit in 64 bits."""
 _PARTS = {"kind", "hint", "expressions", "from_", "where", "group", "order", "limit", "offset", "distinct"}
 """Parts of a SELECT that are translated, or that do not change the answer."""
 
@@ -55,32 +56,34 @@ class Sorting:
     """The order of the rows."""
 
     columns: tuple[tuple[str, bool, bool], ...] = ()
-    """For each key, its column in the plan's result, whether it descends, and whether nulls are first."""
+    """For each sort key: its column in the plan's result, whether the order is descending, and whether nulls come
+    first."""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """A query as a plan and what is done with its rows."""
+    """A query as a plan, and what remains to be done with the rows of the plan."""
 
     plan: Plan
     columns: tuple[str, ...]
-    """The plan's columns that the result has, in order."""
+    """The columns of the plan that the query returns, in order."""
     names: tuple[str, ...]
-    """Their names in the result."""
+    """The names of these columns in the answer."""
     sorting: Sorting
     limit: int | None
     offset: int
     kinds: dict[str, Kinds] = field(default_factory=dict)
-    """Column -> kinds of the field that it shows or of which it is the minimum or maximum."""
+    """Column of a field, min, max, sum or avg -> the kinds of values that it may have."""
 
 
 @dataclass(frozen=True)
 class GroupsPlanned:
-    """A plan that computes the groups of a query, on which DuckDB then evaluates expressions and conditions."""
+    """A plan that computes the groups of a query. DuckDB then evaluates the query's other expressions and conditions on
+    them."""
 
     plan: Plan
     kinds: dict[str, Kinds]
-    """Column of an aggregate -> kinds of its values, if they are those of a field."""
+    """Column of a key, min, max, sum or avg -> the kinds of values that it may have."""
 
 
 def planned(statement: Statement, kinds_of: Callable[[FieldPath], Kinds]) -> Planned:
@@ -89,13 +92,16 @@ def planned(statement: Statement, kinds_of: Callable[[FieldPath], Kinds]) -> Pla
 
 
 def groups_planned(statement: Statement, kinds_of: Callable[[FieldPath], Kinds]) -> GroupsPlanned:
-    """Return the plan of a query's groups. The query's tree then has columns in place of aggregates, and no WHERE and
-    GROUP BY. Raises NoPlan, and then leaves the tree as it is."""
+    """Return the plan that computes a query's groups. Change the query's tree so that it reads the groups: columns
+    replace the aggregates, HAVING becomes WHERE, and GROUP BY is removed.
+
+    Raises NoPlan, and then leaves the tree unchanged.
+    """
     return _Translation(statement, kinds_of).groups()
 
 
 class _Translation:
-    """Translates one SELECT. Columns of the plan are named by their place."""
+    """Translates one SELECT: to a plan of the whole query (`result`), or to a plan of its groups (`groups`)."""
 
     def __init__(self, statement: Statement, kinds_of: Callable[[FieldPath], Kinds]) -> None:
         if not isinstance(statement.tree, exp.Select):
@@ -209,7 +215,8 @@ class _Translation:
         return [self._meant(each, items) for each in group.expressions]
 
     def _meant(self, node: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
-        """Return the expression that GROUP BY or ORDER BY means, which may be the place or name of a column."""
+        """Return the expression that a term of GROUP BY or ORDER BY refers to. The term may be the position or name of
+        a column."""
         if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
             place = int(str(node.this)) - 1
             if place not in range(len(items)):
@@ -228,7 +235,8 @@ class _Translation:
         return node.unnest().sql(dialect="duckdb")
 
     def _column(self, node: exp.Expr, keys: set[str] | None) -> str:
-        """Return the plan's column of an expression. `keys` are the keys of groups; None without groups."""
+        """Return the name of the plan's column for an expression. `keys` are the texts of the group keys; None without
+        groups."""
         node = node.unnest()
         text = self._text(node)
         if text in self._made:

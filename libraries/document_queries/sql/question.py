@@ -19,9 +19,9 @@ from libraries.document_queries.steps import Count, GroupBy, Limit, Order, Step,
 def plan_of(text: str) -> Plan:
     """Return the plan of a query.
 
-    The plan decides by the rules of plans where they differ from SQL: missing and null are two groups, they come first
-    in ascending order, and values of several types are allowed everywhere. Columns of the answer are named by their
-    places. Raises SQLError for a query that is wrong, or that plans cannot express.
+    Where plans differ from SQL, the rules of plans apply: missing and null are two groups, both come first in ascending
+    order, and fields with values of several types are allowed everywhere. The columns of the answer are named by
+    position. Raises SQLError for a query that is wrong or that no plan can express.
     """
     tree = parse(text)
     try:
@@ -53,7 +53,8 @@ def _no_names() -> Sequence[str]:
 
 
 def _count_if_only_that(step: Step) -> Step:
-    """Return the step that reads keys alone if a query only counts, because stores answer it faster."""
+    """Return Count if the step only counts rows, and otherwise the step itself. Stores answer Count faster, because it
+    reads only keys."""
     if isinstance(step, GroupBy) and not step.keys and len(step.aggregates) == 1:
         (figure,) = step.aggregates
         if figure.function == "count" and figure.expression is None:

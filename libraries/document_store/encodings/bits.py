@@ -1,6 +1,6 @@
 """Read untrusted bytes sequentially, and encode variable-length integers and values of a few bits.
 
-Reading beyond the end raises CorruptError.
+A read beyond the end raises CorruptError.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """The chunk of a column: its header, its levels and values, and the encoding of each kind of value.
 
-    u32        bytes of the whole chunk, including these; little endian
-    zigzag     largest level of the leaf
-    zigzag     bytes of the levels
-    zigzag     number of the levels
-    bytes      levels, RLE and bit-packed
-    varint     bytes of the values, 0 if there are none
-    bytes      values
+    u32     bytes of the whole chunk, including these; little endian
+    zigzag  largest level of the leaf
+    zigzag  bytes of the levels
+    zigzag  number of the levels
+    bytes   levels, RLE and bit-packed
+    varint  bytes of the values, 0 if there are none
+    bytes   values
 
-`decode_column` trusts no field. Hostile bytes raise CorruptError and never take more memory than the limits below.
+`decode_column` checks every field. Hostile bytes raise CorruptError and never take more memory than the limits below.
 """
 
 from __future__ import annotations
@@ -89,14 +89,14 @@ def decode_column(leaf: Leaf, data: bytes | memoryview, *, use_native: bool | No
 
 
 def decode_coded(leaf: Leaf, data: bytes | memoryview) -> Column | CodedColumn:
-    """Like `decode_column`, but return texts with few distinct values as codes if the kernel is available."""
+    """Decode like `decode_column`, but return texts with few distinct values as codes if the C kernels are built."""
     if kernels.NATIVE:
         return native.decode_coded(leaf, data, MOST_TOKENS, MOST_TEXT_BYTES)
     return decode_column(leaf, data)
 
 
 def _is_first(column: Column) -> np.ndarray:
-    """Return for each value of a column in arrays whether it is the first of its innermost array (bool)."""
+    """Return for each value of a column within arrays whether the value is the first of its innermost array (bool)."""
     arrays = np.cumsum(column.masked < column.leaf.array_levels[-1])[column.present]
     return np.concatenate([np.ones(1, np.bool_), arrays[1:] != arrays[:-1]])
 

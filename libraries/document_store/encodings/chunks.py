@@ -1,4 +1,4 @@
-"""The chunks of all columns of a leaf, to read a few records without decoding the others."""
+"""The chunks of all columns of a mega leaf, to read a few records without decoding the other records."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Chunks:
     """Immutable copies of the chunks, in the form that the C kernel takes."""
 
     def __init__(self, count: int, chunks: Mapping[int, memoryview]) -> None:
-        """`count` is the number of leaves of the schema. `chunks` has the columns that some record has, by number,
-        without the key's column."""
+        """`count` is the number of leaves of the schema. `chunks` maps column numbers to chunks, without the key's
+        column and without columns that no record has."""
         self._held = [bytes(chunk) for chunk in chunks.values()]
         self._places = (ctypes.c_char_p * count)()
         self._sizes = (ctypes.c_uint64 * count)()
@@ -28,13 +28,12 @@ class Chunks:
 
     @staticmethod
     def can_assemble(schema: Schema) -> bool:
-        """Return whether `rows` supports the schema: only in C, and not if columns share a leaf REST."""
+        """Return whether `rows` supports the schema. This needs the C kernels, and a schema without the leaf REST."""
         return kernels.NATIVE and schema.rest is None
 
     def rows(self, schema: Schema, keys: Column, records: np.ndarray, all_records: int) -> list[bytes] | None:
-        """Return the rows of the records with these ascending numbers, among `all_records`.
-
-        `keys` is the key's column of these records. Return None if a chunk is faulty."""
+        """Return the rows of the records with these ascending numbers. `all_records` is the number of records in the
+        chunks, and `keys` is the key's column of the requested records only. Return None if a chunk is faulty."""
         _, _, values, _, value_bytes, offsets = kernels.Given([keys]).parameters
         records = np.ascontiguousarray(records, np.int64)
         return kernels.assembled(

@@ -5,8 +5,8 @@
 
 Prices, coordinates and readings have a fixed number of decimal places. As doubles they take 8 bytes that no codec
 compresses well. The encoding follows ALP (Afroozeh, Kuffo, Boncz, SIGMOD 2023), but for whole columns and without
-exceptions. A value is stored as an integer, which is divided by a power of ten. A column is encoded this way only if
-the division reproduces every bit of every value. The C kernel writes the same bytes.
+exceptions. A value is stored as an integer, and decoding divides this integer by a power of ten. A column is encoded
+this way only if the division reproduces every bit of every value. The C kernel writes the same bytes.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from libraries.document_store.errors import CorruptError
 PLAIN = 255
 MOST_PLACES = 15
 MOST_INTEGER = 1 << 51
-"""Maximum integer. Above it, two integers divided by the same power of ten may give the same double."""
+"""Maximum integer. Above this limit, two integers divided by the same power of ten may give the same double."""
 _POWERS = np.array([float(f"1e{places}") for places in range(MOST_PLACES + 1)])
 _DOUBLE = np.dtype("<f8")
 _SAMPLED = 64
-"""Number of values that are tried first."""
+"""Number of values on which a number of decimal places is tried first."""
 
 
 def encode(values: np.ndarray) -> bytes:
@@ -49,7 +49,8 @@ def decode(reader: ByteReader, count: int) -> np.ndarray:
 
 
 def _integers(values: np.ndarray, places: int) -> np.ndarray | None:
-    """Return the values times a power of ten as int64. Return None unless dividing reproduces all values."""
+    """Return the values times a power of ten as int64. Return None unless dividing by the same power reproduces every
+    bit of all values."""
     with np.errstate(all="ignore"):
         scaled = values * _POWERS[places]
         if not bool(np.all(np.abs(scaled) <= MOST_INTEGER)):

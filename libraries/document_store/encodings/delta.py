@@ -62,7 +62,7 @@ def decode(reader: ByteReader, most: int) -> np.ndarray:
 
 
 def encode_in_arrays(values: np.ndarray, is_first: np.ndarray) -> bytes:
-    """Encode int64 values; `is_first` (bool) marks the first value of each array."""
+    """Encode int64 values that are items of arrays. `is_first` (bool) marks the first value of each array."""
     unsigned = values.astype(np.int64).view(np.uint64)
     steps = unsigned[1:] - unsigned[:-1]
     sums = np.cumsum(steps[~is_first[1:]], dtype=np.uint64)

@@ -1,4 +1,5 @@
-"""Encode levels and booleans with Parquet's RLE/bit-packed hybrid: as runs, or bit-packed in groups of eight.
+"""Encode levels and booleans with Parquet's RLE/bit-packed hybrid: equal values as runs, other values bit-packed in
+groups of eight.
 
 The C kernel writes the same bytes.
 """

@@ -15,7 +15,7 @@ from libraries.document_store.shredding.columns import KEY, CodedColumn, Column,
 
 
 def encode(column: Column) -> bytes:
-    """Encode a column as a chunk. Raises FullError if it exceeds the maximum size of a chunk."""
+    """Encode a column as a chunk. Raises FullError if the column exceeds the maximum size of a chunk."""
     leaf, levels = column.leaf, np.ascontiguousarray(column.levels)
     offsets: np.ndarray | None = None
     if isinstance(column.values, Texts):
@@ -49,15 +49,15 @@ def decode(
     most_text_bytes: int,
     records: tuple[np.ndarray, int] | None = None,
 ) -> Column:
-    """Decode the column of a chunk, or some of its records: their ascending numbers (int64), and how many records the
-    column has. Raises CorruptError."""
+    """Decode the column of a chunk. `records` selects some of its records: their ascending numbers (int64), and the
+    number of records of the whole column. Raises CorruptError."""
     column = _decoded(leaf, data, most_tokens, most_text_bytes, coded=False, records=records)
     assert isinstance(column, Column)
     return column
 
 
 def decode_coded(leaf: Leaf, data: bytes | memoryview, most_tokens: int, most_text_bytes: int) -> Column | CodedColumn:
-    """Decode the column of a chunk, as codes if it has texts with few distinct values. Raises CorruptError."""
+    """Decode the column of a chunk. Return texts with few distinct values as codes. Raises CorruptError."""
     return _decoded(leaf, data, most_tokens, most_text_bytes, coded=True)
 
 
@@ -101,10 +101,11 @@ def _decoded(
 def encode_all(
     schema: Schema, columns: Sequence[Column], most_tokens: int, most_text_bytes: int
 ) -> list[tuple[memoryview, tuple[int, int]]] | None:
-    """Return the chunk of each column and the codes of its lowest and highest value.
+    """Return for each column its chunk, and the codes of its lowest and highest value.
 
-    The chunk is empty if no record has the column, and for the key's column. Return None if a column exceeds the
-    maximum size of a chunk."""
+    The chunk is empty for the key's column and for a column that no record has. Return None if a column exceeds the
+    maximum size of a chunk.
+    """
     count, given = len(columns), kernels.Given(columns)
     ends, codes, made = np.empty(count, np.uint64), np.empty((count, 2), np.uint64), ctypes.c_void_p()
     try:
@@ -134,10 +135,13 @@ def merge_column(
     most_tokens: int,
     most_text_bytes: int,
 ) -> tuple[bytes, tuple[int, int]] | None:
-    """Return the chunk and the codes of the records at these positions of the columns in several chunks.
+    """Return one chunk of a column, made from the column's chunks in several leaves, and the codes of its lowest and
+    highest value.
 
-    `records` are the numbers of records of the columns. A chunk of None means that no record has the column. Return
-    None if a chunk is faulty, or if the result exceeds the maximum size of a chunk."""
+    `ordinals` are the positions of the records to keep, counted across all chunks. `records` is the number of records
+    of each chunk. A chunk of None means that no record of that leaf has the column. Return None if a chunk is faulty,
+    or if the result exceeds the maximum size of a chunk.
+    """
     count = len(chunks)
     held = [None if chunk is None else np.frombuffer(chunk, np.uint8) for chunk in chunks]
     places, sizes = (ctypes.c_void_p * count)(), (ctypes.c_uint64 * count)()

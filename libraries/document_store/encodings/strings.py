@@ -1,4 +1,4 @@
-"""Encode byte strings with shared prefixes (Parquet's DELTA_BYTE_ARRAY), or plain, each after its length.
+"""Encode byte strings with shared prefixes (Parquet's DELTA_BYTE_ARRAY), or plain, each string after its length.
 
 The C kernel writes the same bytes. Decoding never produces more text than the given maximum.
 """
@@ -18,7 +18,8 @@ _LENGTH = struct.Struct("<I")
 
 
 def encode_delta(texts: Texts) -> bytes:
-    """Encode the lengths of shared prefixes, the lengths of suffixes, and the suffixes."""
+    """Encode the length of the prefix that each string shares with the previous string, then the lengths of all
+    suffixes, then the suffixes."""
     prefixes, suffixes, before = [], [], b""
     for text in texts.tolist():
         shared = _shared(before, text)

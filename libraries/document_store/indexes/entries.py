@@ -1,8 +1,8 @@
 """Encode entries of a secondary index: a value and a key as bytes that sort by value, then by key.
 
 Values of one kind are adjacent. Null, missing, NaN, arrays and objects have no entry, because no range contains them.
-Long texts and binaries are truncated. A range lookup therefore returns every key whose value is in the range and
-possibly a few other keys, so the caller must apply the filter again.
+Long texts and binaries are truncated. A range lookup therefore returns every key whose value is in the range, and
+possibly a few other keys. The caller must apply the filter again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ CUT_BYTES = 256
 
 _BOOLEAN, _INTEGER, _DOUBLE, _TEXT, _BINARY = (bytes([kind]) for kind in range(1, 6))
 _END = b"\0\0"
-"""Ends a text. It sorts before the next byte of any longer text, because zero bytes are encoded as zero and 255."""
+"""The end of a text or binary. It sorts before the next byte of any longer text, because a zero byte within a text is
+encoded as zero and 255."""
 
 _BIG = struct.Struct(">Q")
 _BIG_DOUBLE = struct.Struct(">d")
@@ -70,9 +71,10 @@ def key_of(entry: bytes, text_keys: bool) -> Key:
 
 
 def ranges(low: object, high: object) -> list[Range]:
-    """Return the first and last entry prefixes for values from low to high, inclusive. None means unbounded.
+    """Return pairs of the first and the last entry prefix for values from low to high, inclusive. None means unbounded.
 
-    Integers and doubles are compared by value. Raises QueryError for bounds that cannot be compared.
+    Integers and doubles are compared by value, and each kind has its own pair. Raises QueryError for bounds that cannot
+    be compared.
     """
     kinds = {_comparable(bound) for bound in (low, high) if bound is not None}
     if len(kinds) != 1:
@@ -103,7 +105,8 @@ def _integers(low: object, high: object) -> list[Range]:
 
 
 def _round(bound: object, up: bool) -> int:
-    """Round to the next integer inside the range. For an infinite bound, return an integer beyond 64 bits."""
+    """Round a bound to the nearest integer inside the range. For an infinite bound, return an integer beyond 64
+    bits."""
     assert isinstance(bound, int | float)
     if isinstance(bound, int):
         return bound
@@ -122,7 +125,8 @@ def _doubles(low: object, high: object) -> list[Range]:
 
 
 def _double(value: float) -> bytes:
-    """Encode a double: set the sign bit of positive values, invert all bits of negative values. -0.0 becomes 0.0."""
+    """Encode a double. Set the sign bit of positive values, and invert all bits of negative values. -0.0 becomes
+    0.0."""
     bits = _BIG.unpack(_BIG_DOUBLE.pack(value + 0.0))[0]
     return _BIG.pack(bits ^ (_ALL if bits & _SIGN else _SIGN))
 

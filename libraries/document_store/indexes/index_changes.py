@@ -1,4 +1,4 @@
-"""Compute a batch's changes to the secondary indexes from the previous and new values of its documents.
+"""Compute a batch's changes to the secondary indexes from the previous and new values of the batch's documents.
 
 Previous values are looked up for the whole batch at once, and only for keys that are in the memtable or pass a key
 filter.
@@ -23,22 +23,25 @@ PIECE_ENTRIES = 1_000_000
 """Approximate entries per piece when an index is built for existing documents; each piece is sorted in memory."""
 
 Changes = tuple[dict[str, list[bytes]], dict[str, list[bytes]]]
-"""Added entries and removed entries, by the path of the index."""
+"""Added entries and removed entries. Each dict maps the path of an index to entries."""
 
 
 class Finders:
     """The paths of a store's indexes, ready to be evaluated on rows and columns."""
 
     def __init__(self, paths: Iterable[str]) -> None:
-        """`paths` are spelled paths."""
+        """`paths` are paths in text form."""
         self._finders = {path: Finder(parse(path)) for path in paths}
 
     def __bool__(self) -> bool:
         return bool(self._finders)
 
     def changes(self, latest: dict[Key, bytes | None], memtable: Memtable, components: Sequence[Component]) -> Changes:
-        """Return the changes by new rows per key (None for deleted keys). `memtable` has no other keys. Raises
-        CorruptError."""
+        """Return the changes that a batch makes to each index. `latest` maps the batch's keys to their new rows (None
+        for deleted keys).
+
+        `memtable` must contain only keys of the batch. Raises CorruptError.
+        """
         added: dict[str, list[bytes]] = {}
         removed: dict[str, list[bytes]] = {}
         parts = _old_parts(latest, memtable, components)
@@ -62,7 +65,7 @@ class Finders:
 
 
 def all_entries(snapshot: Snapshot, path: Path) -> Iterator[dict[bytes, bool]]:
-    """Yield the entries of all documents, in disjoint pieces."""
+    """Yield the index entries of all documents, in pieces without common entries."""
     finder = Finder(path)
     piece: dict[bytes, bool] = {}
     for part in snapshot.parts():

@@ -1,6 +1,8 @@
-"""Components of secondary indexes: sorted entries in compressed blocks with checksums, and a footer with positions.
+"""Components of secondary indexes: sorted entries in compressed blocks with checksums, and a footer with the blocks'
+positions.
 
-A removed entry is kept as a marker until a merge includes the oldest component.
+A removed entry is kept as a marker, which hides the entry in older components, until a merge includes the oldest
+component.
 """
 
 from __future__ import annotations
@@ -87,7 +89,8 @@ class IndexFile:
         self._firsts = [block.first for block in footer.blocks]
 
     def between(self, first: bytes, last: bytes) -> Iterator[Entry]:
-        """Yield the entries from `first` to `last`, inclusive, in order. Reads only blocks that may hold them."""
+        """Yield the entries from `first` to `last`, inclusive, in order. Reads only blocks that may hold such
+        entries."""
         start = max(0, bisect_right(self._firsts, first) - 1)
         for block in self._blocks[start : bisect_right(self._firsts, last)]:
             some = self._decoded(_BLOCKS, self._checked(block.length_bytes, block.offset_bytes, block.checksum))
@@ -124,7 +127,8 @@ class IndexFile:
 
 
 def newest(sources: Sequence[Iterable[Entry]], drop_removed: bool) -> Iterator[Entry]:
-    """Merge sorted sources, given newest first. If an entry is in several sources, the newest source counts."""
+    """Merge sorted sources, given newest first. If an entry is in several sources, the newest of these sources decides
+    whether the entry is present. With `drop_removed`, omit removed entries."""
     tagged = (_tag(source, age) for age, source in enumerate(sources))
     before: bytes | None = None
     for entry, _, there in heapq.merge(*tagged):

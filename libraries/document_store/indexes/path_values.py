@@ -1,4 +1,4 @@
-"""Find the values at one path in many documents. Avoids decoding whole documents where possible."""
+"""Find the values at one path in many documents, without decoding whole documents where possible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Finder:
     """Finds the values at a path in a document: at most one value, or any number if the path has `[*]`."""
 
     def __init__(self, path: Path) -> None:
-        """`path` has at least one step; the first is a field."""
+        """`path` has at least one step; the first step is a field."""
         self.path = path
         fields = next((place for place, step in enumerate(path) if step is ITEMS), len(path))
         self._rest = path[fields:]
@@ -41,8 +41,8 @@ class Finder:
 
 
 def _decoder_of(names: Sequence[str]) -> msgspec.msgpack.Decoder[Any] | None:
-    """Return a decoder for nested objects with only these fields. Return None if msgspec does not allow a name as field
-    of a struct."""
+    """Return a decoder for nested objects with only these fields. Return None if msgspec does not allow one of the
+    names as field of a struct."""
     kind: Any = Any
     try:
         for name in reversed(names):
@@ -53,7 +53,7 @@ def _decoder_of(names: Sequence[str]) -> msgspec.msgpack.Decoder[Any] | None:
 
 
 def values_at(value: Any, steps: Sequence[Any]) -> list[Any]:
-    """Return the values at the end of the steps, in order."""
+    """Return the values within `value` that the steps lead to, in order."""
     found = [value]
     for step in steps:
         if step is ITEMS:

@@ -1,7 +1,7 @@
 """Load the C kernels and expose their functions. Without the kernels the store runs in Python and numpy.
 
-The sources and the built library (`python -m libraries.build`) are in this folder. The C code checks its input, which
-may be hostile. It releases the interpreter's lock while it runs.
+The C sources and the library built from them (`python -m libraries.build`) are in this folder. The C code checks its
+input, which may be hostile. It releases Python's global lock while it runs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LIBRARY_NAME = {"darwin": "libdocument_store.dylib", "win32": "document_store.dl
     sys.platform, "libdocument_store.so"
 )
 VERSION = 9
-"""Version of the functions and their parameters. A library of another version is not used."""
+"""Version of the functions and of their parameters. A library of another version is not used."""
 
 
 def _load() -> ctypes.CDLL | None:
@@ -39,7 +39,7 @@ def _load() -> ctypes.CDLL | None:
 
 
 library = _load()
-"""None if the library was not built."""
+"""The loaded library; None if it was not built."""
 NATIVE = library is not None
 
 
@@ -60,7 +60,8 @@ def address(array: np.ndarray) -> ctypes.c_void_p:
 
 
 def tree_of(schema: Schema) -> tuple[Any, ...]:
-    """Return a schema as C parameters: number of nodes, their parents, kinds, names, and the start of each name."""
+    """Return a schema as C parameters: number of nodes, the parent and the kind of each node, all names, and the start
+    of each name."""
     count = len(schema.nodes)
     names = [(node.name or "").encode() for node in schema.nodes]
     return (
@@ -104,7 +105,8 @@ def keys_of(rows: Sequence[bytes], key: bytes) -> list[int] | list[str] | None:
 
 
 def rows_of_json(lines: bytes) -> tuple[list[bytes], tuple[int, int] | None]:
-    """Return the rows of JSON Lines before the first invalid line, and the first and last byte of that line."""
+    """Return the rows of JSON Lines before the first invalid line, and the positions of the first and last byte of that
+    line."""
     most_rows = lines.count(b"\n") + 1
     ends, count = np.empty(most_rows, np.uint64), ctypes.c_uint64()
     faulty, made = (ctypes.c_uint64 * 2)(), ctypes.c_void_p()
@@ -123,10 +125,11 @@ def rows_of_json(lines: bytes) -> tuple[list[bytes], tuple[int, int] | None]:
 
 
 class Given:
-    """Columns as parameters of a C function, kept alive by this object.
+    """Columns as parameters of a C function. This object keeps their memory alive.
 
     Each column has levels and their number; values, their number and their bytes; and offsets. A column that is None
-    has no levels."""
+    has no levels.
+    """
 
     def __init__(self, columns: Sequence[Column | None]) -> None:
         """`columns` are in the order in which C numbers them."""
@@ -153,17 +156,19 @@ class Given:
 
 
 def assembled_rows(schema: Schema, columns: Sequence[Column | None], count: int) -> list[bytes] | None:
-    """Return rows from the columns of a schema's leaves. Return None if the columns are inconsistent.
+    """Return rows assembled from the columns of a schema's leaves. Return None if the columns are inconsistent.
 
-    Rows have no values from REST and from columns that are None."""
+    The rows lack values of REST and of columns that are None.
+    """
     given = Given(columns)
     return assembled(loaded().ds_assemble, count, *tree_of(schema), *given.parameters, ctypes.c_uint64(count))
 
 
 def assembled(function: Any, count: int, *given: Any) -> list[bytes] | None:
-    """Call a C function that assembles `count` rows and return them; None if the columns are inconsistent.
+    """Call a C function that assembles `count` rows, and return the rows. Return None if the columns are inconsistent.
 
-    The last two parameters of the function are the ends of the rows and their bytes."""
+    The last two parameters of the C function are outputs: the ends of the rows, and the bytes of the rows.
+    """
     ends, made = np.empty(count, np.uint64), ctypes.c_void_p()
     try:
         fault = function(*given, address(ends), ctypes.byref(made))

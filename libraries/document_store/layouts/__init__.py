@@ -1,6 +1,6 @@
 """Write, read and merge components, which are immutable files of sorted documents. Three layouts share one protocol.
 
-This module exports the names that the store uses; `layout.py` defines the protocol.
+`layout.py` defines the protocol. This module exports the names that the rest of the store uses.
 """
 
 from libraries.document_store.layouts.component import StoredComponent, open_component

@@ -1,4 +1,5 @@
-"""The AMAX layout, which reads from a mega leaf only the pages of the requested columns (paper, 4.2 to 4.4).
+"""The AMAX layout of mega leaves, which stores up to 15,000 records column by column (paper, 4.2 to 4.4). A reader
+reads only the pages of the requested columns.
 
 This module selects pages and decodes columns; `mega_leaf.py` defines the bytes.
 """
@@ -45,21 +46,23 @@ from libraries.document_store.values import ValueKind
 C = TypeVar("C", Column, Column | CodedColumn)
 
 FEW_RECORDS = 8
-"""Up to one in this many records, rows are made from chunks without decoding the texts of other records."""
+"""If at most one record in this many is requested, rows are made without decoding the texts of the other records."""
 
 _PAGE_0, _CHUNKS = -1, -2
-"""Replace the column number in the cache keys of page 0 and of the chunks of all columns."""
+"""Used in cache keys in place of a column's number: for page 0, and for the chunks of all columns together."""
 
 
 def chunk_of(column: Column) -> Chunk | None:
-    """Return a column's chunk and codes. Return None if no record has the column or an object around it."""
+    """Encode a column as a chunk with its lowest and highest code. Return None if no record has the column or an object
+    around it."""
     if not column.levels.any():
         return None
     return Chunk(column.leaf.number, encode_column(column), _codes(column))
 
 
 def chunks_of(schema: Schema, columns: Sequence[Column]) -> Iterator[Chunk]:
-    """Yield the chunks and codes of the columns of all leaves of a schema, except those that no record has."""
+    """Encode the columns of all leaves of a schema as chunks with their lowest and highest codes. Skip the key's column
+    and columns that no record has."""
     encoded = native.encode_all(schema, columns, MOST_TOKENS, MOST_TEXT_BYTES) if kernels.NATIVE else None
     if encoded is None:
         yield from filter(None, map(chunk_of, columns[1:]))
@@ -72,10 +75,12 @@ def chunks_of(schema: Schema, columns: Sequence[Column]) -> Iterator[Chunk]:
 def merged_chunk(
     leaf: Leaf, chunks: Sequence[memoryview | None], records: Sequence[int], ordinals: np.ndarray
 ) -> Chunk | None:
-    """Return the chunk of the records at these positions of a column in several leaves, without making columns.
+    """Return one chunk of a column, made from the column's chunks in several leaves without decoding whole columns.
 
-    A chunk of None means that no record of that leaf has the column. Return None if the columns must be decoded,
-    because the C kernels are not built or a chunk is faulty."""
+    `ordinals` are the positions of the records to keep, counted across all leaves. `records` is the number of records
+    of each leaf. A chunk of None means that no record of that leaf has the column. Return None if the columns must be
+    decoded, because the C kernels are not built or a chunk is faulty.
+    """
     if not kernels.NATIVE:
         return None
     merged = native.merge_column(leaf, chunks, records, ordinals, MOST_TOKENS, MOST_TEXT_BYTES)
@@ -93,7 +98,8 @@ def _codes(column: Column) -> tuple[int, int]:
 
 
 class AmaxLeaf(LeafFacts):
-    """One mega leaf. It keeps page 0 once it is read. A new object from the component's `leaves` does not hold it."""
+    """One mega leaf. The object keeps its page 0 once it is read. To release page 0, get a new object from the
+    component's `leaves`."""
 
     keep_pages = 0
     """Number of pages to keep between calls of `columns`. Set this before reading columns one by one, because
@@ -129,7 +135,7 @@ class AmaxLeaf(LeafFacts):
         return self._page_0.keys, self._page_0.antimatter
 
     def order_of_columns(self) -> list[int]:
-        """Return the numbers of columns that some record has, in the order of their chunks in the file."""
+        """Return the numbers of the columns that some record has, in the order of their chunks in the file."""
         offsets = self._page_0.offsets
         return sorted((number for number, offset in enumerate(offsets) if offset), key=offsets.__getitem__)
 
@@ -200,7 +206,8 @@ class AmaxLeaf(LeafFacts):
     def _decoded(
         self, numbers: Iterable[int], decode: Callable[[Leaf, memoryview], C], *, keep: bool = True
     ) -> dict[int, C]:
-        """Decode columns. With `keep`, the cache holds their pages; otherwise it may hold the decoded columns."""
+        """Decode columns with `decode`. With `keep`, the cache holds the pages of these columns. Otherwise it may hold
+        the decoded columns instead."""
         leaves = self._schema.leaves
         wanted = sorted({number for number in numbers if number < len(leaves)})
         pages = self._fetch(wanted, keep=keep)
@@ -219,8 +226,8 @@ class AmaxLeaf(LeafFacts):
             return assembly.assemble_rows(self._schema, columns, count)
 
     def _few_rows(self, ordinals: np.ndarray) -> list[bytes] | None:
-        """Return the rows of a small share of the records. Return None if a chunk is faulty; `columns` then explains
-        the fault."""
+        """Return the rows of a small share of the records. Return None if a chunk is faulty. Decoding with `columns`
+        then raises an error that explains the fault."""
         place = self._place_of(_CHUNKS)
         chunks: Chunks | None = self._pages.cache.get(place)
         if chunks is None:
@@ -237,19 +244,21 @@ class AmaxLeaf(LeafFacts):
         return chunks.rows(self._schema, keys, self._records(ordinals), self.count - self.antimatter_count)
 
     def _records(self, ordinals: np.ndarray) -> np.ndarray:
-        """Convert entry numbers to record numbers, which do not count deletion markers."""
+        """Convert positions among all entries to positions among the records, which are the entries without deletion
+        markers."""
         if self.antimatter_count == 0:
             return ordinals
         return (np.cumsum(~self._page_0.antimatter) - 1)[ordinals]
 
     def _fetch(self, numbers: Sequence[int], *, keep: bool) -> dict[int, bytes]:
-        """Return the pages of these columns by page number in the leaf. Adjacent pages are read together."""
+        """Return the pages that hold these columns, by page number within the leaf. Adjacent pages are read
+        together."""
         wanted = sorted({page for number in numbers for page in self._page_0.pages_of(number)})
         pages = {page: self._kept[page] for page in wanted if page in self._kept}
         for run in _runs([page for page in wanted if page not in pages]):
             if run[-1] >= self._entry.pages:
                 raise CorruptError(f"{self._where}: a column is beyond the leaf's {self._entry.pages} pages")
-            # A pass over all documents would evict the columns that questions use, and then itself.
+            # Use only free room. Otherwise a pass over all documents would evict the columns that queries use.
             read = self._pages.read(self._first_page + run[0], len(run), keep=keep, if_room=True)
             pages.update(zip(run, read, strict=True))
         if self.keep_pages:

@@ -1,4 +1,4 @@
-"""Open components. The footer is read and checked at once, leaves are read on demand."""
+"""Open components. The footer is read and checked immediately; leaves are read when needed."""
 
 from __future__ import annotations
 
@@ -34,8 +34,9 @@ from libraries.document_store.schema import Schema
 from libraries.document_store.values import ValueKind
 
 COPIED_SHARE = 16
-"""A merge copies mega leaves with at least this share of the maximum bytes of rows, 2 MiB. Decoding and encoding them
-takes longer than questions save with larger leaves."""
+"""A merge copies a mega leaf if the bytes of its rows reach the maximum divided by this number (2 MiB), or if it has
+half of the maximum records. Decoding and encoding such a leaf again takes longer than queries save with larger
+leaves."""
 
 _KEY_KINDS = {ValueKind.INTEGER: "integer", ValueKind.TEXT: "text"}
 
@@ -44,8 +45,8 @@ class StoredComponent:
     """The opened file of a component; implements `Component`. Thread-safe."""
 
     def __init__(self, reader: FileReader, cache: ReadCache, known: Schema | None = None) -> None:
-        """Read only the footer. `known` is a schema that the file probably has, and is then not decoded and checked
-        again. Raises CorruptError."""
+        """Read only the footer. `known` is a schema that the file probably has. If the file has it, the file's schema
+        is not decoded and checked again. Raises CorruptError."""
         self._footer = footer = read_footer(reader)
         with placed(f"{reader.name}: its footer"):
             is_known = known is not None and known.to_bytes() == footer.schema
@@ -61,14 +62,14 @@ class StoredComponent:
         self.info: ComponentInfo = info_of(footer, self._schema, reader.size_bytes)
 
     def without_cache(self) -> StoredComponent:
-        """Return the same component for a single pass."""
+        """Return the same component with an empty, disabled cache, for readers that read every page once."""
         other = copy.copy(self)
         other._pages = self._pages.without_cache()
         return other
 
     @property
     def name(self) -> str:
-        """The name of the file in errors."""
+        """The name of the file, as error messages show it."""
         return self._pages.name
 
     @property
@@ -120,7 +121,8 @@ class StoredComponent:
         return RowsLeaf(self._pages, self._first_pages[number], entry, self.key_kind, self._schema, self._vector)
 
     def bounds(self, options: ComponentOptions, drop_antimatter: bool) -> Bounds:
-        """Return the keys of all leaves, and whether a merge may copy them; small leaves are merged."""
+        """Return the first and last key of each leaf, and whether a merge may copy the leaf. A leaf must be merged if
+        it is small, compressed differently, or has deletion markers that the merge drops."""
         entries = self._footer.leaves
         least_bytes, least_records = options.leaf_bytes // COPIED_SHARE, options.leaf_records // 2
         if self.layout != "amax":
@@ -134,7 +136,8 @@ class StoredComponent:
         return Bounds(*self._bounds, np.array(is_kept, np.bool_))
 
     def copy_leaf(self, number: int, out: ComponentWriter) -> None:
-        """Copy a leaf as stored to another component with the same compression. Decode only its keys."""
+        """Copy the stored bytes of a leaf to another component with the same compression. Decode only the leaf's
+        keys."""
         keys, _ = self.leaf(number).keys()
         out.copy_leaf(self._pages, self._first_pages[number], self._footer.leaves[number], keys)
 
@@ -161,7 +164,7 @@ class StoredComponent:
         return VectorRows(names_of(self._schema)) if self.layout == "vector" else None
 
     def _beginning_of_schema(self, leaves: int) -> Schema:
-        """Return the schema as it was when it had this many leaves."""
+        """Return the schema as it was when it had this many schema leaves."""
         if leaves == len(self._schema.leaves):
             return self._schema
         nodes = self._schema.nodes[: self._schema.leaf_nodes[leaves - 1] + 1]
@@ -169,7 +172,9 @@ class StoredComponent:
 
 
 def open_component(reader: FileReader, cache: ReadCache | None = None, known: Schema | None = None) -> StoredComponent:
-    """Open the file of a component. With a cache, keep what is read. `known` is a schema that the file probably has.
+    """Open the file of a component. With a cache, keep what is read. `known` is a schema that the file probably has,
+    which saves decoding the file's schema.
 
-    Raises CorruptError for a file that the store did not write or that changed since."""
+    Raises CorruptError for a file that the store did not write or that changed since.
+    """
     return StoredComponent(reader, ReadCache(0) if cache is None else cache, known)

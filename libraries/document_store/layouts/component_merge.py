@@ -1,9 +1,8 @@
 """Merge components: first keys, then each output leaf column by column (the vertical merge of the paper, 4.5).
 
-Leaves whose keys no other component overlaps are copied as stored. Other leaves are merged.
-
-Memory holds the keys of some leaves, one column of each component, and one encoded output leaf. Rows are copied as
-stored.
+If no other component has keys in the range of a leaf, the leaf's stored bytes are copied. Other leaves are merged.
+Memory holds the keys of some leaves, one column of each component, and one encoded output leaf. Single rows are copied
+without decoding them.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ from libraries.document_store.schema import Schema, merged
 from libraries.document_store.shredding import Column
 
 _KEPT_PAGES = 8
-"""Pages kept per input leaf (1 MiB), because small columns share pages."""
+"""Pages kept per input leaf (1 MiB), because neighbouring small columns share pages."""
 
 
 def merge_components(
     writer: FileWriter, components: Sequence[StoredComponent], drop_antimatter: bool, options: ComponentOptions
 ) -> ComponentInfo:
-    """Merge components, newest first, and write the remaining entries as one component.
+    """Merge components, given newest first, and write the remaining entries as one component.
 
-    Set `drop_antimatter` only if the oldest component of the store is included. Raises CorruptError and the errors of
-    the writer.
+    `drop_antimatter` drops deletion markers. Set it only if the oldest component of the store is included, because a
+    marker hides older versions of its document. Raises CorruptError and the errors of the writer.
     """
     first = components[0]
     if any((component.layout, component.key_kind) != (first.layout, first.key_kind) for component in components):
@@ -73,7 +72,8 @@ def _sources(leaves: Sequence[Sequence[LeafType]], kind: KeyKind) -> list[Compon
 
 
 def _check_names(components: Sequence[StoredComponent], schema: Schema) -> None:
-    """Check that names have the same numbers in all schemas, because rows are copied as stored."""
+    """Raise CorruptError unless names have the same numbers in all schemas. Rows of `vector` are copied as stored, so
+    their numbers must stay valid."""
     names = names_of(schema)
     for component in components:
         own = names_of(component.schema)
@@ -102,8 +102,8 @@ def _merge_rows(
 
 
 def _by_leaf(source: ComponentCursor[RowsLeaf], entries: np.ndarray) -> Iterator[tuple[int, slice, np.ndarray]]:
-    """Split ascending entries of a component by leaf. Yield the leaf's number, the slice of the entries, their
-    ordinals."""
+    """Split ascending entries of a component by leaf. Yield for each leaf its number, the slice of `entries` that is in
+    the leaf, and the positions of these entries within the leaf."""
     if not len(entries):
         return
     numbers = np.searchsorted(source.starts, entries, side="right") - 1
@@ -114,7 +114,7 @@ def _by_leaf(source: ComponentCursor[RowsLeaf], entries: np.ndarray) -> Iterator
 
 
 def _release(source: ComponentCursor[RowsLeaf] | ComponentCursor[AmaxLeaf], entries: np.ndarray) -> None:
-    """Release the leaves before the leaf of the last entry, because these leaves are merged completely."""
+    """Release all leaves before the leaf that holds the last entry. These leaves are completely merged."""
     if len(entries):
         source.release(int(np.searchsorted(source.starts, entries[-1], side="right")) - 1)
 
@@ -138,7 +138,7 @@ def _merge_columns(
 def _leaves_of_output(
     sources: Sequence[ComponentCursor[AmaxLeaf]], columns: int, drop_antimatter: bool, options: ComponentOptions
 ) -> Iterator[tuple[Picked, int]]:
-    """Yield the remaining entries of each output leaf, and the approximate bytes of its rows."""
+    """Yield the remaining entries of each output leaf, and the approximate bytes of the rows of these entries."""
     # The size of an entry is unknown, so use the average bytes per record of each leaf.
     sizes = [np.array([leaf.row_bytes / leaf.count for leaf in source.leaves if leaf]) for source in sources]
     waiting: list[Picked] = []
@@ -166,7 +166,8 @@ def _sizes(picked: Picked, sources: Sequence[ComponentCursor[AmaxLeaf]], sizes: 
 
 
 class _StandIns:
-    """Finds, for a column that the newer leaf lacks, the column of an older leaf that it is derived from."""
+    """Finds stand-ins: if a leaf was written before a column existed, the tokens of that column are derived from
+    another column of the leaf, the stand-in."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -202,7 +203,8 @@ class _Inputs:
             leaf.keep_pages = _KEPT_PAGES
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield the encoded columns, in an order in which neighbours in the files are adjacent."""
+        """Yield the encoded columns. They are in the order of their chunks in the input files, so that adjacent pages
+        are read together."""
         every = range(1, len(self._stand_ins.schema.leaves))
         for number in dict.fromkeys([*(n for leaf in self._leaves for n in leaf.order_of_columns()), *every]):
             if not any(self._has(leaf, number) for leaf in self._leaves):
@@ -215,7 +217,8 @@ class _Inputs:
                 yield chunk
 
     def _merged(self, number: int) -> Chunk | None:
-        """Merge the stored chunks of a column. Return None if an input leaf needs a replacement of the column."""
+        """Merge the stored chunks of a column. Return None if an input leaf is older than the column and needs a
+        stand-in."""
         stored = []
         for leaf in self._leaves:
             is_older = number >= len(leaf.schema.leaves)
@@ -233,7 +236,8 @@ class _Inputs:
         return beside is not None and leaf.has_column(beside)
 
     def _piece(self, leaf: AmaxLeaf, number: int) -> Column:
-        """Return the column of one input leaf. If the leaf is older than the column, return a replacement."""
+        """Return a column of one input leaf. If the leaf is older than the column, derive the column from its
+        stand-in."""
         schema, columns = self._stand_ins.schema, len(leaf.schema.leaves)
         if number < columns:
             return leaf.columns([number])[number]

@@ -32,7 +32,7 @@ from libraries.document_store.shredding import becomes_full, infer, most_frequen
 from libraries.document_store.values import ValueKind
 
 _BATCH_BYTES = 1 << 20
-"""Bytes of rows that are compacted at once."""
+"""Maximum bytes of rows that are converted at once in the row layouts."""
 
 _COPIED_PAGES = 8
 """Pages of a leaf that are copied at once (1 MiB)."""
@@ -53,14 +53,14 @@ class ComponentWriter:
     def add_leaf(
         self, pages: Sequence[bytes | bytearray], keys: Keys, antimatter: np.ndarray, columns: int, row_bytes: int
     ) -> None:
-        """Write the pages of one more leaf, whose keys follow those of the previous leaf."""
+        """Write the pages of one more leaf. Its keys must follow the keys of the previous leaf."""
         for page in pages:
             self._pages.append(page)
         low, high = keys[:1].tolist()[0], keys[-1:].tolist()[0]
         self._end_leaf(LeafEntry(len(pages), len(keys), int(antimatter.sum()), columns, row_bytes, low, high), keys)
 
     def copy_leaf(self, pages: PageReader, first_page: int, entry: LeafEntry, keys: Keys) -> None:
-        """Copy a leaf of another component with the same compression, as stored."""
+        """Copy the stored bytes of a leaf from another component with the same compression."""
         for start in range(first_page, first_page + entry.pages, _COPIED_PAGES):
             for body in pages.stored(start, min(_COPIED_PAGES, first_page + entry.pages - start)):
                 self._pages.copy(body)
@@ -71,7 +71,7 @@ class ComponentWriter:
         self._hashes.append(hash_keys(keys))
 
     def finish(self, schema: Schema) -> ComponentInfo:
-        """Write the footer, with the schema of all leaves."""
+        """Write the footer. `schema` must cover all leaves that were written."""
         footer = Footer(
             layout=self._layout,
             compression=self._options.compression,
@@ -93,14 +93,15 @@ class MegaLeaves:
         self._out = out
 
     def add(self, keys: Keys, antimatter: np.ndarray, columns: int, chunks: Iterable[Chunk], row_bytes: int) -> None:
-        """Add one leaf; `columns` is the number of leaves of its schema. Raises ValueError if its keys do not fit in
-        page 0."""
+        """Add one mega leaf. `columns` is the number of leaves of its schema. Raises ValueError if its keys do not fit
+        in page 0."""
         pages = encode_mega_leaf(keys, antimatter, columns, chunks)
         self._out.add_leaf(pages, keys, antimatter, columns, row_bytes)
 
 
 def fitting_entries(keys: Keys, columns: int) -> int:
-    """Return how many of the first keys fit in page 0 with this many columns, at least one."""
+    """Return how many of the keys, from the first on, fit in page 0 together with the metadata of this many columns.
+    Return at least 1."""
     room = PAGE_BYTES - page_0_bytes(columns, 0, 0)
     # One bit per entry for anti-matter, rounded up to bytes.
     ends = np.cumsum(encoded_sizes(keys)) + (np.arange(len(keys)) + 8) // 8
@@ -116,7 +117,7 @@ class RowLeaves:
         self._rows: list[bytes | memoryview | None] = []
 
     def add(self, keys: Keys, rows: Sequence[bytes | memoryview | None], columns: int) -> None:
-        """Add entries of a schema with `columns` leaves. A row of None marks a deleted key."""
+        """Add entries. `columns` is the number of leaves of their schema. A row of None marks a deleted key."""
         self._keys = np.concatenate((self._keys, keys))
         self._rows += rows
         ends = np.cumsum(encoded_sizes(self._keys) + [len(row or b"") + ENTRY_BYTES for row in self._rows])
@@ -145,7 +146,8 @@ class RowLeaves:
 def write_component(
     writer: FileWriter, layout: LayoutName, entries: Entries, schema: Schema, options: ComponentOptions
 ) -> ComponentInfo:
-    """Write sorted entries as one component and extend the schema (except in `open`, whose rows are self-describing).
+    """Write sorted entries as one component, and extend the schema by their fields. In `open` the schema is not
+    extended, because rows contain their field names.
 
     Memory is limited to one leaf. Raises the errors of the writer, DocumentError for a row that cannot be stored, and
     ValueError for keys that do not fit in a page.
@@ -169,7 +171,8 @@ def write_component(
 
 
 def _write_mega_leaves(leaves: MegaLeaves, keys: Keys, rows: Sequence[bytes | None], schema: Schema) -> Schema:
-    """Write entries as one leaf, or several if their keys exceed page 0; return the resulting schema."""
+    """Write entries as one leaf, or as several leaves if the keys do not fit in one page 0. Return the extended
+    schema."""
     while len(keys):
         count = fitting_entries(keys, len(schema.leaves))
         antimatter = np.fromiter((row is None for row in rows[:count]), np.bool_, min(count, len(rows)))
@@ -199,7 +202,7 @@ def _compacted(rows: Sequence[bytes | None], schema: Schema) -> list[bytes | Non
 
 
 def _groups(entries: Entries, most_records: int, most_bytes: int) -> Iterator[tuple[Keys, list[bytes | None]]]:
-    """Yield the entries in groups that end with the record that reaches a limit."""
+    """Split the entries into groups. A group ends with the record that reaches one of the two limits."""
     pieces: list[Keys] = []
     rows: list[bytes | None] = []
     row_bytes = 0
@@ -221,5 +224,6 @@ def _groups(entries: Entries, most_records: int, most_bytes: int) -> Iterator[tu
 
 
 def _end_of_group(ends: np.ndarray, start: int, used: int, most_records: int, most_bytes: int) -> int:
-    """Return the end of the group that begins at `start`; the number of rows if no limit is reached."""
+    """Return the end of the group that begins at `start`. Return a number above the number of rows if no limit is
+    reached."""
     return min(start + most_records, int(np.searchsorted(ends, used + most_bytes)) + 1)

@@ -15,16 +15,17 @@ _ZSTD_LEVEL = 3
 """zstd's default level. Compared with level 1, flushes take a tenth more CPU time and files are a twentieth smaller."""
 
 _threads = threading.local()
-"""zstandard's objects are not thread-safe."""
+"""Holds zstandard's objects, one per thread, because they are not thread-safe."""
 
 
 def compress(codec: CompressionName, data: bytes | bytearray) -> bytes | bytearray:
-    """Compress bytes, which may make them longer."""
+    """Compress bytes. The result may be longer than `data`."""
     return _COMPRESS[codec](data)
 
 
 def decompress(codec: CompressionName, data: memoryview, length_bytes: int) -> bytes:
-    """Decompress to exactly `length_bytes` bytes. Raises CorruptError before it allocates more memory."""
+    """Decompress to exactly `length_bytes` bytes. Raises CorruptError, without allocating more memory than that, if the
+    data have another length."""
     try:
         return _DECOMPRESS[codec](data, length_bytes)
     except (cramjam.DecompressionError, zstandard.ZstdError) as error:
@@ -38,7 +39,7 @@ def _compress_snappy(data: bytes | bytearray) -> bytes:
 def _decompress_snappy(data: memoryview, length_bytes: int) -> bytes:
     out = bytearray(length_bytes)
     if cramjam.snappy.decompress_raw_into(data, out) != length_bytes:
-        raise CorruptError(f"{len(data)} bytes under snappy hold less than {length_bytes} bytes")
+        raise CorruptError(f"{len(data)} bytes of snappy become less than {length_bytes} bytes")
     return bytes(out)
 
 

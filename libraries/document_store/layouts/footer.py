@@ -32,17 +32,17 @@ _TAIL = struct.Struct("<QQ8s")
 
 
 class LeafEntry(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields=True):
-    """The metadata of one leaf, known without reading it."""
+    """The metadata of one leaf, which a reader knows without reading the leaf."""
 
     pages: int
     count: int
     """Number of entries, including deletion markers (anti-matter)."""
     antimatter_count: int
     columns: int
-    """Number of leaves of the schema when this leaf was written. These are the first leaves of the component's
+    """Number of schema leaves (columns) when this leaf was written. These are the first leaves of the component's
     schema."""
     row_bytes: int
-    """Approximate size of the leaf's rows as MessagePack, which limits the size of leaves in a merge."""
+    """Approximate size of the leaf's rows as MessagePack. A merge limits the size of leaves by it."""
     min_key: Key
     max_key: Key
 
@@ -63,7 +63,7 @@ class Footer(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fields
 
 
 def info_of(footer: Footer, schema: Schema, size_bytes: int) -> ComponentInfo:
-    """Return the facts of a component from its footer, the footer's schema, and the size of the file."""
+    """Return counts, keys and sizes of a component from its footer, the footer's schema, and the size of the file."""
     leaves = footer.leaves
     return ComponentInfo(
         layout=footer.layout,

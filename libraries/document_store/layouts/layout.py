@@ -1,7 +1,8 @@
 """The protocol of components and leaves that the three layouts implement, and the limits of a leaf.
 
-A component is one immutable file, written sequentially: leaves of sorted keys, then a footer. A leaf is read in two
-steps: first its keys, then the requested parts of its records.
+A component is one immutable file, written sequentially: leaves of sorted keys, then a footer. Do not confuse these
+leaves with the leaves of a schema, which are columns. A leaf is read in two steps: first its keys, then the requested
+parts of its records.
 """
 
 from __future__ import annotations
@@ -29,10 +30,11 @@ LEAF_RECORDS = 15_000
 """Maximum records of a mega leaf (paper, section 4.3)."""
 
 LEAF_BYTES = 32 << 20
-"""Maximum bytes of the rows of a mega leaf as MessagePack. Limits the output that a merge holds before encoding."""
+"""Maximum bytes of the rows of a mega leaf as MessagePack. This limits how much output a merge holds before
+encoding."""
 
 KEY_BYTES = 4 << 10
-"""Maximum bytes of a text key, because page 0 must hold some keys, and pointers and prefixes of 4,000 columns."""
+"""Maximum bytes of a text key. Page 0 must hold at least some keys, and the positions and codes of 4,000 columns."""
 
 Keys: TypeAlias = np.ndarray
 """Sorted, unique keys: an int64 array, or an object array of str in the order of code points."""
@@ -54,7 +56,7 @@ class FileReader(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of the file in errors."""
+        """The name of the file, as error messages show it."""
 
     @property
     def size_bytes(self) -> int:
@@ -75,7 +77,8 @@ class ComponentOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ComponentInfo:
-    """Facts about a written component: number of entries, number of deletion markers (anti-matter), size of the file.
+    """Counts, keys and sizes of a written component: number of entries, number of deletion markers (anti-matter), size
+    of the file.
 
     `encoded_bytes` is the size of the pages before compression. The keys are None for an empty component.
     """
@@ -108,11 +111,11 @@ class ComponentLeaf(Protocol):
 
     @property
     def count(self) -> int:
-        """Number of entries, including anti-matter."""
+        """Number of entries, including deletion markers (anti-matter)."""
 
     @property
     def antimatter_count(self) -> int:
-        """Number of entries without a record."""
+        """Number of deletion markers, which are entries without a record."""
 
     @property
     def min_key(self) -> Key:
@@ -124,7 +127,8 @@ class ComponentLeaf(Protocol):
 
     @property
     def schema(self) -> Schema:
-        """The schema of this leaf's columns: the component's schema, or the beginning of it."""
+        """The schema of this leaf's columns. It is the component's schema, or the beginning of that schema if columns
+        were added after this leaf was written."""
 
     @property
     def row_bytes(self) -> int:
@@ -133,21 +137,24 @@ class ComponentLeaf(Protocol):
     def keys(self) -> tuple[Keys, np.ndarray]:
         """Return all keys, and for each key whether it is marked as deleted (bool). Raises CorruptError.
 
-        Reads only page 0, which also holds the rows in `vector` and `open`."""
+        Reads only page 0. In `vector` and `open`, that page also holds the rows.
+        """
 
     def columns(self, numbers: Iterable[int], ordinals: np.ndarray | None = None) -> dict[int, Column]:
-        """Return columns of the given records, by default of all records. Numbers that the leaf's schema lacks are
+        """Return columns of the given records, by default of all records. Columns that the leaf's schema lacks are
         omitted.
 
-        Ordinals are ascending indexes of the leaf's keys, without keys that are marked as deleted. Reads only the pages
-        of these columns. Raises TypeError for layouts other than `amax`, which have no columns, and CorruptError.
+        `ordinals` are ascending positions among the leaf's keys, without keys that are marked as deleted. Reads only
+        the pages of these columns. Raises TypeError for layouts other than `amax`, which have no columns, and
+        CorruptError.
         """
 
     def coded_columns(
         self, numbers: Iterable[int], ordinals: np.ndarray | None = None
     ) -> dict[int, Column | CodedColumn]:
-        """Like `columns`, but texts with few distinct values may be returned as codes, and the cache holds the decoded
-        columns instead of their pages. The arrays must not be modified, because other callers may share them."""
+        """Return columns like `columns`, except that texts with few distinct values may be returned as codes. The cache
+        holds the decoded columns instead of their pages. The arrays must not be modified, because other callers may
+        share them."""
 
     def rows(self, ordinals: np.ndarray | None = None) -> list[bytes]:
         """Return records as MessagePack, by default all records. `ordinals` as in `columns`. Raises CorruptError."""
@@ -155,8 +162,9 @@ class ComponentLeaf(Protocol):
     def may_match(self, number: int, low: Any, high: Any) -> bool:
         """Return whether the column may have a value between low and high, both inclusive; None means unbounded.
 
-        Reads at most page 0. If the result is False, the leaf's columns need not be read. Its keys must be read in any
-        case, because a version in this leaf that does not match still hides an older version that matches.
+        Reads at most page 0. If the result is False, the leaf's columns need not be read. The leaf's keys must be read
+        in any case: a document here that does not match may still hide an older version, in another component, that
+        matches.
         """
 
 
@@ -165,7 +173,7 @@ class Component(Protocol):
 
     @property
     def layout(self) -> LayoutName:
-        """The layout of its leaves."""
+        """The layout of the component's leaves."""
 
     @property
     def info(self) -> ComponentInfo:
@@ -184,7 +192,7 @@ class Component(Protocol):
 
     @property
     def key_kind(self) -> KeyKind:
-        """The kind of keys."""
+        """The kind of the keys: integer or text."""
 
     @property
     def key_filter(self) -> KeyFilter:
@@ -192,7 +200,7 @@ class Component(Protocol):
 
     @property
     def counters(self) -> ReadCounters:
-        """Counts of reads since the component was opened, without the footer."""
+        """Counts of the reads since the component was opened. Reading the footer is not counted."""
 
     def leaves_of(self, keys: Keys) -> np.ndarray:
         """Return for each key the number of the only leaf that may hold it, or -1 if no leaf can. Reads nothing."""

@@ -1,4 +1,4 @@
-"""The facts about a leaf that the footer holds, for all layouts. Reads nothing."""
+"""The metadata of a leaf that the footer holds, for all layouts. Reads nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from libraries.document_store.schema import Schema
 
 
 class LeafFacts:
-    """One leaf before it is read. Its properties are defined by `ComponentLeaf`."""
+    """One leaf before it is read. `ComponentLeaf` defines the properties."""
 
     def __init__(self, pages: PageReader, first_page: int, entry: LeafEntry, kind: KeyKind, schema: Schema) -> None:
         self._pages = pages
@@ -55,7 +55,7 @@ class LeafFacts:
         return self._entry.row_bytes
 
     def check(self, keys: Keys, antimatter: np.ndarray) -> None:
-        """Raise CorruptError if the leaf does not match the footer."""
+        """Raise CorruptError if the keys that were read do not match the footer."""
         found = (len(keys), int(antimatter.sum()))
         if found != (self.count, self.antimatter_count):
             raise CorruptError(f"{found} entries and anti-matter do not match the footer")
@@ -64,8 +64,7 @@ class LeafFacts:
 
 
 def may_hold_keys(entry: LeafEntry, low: Any, high: Any) -> bool:
-    """Return whether a leaf may have keys between low and high. Return True for bounds of another kind than the
-    keys."""
+    """Return whether a leaf may have keys from low to high. Return True if a bound is of another kind than the keys."""
     smallest: Any = entry.min_key
     largest: Any = entry.max_key
     kind = type(smallest)

@@ -7,9 +7,10 @@ Page 0 never exceeds one page:
               16 bytes per column: the codes of its smallest and of its largest value (`prefixes.py`)
               the keys, plain; then, if there is anti-matter, one bit per entry
 
-Then come the chunks, from largest to smallest. A chunk that does not fit in the remaining bytes of a page starts a new
-page if that wastes less than 15 % of the page. Otherwise it is split. The key's column has no chunk. All numbers are
-little endian. A chunk begins with its length in 4 bytes; this module does not use the rest of its encoding.
+Anti-matter are deletion markers. The chunks follow, from largest to smallest. A chunk that does not fit in the
+remaining bytes of a page starts a new page if that wastes less than 15 % of the page. Otherwise the chunk is split. The
+key's column has no chunk. All numbers are little endian. A chunk begins with its length in 4 bytes; this module does
+not interpret the rest of the chunk.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ _HEADER = struct.Struct("<4IQ")
 _LENGTH = struct.Struct("<I")
 _OFFSET_BYTES, _CODES_BYTES = 4, 16
 EMPTY_PAGE_TOLERANCE = 0.15
-"""Maximum share of a page that may stay empty so that a column is on fewer pages (paper, 4.2; AsterixDB's value)."""
+"""Maximum share of a page that may stay empty so that the next column starts on a new page (paper, 4.2). The value is
+AsterixDB's."""
 _MOST_BYTES = (1 << 32) - 1
 _TEXT_BYTES, _INTEGER_BYTES = 64, 3 * 40
-"""Memory of a Python text without its characters but with its array slot, and of an integer in three lists and
-dicts."""
+"""Approximate memory of a Python text without its characters (with its array slot), and of an integer in three lists
+and dicts."""
 
 
 def page_0_bytes(columns: int, keys_bytes: int, count: int) -> int:
@@ -45,7 +47,7 @@ def page_0_bytes(columns: int, keys_bytes: int, count: int) -> int:
 
 @dataclass(frozen=True)
 class Chunk:
-    """An encoded column that some record has, and the codes of its smallest and largest value."""
+    """An encoded column that some record has, and the codes of the column's smallest and largest value."""
 
     number: int
     data: bytes | memoryview
@@ -107,13 +109,13 @@ class PageZero:
 
     @property
     def size_bytes(self) -> int:
-        """Approximate memory of the parts of the page that are kept, and of their Python texts and integers."""
+        """Approximate memory of this object: the bytes of page 0, and Python objects for its texts and integers."""
         texts = 0 if self.keys.dtype == np.int64 else _TEXT_BYTES * len(self.keys)
         return self.page_bytes + texts + self.antimatter.nbytes + _INTEGER_BYTES * self.columns
 
     @cached_property
     def _ends(self) -> dict[int, int]:
-        """An upper bound of the end of each chunk, by its start: the start of the next chunk, or the end of the
+        """Start of each chunk -> an upper bound of its end, which is the start of the next chunk or the end of the
         leaf."""
         starts = sorted(offset for offset in self.offsets if offset)
         return dict(zip(starts, [*starts[1:], self.leaf_bytes], strict=True))
@@ -126,7 +128,8 @@ class PageZero:
         return range(start // PAGE_BYTES, (self._ends[start] - 1) // PAGE_BYTES + 1)
 
     def chunk(self, number: int, pages: Sequence[bytes]) -> memoryview:
-        """Return a column's chunk from exactly the pages of `pages_of`. Raises CorruptError."""
+        """Return the chunk of a column. `pages` must be exactly the pages that `pages_of` names. Raises
+        CorruptError."""
         data = pages[0] if len(pages) == 1 else b"".join(pages)
         at = self.offsets[number] % PAGE_BYTES
         if len(data) < at + _LENGTH.size:

@@ -1,10 +1,11 @@
 """Files of pages. A page has at most 128 KiB before compression, and a checksum. A directory of lengths locates pages.
+A page is stored as
 
     8 bytes  xxh3 of the rest of the page, seeded with the page's number, so that a misplaced page is refused too
     4 bytes  length before compression; the highest bit is set if the page is stored uncompressed
              the page, compressed unless that would make it longer
 
-Numbers are little endian. The footer holds the directory.
+Numbers are little endian. The footer of the file holds the directory.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ FRAME_BYTES = _CHECKSUM.size + _LENGTH.size
 class PageWriter:
     """Appends pages to a new file.
 
-    `stored_bytes` is the directory so far: the stored bytes of each page. `raw_bytes` is their total before
+    `stored_bytes` is the directory so far: the stored bytes of each page. `raw_bytes` is the size of all pages before
     compression.
     """
 
@@ -52,7 +53,8 @@ class PageWriter:
         return self.copy(_LENGTH.pack(len(page) | _STORED_AS_IT_IS) + page)
 
     def copy(self, body: bytes | memoryview) -> int:
-        """Write one page from `PageReader.stored` of a file with the same compression; return its number."""
+        """Write one page as `PageReader.stored` returned it from a file with the same compression. Return the page's
+        number."""
         number = len(self.stored_bytes)
         self._writer.write(_CHECKSUM.pack(xxhash.xxh3_64_intdigest(body, seed=number)) + body)
         self.stored_bytes.append(_CHECKSUM.size + len(body))
@@ -64,7 +66,7 @@ class PageWriter:
 ENTRY_BYTES = 1_000
 """Approximate overhead of a cached object: its arrays, its key, its slot."""
 CacheKey = tuple[str | int, ...]
-"""The unique name of a file, and what identifies a part of the file."""
+"""The unique name of a file, and numbers that identify a part of the file."""
 
 
 class ReadCache:
@@ -116,7 +118,7 @@ class PageReader:
     def __init__(
         self, reader: FileReader, compression: CompressionName, stored_bytes: np.ndarray, cache: ReadCache
     ) -> None:
-        """`cache` holds what `read` keeps, by the file's name and the page's number."""
+        """`cache` holds the pages that `read` keeps. Its keys are the file's name and the page's number."""
         self._reader, self.cache = reader, cache
         self._compression = compression
         self._starts = np.concatenate(([0], np.cumsum(stored_bytes, dtype=np.int64))).tolist()
@@ -124,14 +126,14 @@ class PageReader:
         self.counters = ReadCounters()
 
     def without_cache(self) -> PageReader:
-        """Return the same pages and counters without a cache."""
+        """Return a reader of the same pages that caches nothing. Both readers share their counters."""
         other = copy.copy(self)
         other.cache = ReadCache(0)
         return other
 
     @property
     def name(self) -> str:
-        """The name of the file in errors."""
+        """The name of the file, as error messages show it."""
         return self._reader.name
 
     @property
@@ -140,8 +142,11 @@ class PageReader:
         return len(self._starts) - 1
 
     def read(self, first: int, count: int = 1, *, keep: bool = True, if_room: bool = False) -> list[bytes]:
-        """Return consecutive pages. Pages that are not cached are read in one call; with `keep`, they are cached, and
-        with `if_room` only if no other object is evicted. Raises CorruptError, which names the file and the page."""
+        """Return consecutive pages. Pages that are not cached are read in one call.
+
+        With `keep`, these pages are then cached. With `if_room`, they are cached only if no other object must be
+        evicted. Raises CorruptError, which names the file and the page.
+        """
         self._check_pages(first, count)
         pages = [self.cache.get((self.name, number)) for number in range(first, first + count)]
         missing = [place for place, page in enumerate(pages) if page is None]
@@ -154,7 +159,7 @@ class PageReader:
         return [page for page in pages if page is not None]
 
     def stored(self, first: int, count: int = 1) -> list[memoryview]:
-        """Return pages as stored, after checking and removing their checksums."""
+        """Return pages as stored, without their checksums, which are checked. Raises CorruptError."""
         self._check_pages(first, count)
         start, end = self._starts[first], self._starts[first + count]
         read = memoryview(self._reader.read(end - start, start))

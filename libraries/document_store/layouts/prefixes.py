@@ -1,4 +1,5 @@
-"""Eight-byte codes that keep the order of values. Minimum and maximum codes let queries skip leaves that cannot match.
+"""Eight-byte codes that keep the order of values. The lowest and highest code of a column let queries skip leaves that
+cannot match.
 
 Codes are monotonic, so `code(a) > code(b)` proves a > b. Equal codes prove nothing, because texts may share their first
 eight bytes. Codes are unsigned, so codes of numbers, texts and bytes are compared in the same way.
@@ -88,7 +89,7 @@ def may_hold(codes: Sequence[int], kind: ValueKind, low: Any, high: Any) -> bool
 
 
 def _converted(kind: ValueKind, bound: Any, rounded: Callable[[float], int]) -> Any:
-    """Convert a bound to the column's kind, so that all values of that kind stay on the same side of the bound."""
+    """Convert a bound to the column's kind. Every value of that kind stays on the same side of the bound."""
     if kind is ValueKind.INTEGER and type(bound) is float and abs(bound) < _SIGN:
         return rounded(bound)
     if kind is ValueKind.DOUBLE and type(bound) is int and -_SIGN <= bound < _SIGN:

@@ -1,6 +1,6 @@
-"""Find the entries that remain after a merge, which are the newest entries of each key (paper, 4.4 and 4.5).
+"""Find the entries that remain after a merge: the newest entry of each key (paper, 4.4 and 4.5).
 
-Reads only keys, one leaf of each component at a time, and merges whole arrays.
+Reads only keys, some leaves of each component at a time, and merges whole arrays.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from libraries.document_store.layouts.keys import empty_keys
 from libraries.document_store.layouts.layout import ComponentLeaf, KeyKind, Keys
 
 _BUFFERED_KEYS = 15_000
-"""Minimum number of keys per component that are merged at once. Leaves of rows have fewer keys."""
+"""Keys of each component that are buffered before merging. This takes several leaves of rows, because they have fewer
+keys."""
 
 LeafType = TypeVar("LeafType", bound=ComponentLeaf)
 
 
 @dataclass(frozen=True)
 class Picked:
-    """Remaining entries in ascending key order. An entry has a component (0 is the newest) and its position among all
-    entries of that component, including deletion markers (anti-matter)."""
+    """Entries that remain after a merge, in ascending key order. An entry is identified by its component (0 is the
+    newest) and by its position among all entries of that component, including deletion markers (anti-matter)."""
 
     keys: Keys
     components: np.ndarray
@@ -50,12 +51,12 @@ def joined(parts: Sequence[Picked]) -> Picked:
 
 @dataclass
 class ComponentCursor(Generic[LeafType]):
-    """One component during a merge: its leaves, each released after use."""
+    """One component during a merge, with its leaves. Each leaf is released after use."""
 
     leaves: list[LeafType | None]
     kind: KeyKind
     starts: np.ndarray = field(init=False)
-    """For each leaf the position of its first entry in the component; at the end, the total number of entries."""
+    """The position of each leaf's first entry in the component; at the end, the total number of entries."""
 
     def __post_init__(self) -> None:
         counts = [leaf.count for leaf in self.leaves if leaf is not None]
@@ -76,7 +77,7 @@ class ComponentCursor(Generic[LeafType]):
         return self._keys[-1:]
 
     def read_ahead(self) -> None:
-        """Read some keys ahead, if there are any."""
+        """Read the keys of further leaves until enough keys are buffered, if there are any."""
         if len(self._keys) >= _BUFFERED_KEYS or self.is_whole:
             return
         keys, antimatter, count = [self._keys], [self._antimatter], len(self._keys)
@@ -89,7 +90,8 @@ class ComponentCursor(Generic[LeafType]):
         self._keys, self._antimatter = np.concatenate(keys), np.concatenate(antimatter)
 
     def take(self, component: int, limit: Keys | None) -> Picked:
-        """Return the entries up to the key in `limit`. For None, return all entries that were read."""
+        """Remove and return the buffered entries up to the key in `limit`, inclusive. If `limit` is None, return all of
+        them."""
         count = len(self._keys)
         if limit is not None:
             count = int(np.searchsorted(self._keys, limit[0], side="right"))
@@ -100,18 +102,18 @@ class ComponentCursor(Generic[LeafType]):
         return taken
 
     def leaf(self, number: int) -> LeafType:
-        """Return a leaf, which must not be released yet."""
+        """Return a leaf that was not released."""
         leaf = self.leaves[number]
         assert leaf is not None
         return leaf
 
     def release(self, before: int) -> None:
-        """Release the leaves with smaller numbers, and the data that they hold."""
+        """Release the leaves with numbers below `before`, and the data that these leaves hold."""
         self.leaves[:before] = [None] * before
 
 
 def reconcile(sources: Sequence[ComponentCursor[LeafType]], drop_antimatter: bool) -> Iterator[Picked]:
-    """Yield all remaining entries in parts. Sources are given newest first; the keys of a source are sorted and
+    """Yield all entries that remain, in parts. `sources` are given newest first; the keys of each source are sorted and
     unique."""
     while True:
         for source in sources:
@@ -130,7 +132,7 @@ def reconcile(sources: Sequence[ComponentCursor[LeafType]], drop_antimatter: boo
 
 
 def _newest(taken: Picked) -> Picked:
-    """Sort, and keep the newest entry of each key. Entries of newer components come first in `taken`."""
+    """Sort the entries, and keep the newest entry of each key. In `taken`, entries of newer components come first."""
     order = np.argsort(taken.keys, kind="stable")
     keys = taken.keys[order]
     is_first = np.ones(len(keys), np.bool_)

@@ -1,11 +1,12 @@
-"""Leaves of whole rows, for `vector` and `open`. A leaf has as many rows as fit on a page; a larger row uses several.
+"""Leaves of whole rows, for `vector` and `open`. A leaf has as many rows as fit on a page; a larger row uses several
+pages.
 
     16 bytes  entries, anti-matter among them, bytes of the keys, bytes of all rows
               the keys; then, if there is anti-matter, one bit per entry (highest bit first)
               4 bytes per row: its end, counted from the start of the first row
               the rows, as encoded by the layout
 
-Numbers are little endian.
+Anti-matter are deletion markers. Numbers are little endian.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class RowLeaf:
 
 
 def antimatter_bits(antimatter: np.ndarray) -> bytes:
-    """Return one bit per entry if an entry is marked as deleted, else no bytes."""
+    """Return one bit per entry, set for deleted keys. Return no bytes if no entry is marked as deleted."""
     return np.packbits(antimatter).tobytes() if antimatter.any() else b""
 
 

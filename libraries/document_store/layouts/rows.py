@@ -1,7 +1,7 @@
 """The row layouts. A leaf is one page, with rows as MessagePack (`open`) or in compacted form (`vector`).
 
-Keys and rows are on the same pages, as in the row stores that the paper compares with, so reading keys reads rows too.
-This module converts rows to MessagePack; `row_leaves.py` defines the bytes of a leaf.
+Keys and rows are on the same pages, so reading keys reads rows too. The row stores that the paper compares with do the
+same. This module converts rows to MessagePack; `row_leaves.py` defines the bytes of a leaf.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from libraries.document_store.shredding.columns import KEY
 
 
 class RowsLeaf(LeafFacts):
-    """One leaf of rows. It keeps the data that it read. To release them, get a new object from the component's
-    `leaves`."""
+    """One leaf of rows. The object keeps the data that it read. To release the data, get a new object from the
+    component's `leaves`."""
 
     def __init__(
         self, pages: PageReader, first_page: int, entry: LeafEntry, kind: KeyKind, schema: Schema,
@@ -51,7 +51,7 @@ class RowsLeaf(LeafFacts):
         return self._leaf.keys, self._leaf.antimatter
 
     def may_match(self, number: int, low: Any, high: Any) -> bool:
-        """See `ComponentLeaf`. Only the key's column can be excluded."""
+        """See `ComponentLeaf`. Only a range of keys can exclude the leaf, so the result is True for other columns."""
         return number != KEY or may_hold_keys(self._entry, low, high)
 
     def columns(self, numbers: Iterable[int], ordinals: np.ndarray | None = None) -> dict[int, Column]:
@@ -78,7 +78,7 @@ class RowsLeaf(LeafFacts):
             return rows
 
     def stored_rows(self, ordinals: np.ndarray | None = None) -> list[memoryview]:
-        """Return rows as stored, for a merge that copies them."""
+        """Return rows in their stored form, for a merge that copies them."""
         leaf = self._leaf
         if ordinals is None or self.antimatter_count == 0:
             return leaf.pieces(ordinals)

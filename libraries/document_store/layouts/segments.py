@@ -1,6 +1,8 @@
-"""Separate the leaves that a merge can copy, because no other component overlaps their keys, from leaves to merge.
+"""Find the leaves that a merge can copy, because no other component has keys in their range. All other leaves are
+merged.
 
-With ascending keys, as in many stores, components do not overlap at all, and their merge is a copy.
+If documents arrive with ascending keys, as in many stores, components do not overlap at all. Merging them only copies
+leaves.
 """
 
 from __future__ import annotations
@@ -15,14 +17,15 @@ from libraries.document_store.layouts.layout import Keys
 
 @dataclass(frozen=True)
 class Bounds:
-    """The leaves of one component: their first and last keys, and which of them are large enough to be copied."""
+    """The leaves of one component: their first and last keys, and which leaves a merge may copy (see
+    `StoredComponent.bounds`)."""
 
     min_keys: Keys
     max_keys: Keys
     is_kept: np.ndarray
 
     def overlaps(self, others: Bounds) -> np.ndarray:
-        """Return for each leaf of `others` whether a leaf of this component may share a key with it."""
+        """Return for each leaf of `others` whether its range of keys overlaps a leaf of this component."""
         if not len(self.min_keys):
             return np.zeros(len(others.min_keys), np.bool_)
         places = np.searchsorted(self.min_keys, others.max_keys, side="right") - 1
@@ -45,7 +48,7 @@ class Mixed:
 
 
 def segments(components: Sequence[Bounds]) -> Iterator[Copied | Mixed]:
-    """Yield all leaves of all components in ascending key order. No key is in two segments."""
+    """Yield all leaves of all components in ascending key order. Each key is in only one segment."""
     following = [0] * len(components)
     for component, leaf in _copied(components):
         key = components[component].min_keys[leaf : leaf + 1]

@@ -1,14 +1,14 @@
 """Encode rows without field names, in the vector-based format, which is compacted by the inferred schema.
 
-The format follows 'An LSM-based Tuple Compaction Framework' (reference [22] of the paper, described in section 2.2).
-The structure of a record is separate from its values, and field names are replaced by numbers of the schema. One row is
+The format follows 'An LSM-based Tuple Compaction Framework' (reference [22] of the paper, described in section 2.2). It
+separates the structure of a record from its values, and replaces field names by their numbers in the schema. One row is
 
     4 varints    the sizes in bytes of the four vectors that follow
     tags         one byte per value, depth first; after OBJECT and ARRAY a varint with the number of their values
     names        a varint per field, depth first: 1 + the name's number, or 0 for a name without one
     fixed        integers in 1, 2, 4 or 8 bytes as their tag says, doubles in 8; little endian
     lengths      a varint per text, binary and name without a number
-    variable     their bytes, to the row's end
+    variable     the bytes of these texts, binaries and names, to the row's end
 
 This Python module is the specification, and is used if the C kernels are not built (`vector_rows.py`).
 """
@@ -46,7 +46,7 @@ def names_of(schema: Schema) -> tuple[str, ...]:
 
 
 def encode(row: bytes, numbers: Mapping[str, int]) -> bytes:
-    """Compact a MessagePack row with the numbers of names."""
+    """Compact a MessagePack row. `numbers` maps field names to their numbers; other names are stored as text."""
     vectors = [bytearray() for _ in range(5)]
     _encode_value(msgspec.msgpack.decode(row), numbers, vectors)
     head = b"".join(map(_varint, map(len, vectors[:4])))
@@ -54,7 +54,8 @@ def encode(row: bytes, numbers: Mapping[str, int]) -> bytes:
 
 
 def decode(data: memoryview, names: Sequence[str]) -> bytes:
-    """Decode compacted bytes to a MessagePack row. Raises CorruptError."""
+    """Decode compacted bytes to a MessagePack row. The number of a name is its position in `names`. Raises
+    CorruptError."""
     row = _Row(data, names)
     try:
         if not row.is_object():
@@ -165,7 +166,7 @@ class _Vector:
 
     def take(self, count: int) -> memoryview:
         if self._place + count > len(self._data):
-            raise IndexError(f"{count} bytes at {self._place} of {len(self._data)}")
+            raise IndexError(f"cannot read {count} bytes at {self._place}: there are only {len(self._data)}")
         self._place += count
         return self._data[self._place - count : self._place]
 

@@ -1,6 +1,6 @@
 """Encode and decode many rows of the vector-based format at once, in C if the kernels are built, else with `vector.py`.
 
-This module maps parameters and error codes of the C functions. Pages and leaves are handled elsewhere.
+This module converts the parameters and error codes of the C functions. Pages and leaves are handled elsewhere.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _WORDS = {
 _EXPANSION = 4
 """Initial size of the buffer for decoded rows, as a multiple of their compacted size."""
 _GROWTH = (3, 32)
-"""Compacted rows have at most 3 times the bytes of MessagePack, plus 32 bytes (`vector.MOST_NAMES`)."""
+"""Limit of growth by compaction: factor 3 and 32 bytes more, compared with MessagePack (`vector.MOST_NAMES`)."""
 
 
 class VectorRows:
-    """Converts rows with the names of one schema. Thread-safe."""
+    """Converts rows with the field names of one schema. Thread-safe."""
 
     def __init__(self, names: Sequence[str], *, use_native: bool | None = None) -> None:
         """If `use_native` is False, use Python. If it is None, use the C kernels if they are built."""

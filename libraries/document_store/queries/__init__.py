@@ -1,1 +1,1 @@
-"""Execute plans of `libraries.document_queries`: with indexes, over rows and over columns."""
+"""Execute plans of the query language `libraries.document_queries` with indexes, over rows, and over columns."""

@@ -1,7 +1,7 @@
 """Locate a plan's fields in one schema: the branches of each position, and the leaves to read.
 
-A position may hold values of several kinds. Each kind is a branch with its own leaves. To test whether an object or
-array exists, it suffices to read one leaf below it.
+A position may hold values of several kinds. Each kind is a branch with its own schema leaves (columns). To test whether
+an object or array exists, it suffices to read one leaf below it.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ NESTED = (ValueKind.ARRAY, ValueKind.OBJECT)
 
 
 class Use(enum.IntFlag):
-    """What a plan needs of a field."""
+    """What a plan needs to know about a field."""
 
     KINDS = 1
     """Whether the field exists, and its kind."""
     SCALARS = 2
-    """Its value; arrays and objects count as missing."""
+    """The field's value, with arrays and objects counted as missing."""
     WHOLE = 4
-    """Its value of any kind."""
+    """The field's value of any kind, including arrays and objects."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Branch:
     kind: ValueKind
     node: int
     leaf: Leaf
-    """The leaf of this branch. For an array or object, a leaf below it."""
+    """The leaf of this branch. For an array or object, a leaf below it that shows whether it exists."""
 
 
 class Places:
@@ -64,7 +64,7 @@ class Places:
         self.schema = schema
 
     def branches(self, path: Path) -> tuple[Branch, ...]:
-        """Return the branches at a path; none if no document of the schema has a value there."""
+        """Return the branches at a path. Return no branches if no document of the schema has a value there."""
         nodes = [ROOT]
         for step in path:
             kind, name = (ValueKind.ARRAY, None) if isinstance(step, Items) else (ValueKind.OBJECT, step)
@@ -77,7 +77,7 @@ class Places:
         return next((branch for branch in self.branches(path) if branch.kind is ValueKind.ARRAY), None)
 
     def leaves(self, node: int) -> Iterator[Leaf]:
-        """Yield the leaves at and below a node, without markers of nodes that have other leaves."""
+        """Yield the leaves at and below a node. Omit the marker of a node that has other leaves."""
         nodes = self.schema.leaf_nodes
         number = bisect_left(nodes, node)
         if number < len(nodes) and nodes[number] == node:
@@ -88,8 +88,8 @@ class Places:
             yield from self.leaves(below)
 
     def witness(self, node: int) -> Leaf:
-        """Return the fastest leaf to read that shows whether a node exists: in the fewest arrays, with the smallest
-        values."""
+        """Return a leaf that shows whether a node exists, and that is fast to read: in the fewest arrays, then with the
+        smallest values."""
         return min(self.leaves(node), key=lambda leaf: (len(leaf.array_levels), _COSTS[leaf.kind], leaf.number))
 
 
@@ -137,7 +137,7 @@ _AGGREGATES = {"count": Use.KINDS, "sum": Use.SCALARS, "avg": Use.SCALARS}
 
 
 def condition_uses(condition: Condition) -> Iterator[tuple[Expression, Use]]:
-    """Yield the expressions of a condition and what it needs of each."""
+    """Yield each expression that a condition reads, and what the condition needs of it."""
     if isinstance(condition, And | Or):
         for part in condition.conditions:
             yield from condition_uses(part)
@@ -159,7 +159,8 @@ def _operand_uses(expression: Expression, use: Use) -> Iterator[tuple[Expression
 
 
 def needed_leaves(plan: Plan, places: Places) -> set[int]:
-    """Return the numbers of the leaves that the plan's fields and items require, including the leaf of the key."""
+    """Return the numbers of the schema leaves from which the plan's fields and items are read, including the leaf of
+    the key."""
     needed = {0}
     for read, use in uses_of(plan).items():
         for branch in places.branches(absolute(plan, read.of, read.path)):
@@ -173,7 +174,8 @@ def needed_leaves(plan: Plan, places: Places) -> set[int]:
 
 
 def wants_nested_values(plan: Plan, places: Places) -> bool:
-    """Return whether an array or object of this schema is needed as a value: in a group key, a row, or a maximum."""
+    """Return whether the plan needs a whole array or object of this schema as a value, e.g. in a group key, a row, or a
+    maximum."""
     return any(
         use & Use.WHOLE and any(b.kind in NESTED for b in places.branches(absolute(plan, read.of, read.path)))
         for read, use in uses_of(plan).items()

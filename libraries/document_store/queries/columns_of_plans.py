@@ -1,4 +1,5 @@
-"""Execute plans to columns instead of rows: vectors of all values, from which Arrow tables are made.
+"""Execute plans so that the result is columns instead of rows. Each column consists of vectors, from which Arrow tables
+are made.
 
 Filters are generated code over columns, which skips parts and columns that are not needed. Only arrays, objects and
 values beyond the schema's limit are assembled in Python.
@@ -37,27 +38,27 @@ from libraries.document_store.queries.vectors.vector import Index, Vector, conca
 from libraries.document_store.schema import Schema
 
 Types = Mapping[str, pa.DataType]
-"""Name of a column -> the type whose values it takes."""
+"""Name of a column -> its type. Values of other types become null."""
 
 
 @dataclass(frozen=True)
 class _Fitted:
     schema: Schema
-    """A reference that keeps the schema alive, so that no other object gets its id."""
+    """Kept so that the schema stays alive. Otherwise another object could get the schema's id."""
     is_interpreted: bool
     function: Function | None
-    """None if no tuple can come from this schema."""
+    """The generated function; None if no tuple can come from this schema."""
     bounds: tuple[tuple[Bounds, ...], ...]
     assembled: frozenset[str]
-    """Columns whose arrays and objects are assembled in Python."""
+    """Names of columns whose arrays and objects are assembled in Python."""
 
 
 _Found = tuple[Index, list[Vector]] | None
-"""The documents that a plan selects, and a vector for each column. None if there are none."""
+"""Positions of the documents that a plan selects, and a vector for each column. None if no document is selected."""
 
 
 class _Receiver:
-    """Keeps what a generated function returns for one part."""
+    """Stores the results that a generated function returns for one part."""
 
     def __init__(self) -> None:
         self.is_empty = True
@@ -105,8 +106,11 @@ class _Projection:
         return any(branch.kind in NESTED for branch in branches)
 
     def found(self, part: QueryPart, most: int | None = None) -> tuple[Index, list[Vector]] | None:
-        """Return the documents of a part that the plan selects, or the first `most`, and a vector for each column. None
-        if there are none."""
+        """Return the positions of the documents that the plan selects in a part, and a vector for each column. Return
+        None if no document is selected.
+
+        With `most`, documents after the first `most` may be omitted.
+        """
         fitted = self._fitted_to(part.schema)
         if fitted.is_interpreted or reaches_rest(part, self.plan):
             return self._interpreted(part)
@@ -157,7 +161,8 @@ def _nested(part: QueryPart, field: Any, index: Index) -> Vector:
 
 
 def matching(snapshot: Snapshot, where: Condition) -> Iterator[tuple[QueryPart, Index]]:
-    """Yield each part with documents for which the condition is true, and their positions; None means all."""
+    """Yield each part that has documents for which the condition is true, and the positions of these documents (None:
+    all)."""
     plan = Plan((Filter(where),))
     projection = _Projection(plan)
     for part in parts_for(snapshot, plan):
@@ -167,9 +172,10 @@ def matching(snapshot: Snapshot, where: Condition) -> Iterator[tuple[QueryPart, 
 
 
 def table_of_plan(snapshot: Snapshot, plan: Plan, types: Types) -> pa.Table:
-    """Return the answer to a plan as a table; missing values and nulls are both null.
+    """Return the answer to a plan as a table. Missing values and nulls are both null.
 
-    A column of mixed types has JSON text and causes a warning, unless `types` names its type. Raises QueryError.
+    A column of mixed types becomes JSON text and causes a warning, unless `types` names the column's type. Raises
+    QueryError.
     """
     names = _names(plan)
     if unknown := sorted(set(types) - set(names)):
@@ -197,7 +203,8 @@ def _of_rows(rows: Sequence[Row], names: Sequence[str]) -> list[Vector]:
 
 
 def table_of(columns: Mapping[str, Chunks], types: Types) -> pa.Table:
-    """Return a table of these columns. Warn of columns of mixed types that `types` does not name."""
+    """Return a table of these columns. Warn about each column of mixed types, unless `types` names the column's
+    type."""
     mixed: set[str] = set()
     arrays = [
         typed_column_of(chunks, types[name], name) if name in types else column_of(chunks, mixed, name)
@@ -210,8 +217,11 @@ def table_of(columns: Mapping[str, Chunks], types: Types) -> pa.Table:
 
 
 def projected(snapshot: Snapshot, plan: Plan) -> list[list[Vector]]:
-    """Return the columns of a plan that ends with a Project, and maybe a Limit, in the order of keys. Each column
-    consists of one vector per part, or of a single vector if the keys of parts overlap."""
+    """Return the columns of a plan that ends with a Project, or with a Limit after it. Rows are in the order of
+    document keys.
+
+    A column consists of one vector per part. If the keys of parts overlap, or with a Limit, it is a single vector.
+    """
     result = plan.result
     assert isinstance(result, Project)
     most = next((step.rows for step in plan.steps if isinstance(step, Limit)), None)
@@ -238,7 +248,8 @@ def projected(snapshot: Snapshot, plan: Plan) -> list[list[Vector]]:
 def _found(
     projection: _Projection, parts: Iterator[QueryPart], most: int | None, keys: list[np.ndarray]
 ) -> Iterator[tuple[QueryPart, _Found]]:
-    """Yield what each part has. `keys` are those of the rows that were received so far."""
+    """Yield each part with the result of `_Projection.found`. With `most`, skip parts that cannot have one of the first
+    `most` rows. The caller appends to `keys` the keys of the rows that it received."""
     if most is not None:
         for part in parts if most else ():
             if not _has_enough(keys, most, part.keys[0]):

@@ -1,4 +1,5 @@
-"""Convert the comparison of a numeric column with a constant to an exact comparison with a constant of its own kind.
+"""Convert the comparison of a numeric column with a constant. The new constant has the column's kind, and the
+comparison is exact.
 
 Generated code then compares integers with integers and doubles with doubles, without rounding.
 """
@@ -10,11 +11,12 @@ import math
 from libraries.document_queries.values import INTEGER_HIGHEST, INTEGER_LOWEST
 
 Comparison = tuple[str, int | float] | bool
-"""An operator and a constant of the column's kind. A bool is the result for every value except NaN."""
+"""An operator and a constant of the column's kind. A bool means that the comparison has this result for every value but
+NaN."""
 
 
 def for_integers(operator: str, value: int | float) -> Comparison:
-    """Return how to compare integers with `value`, which is not NaN."""
+    """Return how to compare an integer column with `value`, which must not be NaN."""
     if isinstance(value, int):
         return operator, value
     if math.isfinite(value) and value.is_integer() and INTEGER_LOWEST <= int(value) <= INTEGER_HIGHEST:
@@ -27,7 +29,7 @@ def for_integers(operator: str, value: int | float) -> Comparison:
 
 
 def for_doubles(operator: str, value: int | float) -> Comparison:
-    """Return how to compare doubles with `value`, which is not NaN."""
+    """Return how to compare a double column with `value`, which must not be NaN."""
     near = float(value)
     if near == value:
         return operator, near

@@ -1,6 +1,7 @@
 """Execute a plan over a snapshot, part by part, and skip parts and columns that need not be read.
 
-Every way of execution gives the same answer. 'auto' uses generated code over what is stored, columns or rows.
+Every way (method of execution) gives the same answer. The way 'auto' uses generated code over the columns or rows that
+each part stores.
 """
 
 from __future__ import annotations
@@ -55,16 +56,17 @@ def execute(snapshot: Snapshot, plan: Plan, way: Way = "auto", use_indexes: bool
 @dataclass(frozen=True)
 class _Fitted:
     schema: Schema
-    """A reference that keeps the schema alive, so that no other object gets its id."""
+    """Kept so that the schema stays alive. Otherwise another object could get the schema's id."""
     is_interpreted: bool
     function: Function | None
-    """None if no tuple can come from this schema."""
+    """The generated function; None if no tuple can come from this schema."""
     bounds: tuple[tuple[Bounds, ...], ...]
-    """For each required range, the leaves that may have a value in the range, and both ends."""
+    """For each required range, the leaves that may have a value in the range, with both ends of the range as values of
+    the leaf."""
 
 
 class Generated:
-    """One execution by generated code: over rows, over columns, or over what each part stores."""
+    """One execution by generated code. The code runs over rows, over columns, or over what each part stores."""
 
     def __init__(self, plan: Plan, way: Way, collected: Collected) -> None:
         """`collected` receives the results."""
@@ -75,7 +77,7 @@ class Generated:
         self._fitted: dict[int, _Fitted] = {}
 
     def collect(self, parts: Iterable[QueryPart]) -> None:
-        """Process parts."""
+        """Process parts. The results go to `collected`."""
         for part in parts:
             if self.way == "generated-columns" or (self.way == "auto" and part.columnar):
                 self._by_columns(part)
@@ -104,7 +106,8 @@ class Generated:
 
 
 def index_of(snapshot: Snapshot, plan: Plan) -> str | None:
-    """Return the path of the index that a plan would use; None if all documents are scanned or counted."""
+    """Return the path of the index that a plan would use. Return None if the plan scans all documents or only counts
+    them."""
     found = None if plan.counts_documents_only else _told_by_an_index(snapshot, plan)
     return None if found is None else found[0]
 
@@ -116,7 +119,8 @@ def parts_for(snapshot: Snapshot, plan: Plan) -> Iterator[QueryPart]:
 
 
 def _told_by_an_index(snapshot: Snapshot, plan: Plan) -> tuple[str, np.ndarray] | None:
-    """Return the first index that selects few documents, and their keys."""
+    """Return the path of the first index that selects few documents, and the keys of these documents. Return None if
+    there is no such index."""
     most = snapshot.most() * MOST_BY_INDEX
     for wanted in ranges_of(plan):
         if wanted.is_of_documents:

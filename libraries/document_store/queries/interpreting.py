@@ -1,7 +1,7 @@
-"""Interpret a plan over dicts, which are decoded from rows or assembled from columns.
+"""Interpret a plan over dicts. The dicts are decoded from rows or assembled from columns.
 
-Columns can be slower than rows here, because assembling dicts costs more time than reading fewer bytes saves (figure 9e
-of the paper).
+Here, columns can be slower than rows: assembling dicts may cost more time than is saved by reading fewer bytes (figure
+9e of the paper).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def interpret_columns(parts: Iterable[QueryPart], plan: Plan) -> list[Row]:
 
 
 def assembled(part: QueryPart, plan: Plan) -> list[dict[str, Any]]:
-    """Return the parts of documents that the plan reads."""
+    """Return for each document of a part a dict with at least the fields that the plan reads."""
     whole = plan.result is None or reaches_rest(part, plan)
     wanted = range(len(part.schema.leaves)) if whole else sorted(needed_leaves(plan, Places(part.schema)))
     columns = part.columns(wanted)
@@ -52,8 +52,8 @@ def assembled(part: QueryPart, plan: Plan) -> list[dict[str, Any]]:
 
 
 def reaches_rest(part: QueryPart, plan: Plan) -> bool:
-    """Return whether, in this part, the column for paths beyond the schema's limit may hold values that the plan
-    reads."""
+    """Return whether the plan may read values of REST in this part. REST is the column for all paths beyond the
+    schema's limit."""
     leaf = part.schema.rest
     if leaf is None:
         return False
@@ -62,7 +62,7 @@ def reaches_rest(part: QueryPart, plan: Plan) -> bool:
 
 
 def reduced(schema: Schema, leaf_numbers: Iterable[int]) -> Schema:
-    """Return a schema with only these leaves and their ancestors. Leaves are renumbered in order."""
+    """Return a schema with only these leaves and the nodes above them. The leaves get new numbers, in order."""
     kept = {ROOT}
     for number in leaf_numbers:
         node = schema.leaf_nodes[number]

@@ -12,7 +12,8 @@ from libraries.document_store.shredding import CodedColumn, Column
 
 
 class QueryPart(Protocol):
-    """Some documents of a snapshot, at most one leaf of a component. No key is in two parts."""
+    """Some documents of a snapshot: documents in memory, or the documents of adjacent leaves of a component. No key is
+    in two parts."""
 
     @property
     def count(self) -> int:
@@ -20,7 +21,7 @@ class QueryPart(Protocol):
 
     @property
     def schema(self) -> Schema:
-        """The schema of the part. A leaf number means the same leaf in all parts of one snapshot."""
+        """The schema of the part. The number of a schema leaf means the same leaf in all parts of one snapshot."""
 
     @property
     def keys(self) -> np.ndarray:
@@ -34,7 +35,7 @@ class QueryPart(Protocol):
         """Return documents as MessagePack, in key order."""
 
     def columns(self, leaf_numbers: Iterable[int]) -> dict[int, Column]:
-        """Return the columns of these leaves, in key order. Numbers that the part's schema lacks are omitted."""
+        """Return the columns of these schema leaves, in key order. Leaves that the part's schema lacks are omitted."""
 
     def coded_columns(self, leaf_numbers: Iterable[int]) -> Mapping[int, Column | CodedColumn]:
         """Like `columns`, but texts with few distinct values may be returned as codes.
@@ -42,7 +43,8 @@ class QueryPart(Protocol):
         The arrays are read-only and may be shared with other callers."""
 
     def may_match(self, leaf_number: int, low: object, high: object) -> bool:
-        """Return False only if no document of the part has a value of this leaf in [low, high]; None is unbounded."""
+        """Return False only if no document of the part has a value in this column from `low` to `high`. None means
+        unbounded."""
 
     def narrowed(self, index: np.ndarray) -> QueryPart:
         """Return a part with only the documents at these positions (int64, ascending)."""
@@ -63,4 +65,5 @@ class Snapshot(Protocol):
     def index_keys(self, path: str, low: object, high: object, most: float) -> np.ndarray | None:
         """Return the keys of documents with a value at `path` from `low` to `high`, and possibly a few other keys.
 
-        Returns None if the path is not indexed or there are more than `most` keys."""
+        Returns None if the path is not indexed, or if there are more than `most` keys.
+        """

@@ -1,7 +1,8 @@
-"""Find the ranges that a plan's filters require of single fields. They let queries skip parts or use an index.
+"""Find the ranges in which single fields must be, according to a plan's filters. With these ranges, queries skip parts
+or use an index.
 
-Only conditions that every tuple must meet count, which are the parts of top-level `And`s. A range may be wider than the
-condition, never narrower.
+Only conditions that every tuple must meet are used, which are the parts of top-level `And`s. A range may be wider than
+the condition, never narrower.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ _MIRRORED = {"=": "=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 @dataclass(frozen=True)
 class Range:
-    """A value at `path` must be from `low` to `high`. Both have the same kind, or one is an integer and one a
+    """The value at `path` must be from `low` to `high`. Both bounds have the same kind, or one is an integer and one a
     double."""
 
     path: Path
     low: Scalar
-    """None means no lower bound."""
+    """The lower bound; None means unbounded."""
     high: Scalar
-    """None means no upper bound."""
+    """The upper bound; None means unbounded."""
 
     @property
     def is_of_documents(self) -> bool:
@@ -39,7 +40,7 @@ class Range:
 
 
 def ranges_of(plan: Plan) -> tuple[Range, ...]:
-    """Return the ranges that a plan's filters require; ranges of the same document field are intersected."""
+    """Return the ranges that a plan's filters require. Several ranges of the same document field are intersected."""
     steps = (step for step in plan.gathering if isinstance(step, Filter))
     found: dict[tuple[Path, ValueKind] | int, Range] = {}
     for number, wanted in enumerate(found for step in steps for found in _demanded(plan, step.condition)):
@@ -85,11 +86,12 @@ def _demanded(plan: Plan, condition: Condition) -> Iterator[Range]:
 
 
 Bounds = tuple[int, Scalar, Scalar]
-"""The number of a leaf, and both ends as values of its kind. None means unbounded."""
+"""The number of a schema leaf, and both ends of a range as values of the leaf's kind. None means unbounded."""
 
 
 def bounds_of(places: Places, wanted: Range) -> tuple[Bounds, ...]:
-    """Return the leaves of a schema that may have values within a range."""
+    """Return the leaves of a schema that may have values within a range, each with the ends of the range in its
+    kind."""
     kind = _kind(wanted)
     like = _NUMBERS if kind in _NUMBERS else (kind,)
     found = []
@@ -106,7 +108,7 @@ def may_match(part: QueryPart, bounds: Iterable[Bounds]) -> bool:
 
 
 def _ends(kind: ValueKind, wanted: Range) -> tuple[Scalar, Scalar] | None:
-    """Return both ends as values of the kind. Return None if no value of the kind is in the range."""
+    """Return both ends of a range as values of the kind. Return None if no value of the kind is in the range."""
     if kind not in _NUMBERS:
         return wanted.low, wanted.high
     ends: list[Scalar] = []

@@ -1,4 +1,4 @@
-"""Work on several parts of a store at the same time. Decompression and decoding run outside of Python's global lock."""
+"""Process several parts of a store at the same time. Decompression and decoding release Python's global lock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _Result = TypeVar("_Result")
 
 
 def in_threads(function: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[tuple[_Item, _Result]]:
-    """Return each item with the function's result, in order. `items` are produced while threads work."""
+    """Return each item with the function's result, in order. The iterator `items` advances while threads process
+    earlier items."""
     with ThreadPoolExecutor(min(MOST_THREADS, len(os.sched_getaffinity(0)))) as workers:
         waiting = [(item, workers.submit(function, item)) for item in items]
         return [(item, future.result()) for item, future in waiting]

@@ -1,4 +1,4 @@
-"""Convert documents to columns: rows of MessagePack become a schema and a column for each of its leaves.
+"""Convert documents to columns (shredding): rows of MessagePack become a schema and a column for each of its leaves.
 
 The C code is the fast implementation, the module `reference` is the specification.
 """

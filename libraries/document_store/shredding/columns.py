@@ -1,4 +1,7 @@
-"""Columns in memory: the levels and values of one leaf, before encoding and after decoding."""
+"""Columns in memory: the levels and values of one schema leaf, before encoding and after decoding.
+
+A token of a column is one level, with its value if it has one.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ class Texts:
     offsets: np.ndarray
     """The start of each string in `data`, and at the end the length of `data` (int64)."""
     data: np.ndarray
-    """uint8."""
+    """All strings in order, without separators (uint8)."""
 
     @staticmethod
     def of(strings: Sequence[bytes]) -> Texts:
@@ -58,14 +61,17 @@ Values = np.ndarray | Texts
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """The tokens of one leaf in record order, including delimiters of arrays."""
+    """The tokens of one leaf in record order. They include delimiters, which are tokens that end arrays."""
 
     leaf: Leaf
     levels: np.ndarray
     """Definition levels with the leaf's null flag, and delimiters (uint8; paper, 3.1)."""
     values: Values
-    """One value for each token with the leaf's largest level. The key's column has a value for each token; tokens of
-    deleted records have level 0 (3.3). Leaves without values have an empty array."""
+    """One value for each token whose level is the leaf's largest level.
+
+    The key's column has a value for each token; tokens of deleted records have level 0 (paper, 3.3). Leaves without
+    values have an empty array.
+    """
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
@@ -95,7 +101,8 @@ class CodedColumn:
     levels: np.ndarray
     """As in Column."""
     codes: np.ndarray
-    """For each level, the index of its text in `different`, or the number of these texts if it has none (uint8)."""
+    """For each level, the index of its text in `different` (uint8). A level without a text has the number of texts in
+    `different`."""
     different: Texts
     """The distinct texts."""
 
@@ -111,7 +118,7 @@ class CodedColumn:
 
 
 def is_text(kind: ValueKind) -> bool:
-    """Return whether the values of a leaf of this kind are Texts."""
+    """Return whether a leaf of this kind stores its values as Texts."""
     return kind in (ValueKind.TEXT, ValueKind.BINARY, ValueKind.REST)
 
 
@@ -123,7 +130,7 @@ def values_of(kind: ValueKind, values: Sequence[object]) -> Values:
 
 
 def dtype_of(kind: ValueKind) -> np.dtype:
-    """Return the dtype of the values of a leaf of this kind, which must not be Texts."""
+    """Return the dtype of the values of a leaf of this kind. The kind must not be stored as Texts."""
     return np.dtype(_DTYPES[kind])
 
 

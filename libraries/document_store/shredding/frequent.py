@@ -1,6 +1,7 @@
-"""Give a schema's remaining columns to the most frequent new paths, if documents have more paths than it allows.
+"""Give a schema's remaining columns to the most frequent new paths, if documents have more paths than the schema
+allows.
 
-Runs only once in the life of a store, when the schema becomes full, because paths with written columns keep them.
+Runs only once in the life of a store, when the schema becomes full, because a path whose column was written keeps it.
 """
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ from libraries.document_store.shredding.reference import see
 from libraries.document_store.values import ValueKind
 
 CONSIDERED = 8
-"""Multiple of the schema's limit up to which paths are counted. Further paths are ignored."""
+"""At most this many times the schema's limit of paths are counted. Further paths are ignored."""
 
 _WITHOUT_COLUMN = (ValueKind.ARRAY, ValueKind.OBJECT, ValueKind.REST)
 
 
 def becomes_full(before: Schema, after: Schema) -> bool:
-    """Return whether the documents between both schemas had more paths than the schema allows."""
+    """Return whether the documents that extended `before` to `after` had more paths than the schema allows."""
     return len(before.leaves) < before.limit and before.rest is None and after.rest is not None
 
 
 def most_frequent(rows: Sequence[bytes], schema: Schema) -> Schema:
-    """Return the schema, filled to its limit with the most frequent new paths of the rows. In ties the first path
-    wins."""
+    """Return the schema, filled to its limit with the most frequent new paths of the rows. Among equally frequent
+    paths, the first one is chosen."""
     counting = _Counting(replace(schema, limit=schema.limit * CONSIDERED))
     counting.count(messagepack.decode(row) for row in rows)
     nodes, first = counting.schema().nodes, len(schema.nodes)
@@ -44,7 +45,7 @@ def most_frequent(rows: Sequence[bytes], schema: Schema) -> Schema:
 
 
 class _Counting(Growing):
-    """Counts in how many documents each node occurs."""
+    """Counts for each node the documents in which it occurs."""
 
     def __init__(self, schema: Schema) -> None:
         super().__init__(schema)

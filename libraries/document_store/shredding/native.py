@@ -83,9 +83,8 @@ def _columns(kernel: ctypes.CDLL, handle: ctypes.c_void_p, schema: Schema) -> It
 
 
 def take_of(columns: Sequence[Column], ordinals: np.ndarray) -> Column | None:
-    """Return the records at these positions (int64) of consecutive columns of one leaf.
-
-    Returns None if some of the positions do not exist."""
+    """Return the records at these positions (int64) of several columns of one leaf, as one column. Records are numbered
+    across all columns. Returns None if a position does not exist."""
     kernel, leaf, given = kernels.loaded(), columns[0].leaf, kernels.Given(columns)
     width = 0 if is_text(leaf.kind) else dtype_of(leaf.kind).itemsize
     which = 2 if leaf.number == KEY else int(leaf.has_values)

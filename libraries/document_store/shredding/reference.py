@@ -1,7 +1,7 @@
 """Shred documents with extended Dremel in plain Python (paper, 3.1 and 3.2). Used if the C kernels are not built.
 
-This module is the specification of the shredder. All documents first extend the schema. Then they are written as tokens
-of all leaves. Input is decoded, checked documents.
+This module is the specification of the shredder. First, all documents extend the schema. Then the documents are written
+as tokens of all leaves. The input is decoded documents that were checked before.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def infer(documents: Iterable[dict[str, Any]], schema: Schema) -> Schema:
 
 
 def see(document: dict[str, Any], growing: Growing) -> None:
-    """Extend a schema by the paths and types of one document."""
+    """Extend the schema in `growing` by the paths and types of one document."""
     for name, value in document.items():
         _see(growing, ROOT, name, value)
 
@@ -133,10 +133,9 @@ class Shredder:
             stream.delimiter(level - 1)
 
     def _position(self, branches: Sequence[int], level: int, value: Any) -> None:
-        """Write a value in an object or array of this level.
-
-        A null goes to all branches of a union; otherwise the other branches are written as if the value were
-        missing."""
+        """Write a value at a position of an object or array of this level. A null goes to all branches of a union. Any
+        other value goes to the branch of its type, and the other branches are written as if the value were missing. A
+        value without a branch goes to REST."""
         kind = kind_of(value)
         taken = False
         for branch in branches:

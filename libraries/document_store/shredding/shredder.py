@@ -1,4 +1,4 @@
-"""Choose between the shredders in C and Python, and define their result."""
+"""Choose between the shredders in C and in Python, and define the result that both return."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ class Shredded:
 
 
 def shred(rows: Sequence[bytes], schema: Schema, *, use_native: bool | None = None) -> Shredded:
-    """Convert rows (whole documents as MessagePack) to columns. Use C if it was built, unless `use_native` is given.
+    """Convert rows (whole documents as MessagePack) to columns. `use_native` selects C or Python; by default, C is used
+    if it was built.
 
-    Raises DocumentError for a row that cannot be stored. The error names the row's number in `rows` and the path.
+    Raises DocumentError for a row that cannot be stored. The error names the row's position in `rows` and the path.
     """
     if kernels.NATIVE if use_native is None else use_native:
         found = native.shred(rows, schema)

@@ -1,4 +1,5 @@
-"""Answer SQL over a snapshot, by a plan of the store if there is one, and otherwise with DuckDB."""
+"""Answer SQL over a snapshot. If a plan of the query language can express the query, the store answers it, otherwise
+DuckDB."""
 
 from __future__ import annotations
 
@@ -29,17 +30,17 @@ class Explanation:
 
     way: Literal["plan", "duckdb"]
     reason: str
-    """Why no plan answers the query; empty for a plan."""
+    """Why no plan answers the query; '' if a plan answers it."""
     plan: Plan
-    """The plan that answers the query, or that reads the fields for DuckDB."""
+    """The plan that answers the query. If DuckDB answers it, the plan that reads the fields for DuckDB."""
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The paths of the fields that are read."""
+        """The paths of the fields that the query reads."""
         return tuple(str(Path(found.path)) for found in fields_of(self.plan))
 
     def __str__(self) -> str:
-        """Return three lines for people, in which characters that control a terminal are escaped."""
+        """Return a description of three lines. Characters that control a terminal are escaped."""
         way = "the store's plan" if self.way == "plan" else f"DuckDB, because {self.reason}"
         words = (way, ", ".join(self.fields) or "keys", to_json(self.plan))
         return "\n".join(
@@ -75,7 +76,7 @@ def explanation(snapshot: Snapshot, text: str) -> Explanation:
 
 
 class _Prepared:
-    """A query whose way is chosen."""
+    """A query for which it is decided whether a plan or DuckDB answers it."""
 
     def __init__(self, snapshot: Snapshot, text: str) -> None:
         tree = parse(text)
@@ -101,7 +102,7 @@ class _Prepared:
             raise SQLError(str(error), "limit") from None
 
     def unknown_fields(self) -> list[str]:
-        """Return a note for each field that no document has, which is NULL. It is often a mistake."""
+        """Return a note for each field that no document has. Such a field is NULL, and often a mistake."""
         if self.fields.is_empty:
             return []
         unknown = [str(Path(path)) for path in self.statement.fields if not self.fields.has(path)]

@@ -1,7 +1,7 @@
-"""Answer a query with DuckDB over Arrow columns of the fields that it reads.
+"""Answer a query with DuckDB over Arrow columns of the fields that the query reads.
 
-The SQL may come from anywhere. DuckDB therefore has no access to files, the network, extensions and Python variables,
-its configuration is locked, and its memory is limited.
+The SQL may come from anywhere. DuckDB therefore has no access to files, the network, extensions and Python variables.
+Its configuration is locked, and its memory is limited.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 MEMORY = "2GB"
 """Maximum memory of DuckDB, in addition to the columns and the answer."""
 MOST_ANSWER_BYTES = 2_000_000_000
-"""Maximum bytes of an answer, which is not in DuckDB's memory."""
+"""Maximum bytes of an answer. `MEMORY` does not include the answer."""
 _ROWS_AT_ONCE = 2048
 """Number of rows that DuckDB computes at once."""
 LOCKED: dict[str, Any] = {
@@ -53,12 +53,16 @@ LOCKED: dict[str, Any] = {
 _FROM_DOCS = {"kind", "hint", "expressions", "from_", "where", "group", "having", "qualify", "windows"} | {
     *("order", "limit", "offset", "distinct")
 }
-"""Parts of a SELECT that get the rows after WHERE, and FROM of a single table. A sample comes before WHERE."""
+"""Parts of a SELECT that use the rows after WHERE, and FROM of a single table. SAMPLE is missing because it applies
+before WHERE."""
 
 
 def reading_plan(statement: Statement, key: str, kinds_of: Callable[[FieldPath], Kinds]) -> GroupsPlanned:
-    """Return the plan that reads the groups of a query, or else its fields. Conditions of WHERE that the store can test
-    move to the plan, and leave the query's tree. `key` is the field to read if the query reads none."""
+    """Return the plan that reads the groups of a query, or the plan that reads its fields if groups cannot be planned.
+
+    Conditions of WHERE that the store can test move from the query's tree to the plan. `key` is the field to read if
+    the query reads no field.
+    """
     try:
         return groups_planned(statement, kinds_of)
     except NoPlan:
@@ -94,8 +98,8 @@ def answer(
     kinds_of: Callable[[FieldPath], Kinds],
     mixed: set[str],
 ) -> pa.Table:
-    """Return the answer; `reading` is from `reading_plan`. Add the paths of mixed fields that become JSON text to
-    `mixed`. Raises SQLError."""
+    """Return the answer. `reading` is the result of `reading_plan`. Add to `mixed` the paths whose values of mixed
+    types become JSON text. Raises SQLError."""
     found = _columns(snapshot, reading.plan)
     inside: dict[int, set[str]] = {}
     fields: list[TypedField | None] = []
@@ -139,7 +143,7 @@ def _asked(query: str, docs: pa.Table, fields: Sequence[FieldPath]) -> pa.Table:
         connection.register(TABLE, docs)
         answer = worker.submit(lambda: _gathered(connection.sql(query).to_arrow_reader(_ROWS_AT_ONCE)))
         try:
-            # DuckDB does not react to Ctrl-C, so it works in another thread, and this one waits.
+            # DuckDB does not react to Ctrl-C. It therefore works in another thread, and this thread waits.
             return answer.result()
         except duckdb.Error as error:
             raise SQLError(_words(error, fields), "engine") from None
@@ -162,9 +166,9 @@ def _gathered(batches: pa.RecordBatchReader) -> pa.Table:
 
 @cache
 def _database(process: int) -> Any:
-    """Return this process's database. It is empty, because each query registers its table with a separate connection.
-    Starting a database takes longer than most queries. DuckDB does not survive a fork, not even to be closed, so a
-    forked process keeps the old one and starts another."""
+    """Return this process's database, which is started once, because starting takes longer than most queries. The
+    database stays empty, because each query registers its table with a separate connection. DuckDB does not survive a
+    fork, not even to be closed. A forked process therefore keeps the old database unused and starts another one."""
     import duckdb
 
     # DuckDB complains about connections that are still open when Python ends.
@@ -180,7 +184,8 @@ def _words(error: Exception, fields: Sequence[FieldPath]) -> str:
 
 
 def _whole(name: str, column: pa.ChunkedArray) -> Any:
-    """Return sums of integers, which DuckDB computes in 128 bits, as integers of 64 bits."""
+    """Convert a column of sums of integers, which DuckDB computes in 128 bits, to 64 bits. Return other columns
+    unchanged. Raises SQLError for sums beyond 64 bits."""
     if column.type != pa.decimal128(38, 0):
         return column
     try:

@@ -1,6 +1,7 @@
-"""The fields that the documents of a snapshot may have, and the types of their values. Reads schemas, not values.
+"""The fields that the documents of a snapshot may have, and the types of their values.
 
-Schemas keep what deleted documents had, so a field may have fewer types than stated here, never more.
+Types come from schemas, and only field names beyond a schema's limit are read from values. Schemas also have the fields
+and types of deleted documents. A field may therefore have fewer types than stated here, never more.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class StoreFields:
         self._key = snapshot.key_field
         self._places: list[Places] = []
         self._beyond: set[str] = set()
-        """First names of fields beyond the schema's limit."""
+        """Top-level names of fields beyond the schema's limit."""
         if schema is None:
             return
         self._places.append(Places(schema))
@@ -48,17 +49,19 @@ class StoreFields:
         return path[0] in self._beyond or any(places.branches(Path(path)) for places in self._places)
 
     def names(self) -> list[str]:
-        """Return the names of all fields at the top, in the order in which they came; the key's if there are none."""
+        """Return the names of all top-level fields, in order of first occurrence. Return the key's name if there are
+        none."""
         found = [str(name) for places in self._places for name in places.schema.slots[ROOT] if name is not None]
         return list(dict.fromkeys([*found, *sorted(self._beyond)])) or [self._key]
 
     def certain_kinds(self, path: FieldPath) -> Kinds:
-        """Return all kinds that a field's values may have. Raises NoPlan if they are not known."""
+        """Return all kinds that a field's values may have. Raises NoPlan for a field beyond the schema's limit, whose
+        kinds are not known."""
         if path[0] in self._beyond:
             raise NoPlan(f"{path[0]} is beyond the limit of the store's schema")
         return self.kinds(path)
 
     def kinds(self, path: FieldPath) -> Kinds:
-        """Return the kinds that a field's values may have, but those beyond the schema's limit."""
+        """Return the kinds that a field's values may have, except values beyond the schema's limit."""
         found = {int(branch.kind) for places in self._places for branch in places.branches(Path(path))}
         return frozenset(found - {int(ValueKind.NULL)})

@@ -1,4 +1,4 @@
-"""Answer a query by its plan, over the store's columns."""
+"""Answer a query by a plan over the store's columns, without DuckDB."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from libraries.document_store.sql.typing import own_column
 
 
 def answer(snapshot: Snapshot, planned: Planned, mixed: set[str]) -> pa.Table:
-    """Return the answer. Add the paths of values of mixed types inside arrays and objects to `mixed`."""
+    """Return the answer. Add the paths whose values of mixed types become JSON text to `mixed`."""
     result = planned.plan.result
     assert result is not None
     if isinstance(result, Project):
@@ -77,7 +77,7 @@ class _Groups(Collected):
 
 
 def _key_with_nulls(key: Codes | Vector) -> Codes | Vector:
-    # Two codes may then have the same value. They become one when the codes of all parts are joined.
+    # Two codes may then have the same value. These codes become one code when the codes of all parts are joined.
     return key._replace(values=_with_nulls(key.values)) if isinstance(key, Codes) else _with_nulls(key)
 
 
@@ -101,7 +101,7 @@ def groups(snapshot: Snapshot, plan: Plan, result: GroupBy) -> list[Vector]:
 
 
 def _sorted(table: pa.Table, sorting: Sorting, limit: int | None, offset: int) -> pa.Table:
-    """Sort as DuckDB does: nulls at the place that each key names, and NaN above all numbers."""
+    """Sort as DuckDB does: each key states whether nulls come first or last, and NaN is above all numbers."""
     keys: list[tuple[str, str, str]] = []
     for name, descends, nulls_first in sorting.columns:
         order = ("descending" if descends else "ascending", "at_start" if nulls_first else "at_end")

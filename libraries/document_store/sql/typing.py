@@ -1,9 +1,16 @@
 """The types of fields in SQL: values of different types never match.
 
-A field whose values have one type in the whole store is a column of that type. A field of mixed types is JSON text,
-and has a further column for each of its scalar types. Which one a query means follows from the place of the field: in
-a comparison, the values that have the type of the other side; in arithmetic, sum and avg, the numbers; in LIKE, the
-texts; alone, in count and in GROUP BY, the JSON text; in CAST, the text of the value. Other places are refused.
+A field whose values have one type in the whole store is a column of that type. A field of mixed types has a column with
+the JSON text of all values, and a further column for each of its scalar types. The place of the field in the query
+decides which of these columns is used:
+
+- in a comparison: the values that have the type of the other side
+- in arithmetic, sum and avg: the numbers
+- in LIKE: the texts
+- alone, in count and in GROUP BY: the JSON text
+- in CAST: the text of the value
+
+In other places a field of mixed types is refused.
 """
 
 from __future__ import annotations
@@ -36,7 +43,7 @@ from libraries.document_store.queries.vectors.vector import BINARY, BOOLEAN, DOU
 from libraries.document_store.values import ValueKind
 
 _SCALARS = {BOOLEAN: "BOOLEAN", INTEGER: "BIGINT", DOUBLE: "DOUBLE", TEXT: "VARCHAR", BINARY: "BLOB"}
-"""Kinds that can be compared, and their types in DuckDB."""
+"""Kind of scalar values -> type in DuckDB. Only these kinds can be compared."""
 NUMBERS = (INTEGER, DOUBLE)
 _OF_NUMBERS = (
     *(exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.Sum, exp.Avg, exp.Abs, exp.Round),
@@ -55,18 +62,19 @@ class TypedField:
     number: int
     path: FieldPath
     kinds: frozenset[int]
-    """Kinds of its values. Integers next to doubles count as doubles if none of them changes."""
+    """Kinds of the field's values. If all integers are exact as doubles, a field of integers and doubles has only the
+    kind double."""
     has_nan: bool
     columns: dict[str, pa.ChunkedArray]
     """The columns of the field by name."""
 
     @property
     def is_mixed(self) -> bool:
-        """Whether the values have several types, so that the field's own column has JSON text."""
+        """Whether the values have several types. The column named after the field then has JSON text."""
         return len(self.kinds) > 1
 
     def part(self, kind: int, alias: str) -> exp.Expr:
-        """Return the values of a kind, null for others."""
+        """Return an expression for the field's values of one kind. It is null where the value has another kind."""
         if kind not in self.kinds:
             return exp.cast(exp.null(), _SCALARS[kind])
         name = part_name(self.number, kind) if self.is_mixed else column_name(self.number)
@@ -74,13 +82,13 @@ class TypedField:
 
 
 def part_name(number: int, kind: int) -> str:
-    """Return the name of the column with a mixed field's values of one kind."""
+    """Return the name of the column that has a mixed field's values of one kind."""
     return f"{column_name(number)} {ValueKind(kind).name.lower()}"
 
 
 def typed(number: int, path: FieldPath, chunks: Chunks, kinds: frozenset[int], mixed: set[str]) -> TypedField:
-    """Return a field for DuckDB. `kinds` are those that it has in the whole store, so that its type does not depend on
-    WHERE. Add the paths of values of mixed types inside arrays and objects to `mixed`."""
+    """Return a field for DuckDB. `kinds` are the kinds that the field has in the whole store, so that its type does not
+    depend on WHERE. Arrays and objects may contain values of mixed types; add the paths of these values to `mixed`."""
     own, kinds = own_column(chunks, kinds, mixed, str(Path(path)))
     columns = {column_name(number): own}
     if len(kinds) > 1:
@@ -92,8 +100,11 @@ def typed(number: int, path: FieldPath, chunks: Chunks, kinds: frozenset[int], m
 def own_column(
     chunks: Chunks, kinds: frozenset[int], mixed: set[str], path: str
 ) -> tuple[pa.ChunkedArray, frozenset[int]]:
-    """Return the column of a field whose values have these kinds in the whole store, and its kinds after that. It is
-    JSON text if there are several."""
+    """Return the column of a field whose values have these kinds in the whole store, and the kinds of the column.
+
+    Integers and doubles become doubles if all integers are exact as doubles. Other fields of several kinds become JSON
+    text.
+    """
     kinds = kinds | kinds_in(chunks)
     if kinds == set(NUMBERS) and has_exact_integers(chunks):
         return numbers_of(chunks), frozenset({DOUBLE})
@@ -110,7 +121,7 @@ class Typing:
     def __init__(self, fields: Sequence[TypedField | None]) -> None:
         self._fields = fields
         self.as_json: set[str] = set()
-        """Paths of mixed fields whose JSON text is used."""
+        """Paths of mixed fields whose JSON text the query uses."""
 
     def rewrite(self, tree: exp.Expr) -> None:
         """Rewrite a tree in place. Raises SQLError for a mixed field in a place that needs one type."""
@@ -251,7 +262,7 @@ def _between(value: exp.Expr, low: exp.Expr, high: exp.Expr) -> exp.Expr:
 
 
 def _same(node: exp.Expr) -> exp.Expr:
-    """Return IS [NOT] DISTINCT FROM as comparisons with = and with null."""
+    """Rewrite IS [NOT] DISTINCT FROM with `=` and IS NULL."""
     sides = (node.this, node.expression)
     equal = exp.EQ(this=sides[0].copy(), expression=sides[1].copy())
     nulls = [exp.Is(this=exp.paren(side.copy()), expression=exp.null()) for side in sides]
@@ -265,7 +276,8 @@ def _compared(operator: str, left: exp.Expr, right: exp.Expr) -> exp.Expr:
 
 
 def _either(conditions: list[exp.Expr]) -> exp.Expr:
-    """Return the one condition that is not null; at most one is, because a value has one type."""
+    """Combine conditions on one value, one condition per type. At most one of them is not null, because a value has one
+    type; that condition is the result."""
     return _first(conditions) if conditions else exp.cast(exp.null(), "BOOLEAN")
 
 

@@ -1,7 +1,7 @@
 """Merge components in a background thread of the store while merges are due.
 
 An error does not end the thread. The user's next call raises the error, and then the merge is retried. This module
-decides when and what to merge; `layouts` and `indexes` merge the files.
+decides when to merge which files; `layouts` and `indexes` merge the files.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from libraries.document_store.tree.versions import Held, Version
 
 
 class Cancelled(Exception):
-    """The store was closed during a merge; its output so far is removed."""
+    """The store was closed during a merge. The unfinished output of the merge is removed."""
 
 
 @dataclass(frozen=True)
 class Merge:
-    """Consecutive components to merge into one, newest first, and whether the oldest of all is included.
+    """Consecutive components to merge into one, newest first, and whether the store's oldest component is among them.
 
-    `path` is the path of a secondary index, or None for the documents themselves.
+    `path` is the path of a secondary index, or None to merge the documents themselves.
     """
 
     path: str | None
@@ -44,7 +44,7 @@ class Merge:
 
 
 def due_merge(version: Version, late: bool = False) -> Merge | None:
-    """Return the next merge; merges of documents come before merges of indexes. `late` as in `policy.due`."""
+    """Return the next merge, or None. Merges of documents come before merges of indexes. `late` as in `policy.due`."""
     count = due([file.size_bytes for file in version.components], late)
     if count is not None:
         return Merge(None, version.components[:count], (), count == len(version.components))
@@ -83,7 +83,8 @@ class Merger:
         self.done = 0
 
     def wake(self) -> None:
-        """Check for due merges. The caller holds the tree's state."""
+        """Start the merge thread if a merge is due, and wake all threads that wait for the tree's `state`. The caller
+        holds `state`."""
         if self._thread is None and not self._stopped and self._due() is not None:
             thread = Thread(target=self._work, name="document store: merges", daemon=True)
             try:
@@ -96,7 +97,7 @@ class Merger:
         self._tree.state.notify_all()
 
     def raise_error(self) -> None:
-        """Raise the error of a merge that failed since the last call. The caller holds the tree's state."""
+        """Raise the error of a merge that failed since the last call. The caller holds the tree's `state`."""
         error, self._error = self._error, None
         if error is None:
             return
@@ -114,7 +115,8 @@ class Merger:
             self.raise_error()
 
     def wait_for_room(self, most: int) -> None:
-        """Return when documents and each index have fewer than `most` files. Raises the error of a failed merge."""
+        """Return when the documents have fewer than `most` files, and each index too. Raises the error of a failed
+        merge."""
         with self._tree.state:
             while self._error is None and self._tree.version.most_files >= most:
                 self._tree.state.wait()
@@ -160,7 +162,8 @@ class Merger:
                 file.release()
 
     def _next(self) -> Merge | None:
-        """Return the next merge and hold its files; None if stopped."""
+        """Return the next merge, and hold its files so that they are not removed. Return None if the merger was
+        stopped."""
         with self._tree.state:
             while not self._stopped:
                 merge = self._due() if self._error is None else None
@@ -173,7 +176,7 @@ class Merger:
             return None
 
     def _made(self, merge: Merge) -> Held[StoredComponent] | Held[IndexFile] | None:
-        """Merge, and return the merged file; None if no entries of the inputs remain."""
+        """Merge the files, and return the merged file. Return None if no entries of the input files remain."""
         number, workshop = self._tree.next_number(), self._tree.workshop
         made: Held[StoredComponent] | Held[IndexFile]
         if merge.path is None:

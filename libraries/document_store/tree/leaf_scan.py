@@ -1,7 +1,8 @@
-"""Find the visible records of each leaf by reading keys only. Newer components hide records of older components.
+"""Find the visible records of each leaf by reading only keys. Newer components hide records of older components that
+have the same keys.
 
-A scan visits the leaves of all components in the order of their first keys, so that a leaf's keys are kept only as long
-as an older leaf may need them. Leaves of the row layouts are combined until they are as large as a mega leaf.
+A scan visits the leaves of all components in the order of their first keys. The keys of a leaf can then be released as
+soon as no older leaf needs them. Leaves of the row layouts are combined until they are as large as a mega leaf.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from libraries.document_store.tree.memtable import key_array
 
 
 class ScanPart(Protocol):
-    """Adjacent documents of a snapshot. Parts of one scan have disjoint keys."""
+    """Some documents of a snapshot, adjacent in one component or in memory. Parts of one scan have disjoint keys."""
 
     @property
     def count(self) -> int:
@@ -33,12 +34,14 @@ class ScanPart(Protocol):
 
     @property
     def visible(self) -> np.ndarray:
-        """The positions of the documents among the keys of their leaf (int64)."""
+        """The positions of the part's documents among all keys of the leaf (int64)."""
 
     @property
     def schema(self) -> Schema:
-        """The part's schema, the same object at each call. If columns are stored, a leaf's number means the same in all
-        parts of a snapshot."""
+        """The part's schema, the same object at each call.
+
+        If columns are stored, the number of a schema leaf means the same leaf in all parts of a snapshot.
+        """
 
     @property
     def columnar(self) -> bool:
@@ -48,14 +51,14 @@ class ScanPart(Protocol):
         """Return the documents as MessagePack, in the order of `keys`. Raises CorruptError."""
 
     def columns(self, leaf_numbers: Iterable[int]) -> dict[int, Column]:
-        """Return columns of the documents. Numbers that the part's schema lacks are omitted. Raises CorruptError."""
+        """Return columns of the documents. Columns that the part's schema lacks are omitted. Raises CorruptError."""
 
     def coded_columns(self, leaf_numbers: Iterable[int]) -> Mapping[int, Column | CodedColumn]:
         """Like `columns`, but texts with few distinct values may be returned as codes. The arrays must not be
         modified."""
 
     def may_match(self, leaf_number: int, low: object, high: object) -> bool:
-        """Return False only if no document has a value of this leaf from `low` to `high`. None means unbounded."""
+        """Return False only if no document has a value in this column from `low` to `high`. None means unbounded."""
 
     def narrowed(self, index: np.ndarray) -> ScanPart:
         """Return a part with only the documents at these positions (int64, ascending)."""
@@ -80,7 +83,7 @@ class MemoryPart:
 
     @property
     def schema(self) -> Schema:
-        """See `ScanPart`. The schema is computed once, by converting the documents to columns."""
+        """See `ScanPart`. The schema is computed on first use, by converting the documents to columns."""
         return self._shredded.schema
 
     def rows(self) -> list[bytes]:
@@ -109,7 +112,7 @@ class Span:
     """Adjacent leaves of a component that are read together: one mega leaf, or a similar number of pages of rows."""
 
     def __init__(self, component: Component, age: int, leaves: Sequence[ComponentLeaf]) -> None:
-        """`age` counts from the newest component. Leaves keep what they read."""
+        """`age` counts components from the newest (0). The leaves keep the data that they read."""
         self.age, self.leaves = age, leaves
         self.min_key, self.max_key = leaves[0].min_key, leaves[-1].max_key
         self.columnar = component.layout == "amax"
@@ -124,7 +127,8 @@ class Span:
         return self._keys
 
     def forget(self) -> None:
-        """Drop the keys, which are no longer needed. Parts still refer to the leaves."""
+        """Release the keys, because the scan no longer needs them. Parts that were yielded still refer to the
+        leaves."""
         self._keys, self.leaves = None, ()
 
 
@@ -134,7 +138,8 @@ class StoredPart:
     def __init__(
         self, leaves: Sequence[ComponentLeaf], columnar: bool, keys: Keys, visible: np.ndarray | None = None
     ) -> None:
-        """`keys` are those of the documents; `visible` are their positions, None for all documents of the leaves."""
+        """`keys` are the keys of the part's documents. `visible` are the positions of these keys in the leaves; None
+        means that all documents of the leaves are visible."""
         self.keys, self._visible, self._leaves = keys, visible, leaves
         self.count = len(keys)
         self.columnar = columnar
@@ -146,7 +151,7 @@ class StoredPart:
 
     @property
     def schema(self) -> Schema:
-        """See `ScanPart`. `open` stores no schema, so it is inferred from the rows."""
+        """See `ScanPart`. The layout `open` stores no schema, so there the schema is inferred from the rows."""
         return self._stored_schema if self.columnar else self._shredded.schema
 
     @property
@@ -198,7 +203,8 @@ class StoredPart:
 
 
 def scan(newer_keys: Keys, components: Sequence[Component]) -> Iterator[StoredPart]:
-    """Yield the components' documents, newest first, except keys in `newer_keys` (ascending). Reads only keys."""
+    """Yield the newest version of each document, except documents whose key is in `newer_keys` (ascending).
+    `components` are given newest first. Reads only keys."""
     spans = [_spans(component, age) for age, component in enumerate(components)]
     first_keys = [[span.min_key for span in some] for some in spans]
     last_keys = [[span.max_key for span in some] for some in spans]
@@ -239,7 +245,7 @@ def look_up(components: Sequence[Component], keys: Keys) -> Iterator[StoredPart]
 
 
 def may_hold(components: Sequence[Component], keys: Keys) -> np.ndarray:
-    """Return for each key whether a component may have it (bool). Uses only key filters. False is certain."""
+    """Return for each key whether any component may have it (bool). False is certain. Uses only the key filters."""
     found = np.zeros(len(keys), bool)
     hashes = hash_keys(keys)
     for component in components:
@@ -263,7 +269,8 @@ def _spans(component: Component, age: int) -> list[Span]:
 
 
 def _forget_before(key: Key, spans: dict[int, Span]) -> dict[int, Span]:
-    """Keep the spans that reach `key`. Earlier spans are not needed, because no later span begins before `key`."""
+    """Keep the spans that reach `key`, and release the keys of the others. The others are not needed, because no later
+    span begins before `key`."""
     kept = {}
     for identity, span in spans.items():
         if span.max_key < key:  # type: ignore[operator]

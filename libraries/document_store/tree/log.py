@@ -1,9 +1,10 @@
 """The write-ahead log. A batch is one frame with a checksum. After a power cut a frame is either complete or ignored.
 
-A log is never written again after a call on it failed. A new log follows, whose header states how many bytes of the
-previous log are valid. A bad frame within these bytes is damage, and the store refuses to open. A bad frame after these
-bytes, or at the end of the last log, is the result of a power cut and is ignored. A random number ties headers and
-frames to their log, so that neither old disk contents nor a user's bytes can be mistaken for a frame.
+If a call on a log fails, nothing more is written to that log. A new log follows, whose header states how many bytes of
+the previous log are valid. A bad frame within these bytes is damage, and the store refuses to open. A bad frame after
+these bytes, or at the end of the last log, is the result of a power cut and is ignored. A random number in the header
+and in all frames of a log identifies the log. Old disk contents and a user's bytes therefore cannot be mistaken for a
+frame.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from libraries.durable.calls import FileCalls
 
 PREFIX = "log-"
 DIGITS = 12
-"""Minimum digits of a file number, so that names sort and rarely collide with a user's names."""
+"""Minimum digits of a file number. Names then sort by number, and rarely equal names of a user's files."""
 _HEADER = struct.Struct("<4sIQQQBBQ")
 HEADER_BYTES = _HEADER.size
 _HEADER_MAGIC, FORMAT = b"DSLG", 1
@@ -35,10 +36,11 @@ def log_path(folder: Path, number: int) -> Path:
 
 @dataclass(frozen=True)
 class Header:
-    """The description of a log and of the previous one.
+    """The description of a log and of its predecessor.
 
-    `previous` is the number of the previous log, or 0. Its first `previous_bytes` are valid; they are durable if
-    `previous_synced` is true. If `synced` is true, each frame is made durable before the next frame is written.
+    `previous` is the number of the previous log, or 0. The first `previous_bytes` bytes of the previous log are valid;
+    they are durable if `previous_synced` is true. If `synced` is true, each frame of this log is made durable before
+    the next frame is written.
     """
 
     salt: int
@@ -70,7 +72,7 @@ class Header:
 
 
 class LogWriter:
-    """A log that is being written. After an error of any call, begin a new log before the next frame."""
+    """A log that is being written. If any call raises an error, begin a new log before writing the next frame."""
 
     def __init__(self, calls: FileCalls, folder: Path, number: int, header: Header) -> None:
         """Create the file durably with its header. Raises `OSError`."""
@@ -88,8 +90,8 @@ class LogWriter:
             raise
 
     def append(self, payload: bytes) -> None:
-        """Append one frame. It is durable on return if the log is synced. If this raises `OSError`, the frame is
-        invalid."""
+        """Append one frame. If the log is synced, the frame is durable on return. If this raises `OSError`, the frame
+        is invalid."""
         assert self._descriptor is not None
         assert not self.failed
         head = _frame_header(self._header.salt, self._frames, payload)
@@ -129,7 +131,8 @@ class ReadLog:
 
 
 def read_logs(calls: FileCalls, folder: Path, first: int) -> list[ReadLog]:
-    """Return the chain of logs from number `first` on, oldest first, without frames that a power cut left unfinished.
+    """Return the logs from number `first` on, oldest first, without frames that a power cut left unfinished. Each log's
+    header names the log before it.
 
     Raises CorruptError for damage to durable data, `OSError` if the disk fails.
     """
@@ -156,7 +159,7 @@ def read_logs(calls: FileCalls, folder: Path, first: int) -> list[ReadLog]:
 
 
 def log_numbers(names: Sequence[str]) -> list[int]:
-    """Return the ascending numbers of the logs among a folder's names."""
+    """Return the numbers of the logs among the names in a folder, ascending."""
     ends = (name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX))
     return sorted(int(end) for end in ends if len(end) >= DIGITS and end.isascii() and end.isdecimal())
 
@@ -179,7 +182,7 @@ def _chain(headers: dict[int, Header], first: int) -> list[int]:
 def _refuse_damage(
     header: Header, number: int, data: bytes, end: int, frames: int, *, durable: bool, last: bool
 ) -> None:
-    """Raise CorruptError unless a power cut explains the bytes after `end`."""
+    """Raise CorruptError unless a power cut can explain the bytes after `end`."""
     damaged = durable or (last and header.synced and _frame_follows(header.salt, data, end, frames))
     if damaged:
         raise CorruptError(
@@ -218,7 +221,7 @@ def _frames(header: Header, data: memoryview) -> tuple[list[bytes], int]:
 
 
 def _frame_follows(salt: int, data: bytes, end: int, sequence: int) -> bool:
-    """Return whether a later frame begins anywhere after `end`."""
+    """Return whether a frame with a higher number begins anywhere after `end`."""
     return any(found > sequence for found in _sequences(salt, data, end + 1))
 
 

@@ -1,6 +1,6 @@
 """The logs of an open store. Decides which log is written and when a new log begins.
 
-A new log begins with each flush, after a failed call on the last log, and with the first batch after opening.
+A new log begins with each flush, after a failed call on the last log, and with the first batch after opening the store.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from libraries.durable.calls import FileCalls
 
 @dataclass(frozen=True)
 class _Before:
-    """The predecessor of the next log: how many of its bytes are valid, and whether they are durable."""
+    """The log before the next log: how many of its bytes are valid, and whether these bytes are durable."""
 
     number: int
     valid_bytes: int
@@ -37,16 +37,19 @@ class Logs:
         synced: bool,
         numbers: Sequence[int] = (),
     ) -> None:
-        """`found` are the logs that were read when the store was opened, `numbers` are the numbers of logs in the
+        """`found` are the logs that were read when the store was opened. `numbers` are the numbers of all logs in the
         folder.
 
-        Other logs that a power cut left stay until a flush, because a log must not be removed before its predecessors.
-        No file is created before the first write."""
+        Logs that a power cut left, but that were not read, stay until a flush, because a log must not be removed before
+        its predecessors. No file is created before the first write.
+        """
         self._calls, self._folder, self._next_number, self._synced = calls, folder, next_number, synced
         self.holds_found = any(log.payloads for log in found)
-        """Whether logs that were found hold frames that are in no component. If a sync failed before the process died,
-        these frames may be only in the page cache, and later syncs do not write them. They are therefore flushed to a
-        component before the next frame is appended."""
+        """Whether logs that were found hold frames that are in no component.
+
+        If a sync failed before the process died, these frames may be only in the page cache, and later syncs would not
+        write them. These frames are therefore flushed to a component before the next frame is appended.
+        """
         self._numbers = list(numbers)
         # A log without frames may lack a durable name, unless it is the first, which the manifest names.
         last = next((log for log in reversed(found) if log.payloads), found[0]) if found else None
@@ -56,19 +59,20 @@ class Logs:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The logs with frames that no component has, and other logs that a power cut left."""
+        """The numbers of the logs with frames that no component has, and of other logs that a power cut left."""
         return tuple(self._numbers)
 
     @property
     def size_bytes(self) -> int:
-        """Number of log bytes that opening the store again would read."""
+        """Number of log bytes to read if the store were opened again now."""
         return self._bytes_before + (self._writer.valid_bytes if self._writer is not None else 0)
 
     def append(self, payload: bytes) -> None:
-        """Append one frame. If the last log failed, append it to a new log.
+        """Append one frame. If a call on the last log failed, append the frame to a new log.
 
-        If this raises `OSError`, the frame is not kept, unless creating the next log also fails and the power is cut
-        before a next log exists."""
+        If this raises `OSError`, the frame is not kept. There is one exception: creating the next log also fails, and
+        the power is cut before any next log exists.
+        """
         if self._writer is None or self._writer.failed:
             self._begin()
         assert self._writer is not None
@@ -96,7 +100,11 @@ class Logs:
             self._calls.unlink(log_path(self._folder, number))
 
     def sync(self) -> None:
-        """Make all appended frames durable, and ensure that no other frame is valid. Raises `OSError`."""
+        """Make all appended frames durable, and ensure that no other frame is valid. Raises `OSError`.
+
+        If a call on the last log failed, this begins a new log, whose header states how many bytes of the last log are
+        valid.
+        """
         if self._writer is not None and self._writer.failed:
             self._begin()
         if self._writer is not None:
@@ -108,7 +116,7 @@ class Logs:
             self._writer.close()
 
     def _begin(self) -> None:
-        """Begin a new log; the old one remains until the new one exists."""
+        """Begin a new log. The old log stays open until the new log exists."""
         before = self._place()
         header = Header(
             secrets.randbits(64),

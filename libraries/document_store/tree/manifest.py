@@ -1,6 +1,7 @@
-"""The manifest, a small file that names the valid components. It is replaced atomically after they are durable.
+"""The manifest, a small file that names the valid components. It is replaced atomically after the components are
+durable.
 
-Files that the manifest does not name are unfinished or replaced, and are removed when the store is opened.
+Files that the manifest does not name are unfinished or were replaced. They are removed when the store is opened.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ FORMAT = 2
 _MAGIC = b"DSMF"
 _MOST_BYTES = 64 << 20
 _MOST_DIGITS = 18
-"""Maximum digits of file numbers of the store. A file with more digits is not a file of the store."""
+"""Maximum digits of file numbers of the store. A name with more digits is not a file of the store."""
 _OURS = re.compile(rf"(?:{NAME}|(?:{COMPONENT}|{INDEX}|{LOG})\d{{{DIGITS},}})(?:{re.escape(UNFINISHED)})?", re.ASCII)
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The settings of the store, and its valid files.
 
-    Components are file numbers, newest first. `indexes` has the components of each secondary index by its path.
-    `next_number` is above all file numbers. `log` is the first log with batches that no component has. `key_kind` is
-    None until the first flush.
+    `components` are file numbers, newest first. `indexes` maps the path of each secondary index to the file numbers of
+    its components. `next_number` is above all file numbers. `log` is the number of the first log with batches that no
+    component has. `key_kind` is None until the first flush.
     """
 
     format: int = FORMAT
@@ -58,7 +59,8 @@ def index_path(folder: Path, number: int) -> Path:
 
 
 def write_manifest(calls: FileCalls, folder: Path, manifest: Manifest) -> None:
-    """Write the manifest durably. If this raises `OSError`, either the old or the new manifest may be found later."""
+    """Write the manifest durably. If this raises `OSError`, the next open may find either the old or the new
+    manifest."""
     data = msgspec.json.encode(manifest)
     unfinished = folder / f"{NAME}{UNFINISHED}"
     if unfinished.name in calls.listdir(folder):
@@ -68,8 +70,8 @@ def write_manifest(calls: FileCalls, folder: Path, manifest: Manifest) -> None:
 
 
 def read_manifest(calls: FileCalls, folder: Path) -> Manifest | None:
-    """Return the manifest; None in a new folder. Raises CorruptError if it was changed, or is missing but files
-    exist."""
+    """Return the manifest; None in a new folder. Raises CorruptError if the manifest was changed, or if it is missing
+    although there are components."""
     names = calls.listdir(folder)
     if NAME not in names:
         ours = sorted(name for name in names if _OURS.fullmatch(name) and not name.endswith(UNFINISHED))
@@ -87,7 +89,7 @@ def read_manifest(calls: FileCalls, folder: Path) -> Manifest | None:
 
 
 def is_manifest(calls: FileCalls, folder: Path, manifest: Manifest) -> bool:
-    """Return whether the folder certainly has this manifest. Return False if that cannot be determined."""
+    """Return whether the folder certainly has this manifest. Return False if the folder cannot be read."""
     try:
         return read_manifest(calls, folder) == manifest
     except (OSError, DocumentStoreError):
@@ -110,7 +112,8 @@ def decode_manifest(data: bytes) -> Manifest:
 
 
 def leftovers(names: list[str], manifest: Manifest | None, logs: set[int]) -> list[str]:
-    """Return names of store files that neither the manifest nor `logs` use. Files of users are not included."""
+    """Return the names of files of the store that neither the manifest nor `logs` name. Other files, e.g. of users, are
+    not included."""
     kept = {NAME, *(f"{LOG}{number:0{DIGITS}}" for number in logs)}
     if manifest is not None:
         kept |= {f"{COMPONENT}{number:0{DIGITS}}" for number in manifest.components}
@@ -119,6 +122,6 @@ def leftovers(names: list[str], manifest: Manifest | None, logs: set[int]) -> li
 
 
 def highest_number(names: list[str]) -> int:
-    """Return the highest number in a file name, or 0. Later files must have higher numbers."""
+    """Return the highest number in a file name, or 0. Files that are created later must have higher numbers."""
     ours = (name.removesuffix(UNFINISHED).rpartition("-")[2] for name in names if _OURS.fullmatch(name))
     return max((int(number) for number in ours if number.isdecimal() and len(number) <= _MOST_DIGITS), default=0)

@@ -1,6 +1,6 @@
 """The data stored since the last flush: the latest row of each key, and the latest entries of the secondary indexes.
 
-A batch is the change of one upsert or delete, and the content of one log frame.
+A batch is the change that one upsert or delete makes. It is also the content of one log frame.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from libraries.document_store.errors import CorruptError
 Key: TypeAlias = int | str
 
 ENTRY_BYTES = 150
-"""Approximate memory of a key, its row object and their dict slots, without the row's bytes."""
+"""Approximate memory of a key, its row object and the dict slots of both, without the row's bytes."""
 
 
 class Batch(msgspec.Struct, array_like=True, frozen=True):
-    """Unique keys with their rows (None for deleted keys), and the added and removed entries of each index, by its
-    path."""
+    """Unique keys with their rows (None for deleted keys), and the added and removed entries of each secondary index,
+    by the index's path."""
 
     keys: list[int | str]
     rows: list[bytes | None]
@@ -56,10 +56,10 @@ _DECODER = msgspec.msgpack.Decoder(Batch)
 
 @dataclass
 class Memtable:
-    """The data in memory. Not thread-safe; the tree uses it under its lock.
+    """The data in memory. Not thread-safe; the tree holds a lock when it uses the memtable.
 
-    `rows` maps a key to its row (None for a deleted key). `entries` maps an index's path to its entries (False for a
-    removed entry).
+    `rows` maps a key to its row (None for a deleted key). `entries` maps an index's path to the index's entries (False
+    for a removed entry).
     """
 
     rows: dict[Key, bytes | None] = field(default_factory=dict)
@@ -67,7 +67,8 @@ class Memtable:
     size_bytes: int = 0
 
     def apply(self, batch: Batch) -> None:
-        """Apply the whole batch. The memtable's size includes replaced rows, because the log still has them."""
+        """Apply the whole batch. The memtable's size also counts rows that were replaced, because the log still has
+        these rows."""
         self.rows.update(zip(batch.keys, batch.rows, strict=True))
         for path, removed in batch.removed.items():
             self.entries.setdefault(path, {}).update(dict.fromkeys(removed, False))
@@ -88,7 +89,7 @@ def sorted_rows(rows: dict[Key, bytes | None]) -> tuple[np.ndarray, list[bytes |
 
 
 def key_array(keys: Sequence[Key]) -> np.ndarray:
-    """Return keys as the layouts have them: int64, or dtype object holding str."""
+    """Return keys as an array of the type that the layouts use: int64, or dtype object holding str."""
     if not keys or isinstance(keys[0], int):
         return np.array(keys, np.int64)
     made = np.empty(len(keys), object)

@@ -36,10 +36,11 @@ class Workshop:
         self._naming, self._given_up = RLock(), False
 
     def give_up(self) -> None:
-        """Stop removing names of files.
+        """Stop removing files.
 
-        The folder may soon belong to another process, which may reuse the names of files that this process still reads.
-        Remaining files are removed when the store is opened again."""
+        The folder may soon belong to another process. That process may create files with the same names as files that
+        this process still reads. Files that remain are removed when the store is opened again.
+        """
         with self._naming:
             self._given_up = True
 
@@ -59,7 +60,8 @@ class Workshop:
     def component(
         self, number: int, write: Callable[[FileWriter], ComponentInfo], check: Callable[[], None] = nothing_to_check
     ) -> Held[StoredComponent]:
-        """Write a component with `write`; `check` is called before each piece. Raises `OSError`."""
+        """Write a component with `write`. `check` is called before each piece, and can raise to stop. Raises
+        `OSError`."""
         with written(self.calls, component_path(self.folder, number), check) as writer:
             schema = write(writer).schema
         return self.open_component(number, schema)
@@ -67,18 +69,19 @@ class Workshop:
     def index(
         self, number: int, write: Callable[[FileWriter], int], check: Callable[[], None] = nothing_to_check
     ) -> Held[IndexFile]:
-        """Write a component of a secondary index with `write`. Raises `OSError`."""
+        """Write a component of a secondary index with `write`. `check` is called before each piece. Raises
+        `OSError`."""
         with written(self.calls, index_path(self.folder, number), check) as writer:
             write(writer)
         return self.open_index(number)
 
     def flush_index(self, number: int, entries: dict[bytes, bool]) -> Held[IndexFile]:
-        """Write a memtable's entries as a component. Raises `OSError`."""
+        """Write a memtable's entries of one secondary index as a component. Raises `OSError`."""
         rising: list[Entry] = sorted(entries.items())
         return self.index(number, lambda writer: write_index(writer, rising))
 
     def open_component(self, number: int, known: Schema | None = None) -> Held[StoredComponent]:
-        """Open a component; `known` is a schema that it probably has. Raises CorruptError."""
+        """Open a component; `known` is a schema that the file probably has. Raises CorruptError."""
         path = component_path(self.folder, number)
         reader = FileReader(self.calls, path, self.counter)
         try:

@@ -1,15 +1,15 @@
-"""Choose the components to merge by tiering, as in section 6 of the paper."""
+"""Choose the components to merge by tiering (components of similar size are merged), as in section 6 of the paper."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 SIZE_RATIO = 1.2
-"""Components are merged if the oldest component is at most this many times as large as the younger components together,
-as in AsterixDB's ConcurrentMergePolicy."""
+"""Components are merged if the oldest of them is at most this many times as large as the younger ones together.
+AsterixDB's ConcurrentMergePolicy uses the same value."""
 
 MOST_COMPONENTS = 5
-"""With this number of components a merge is due regardless of sizes, and the next flush waits for the merge."""
+"""With this number of components, a merge is due for any sizes, and the next flush waits for this merge."""
 
 
 def due(sizes_bytes: Sequence[int], late: bool = False) -> int | None:

@@ -1,4 +1,4 @@
-"""The LSM tree. Acknowledged data survive crashes, and unfinished work is never visible.
+"""The LSM tree. Data survive crashes once a write has returned, and unfinished work is never visible.
 
 Batches and flushes run one at a time under the lock `writing`. New files are installed one at a time. A reader takes
 the newest version under the lock `state`, which is held only briefly.
@@ -50,15 +50,20 @@ from libraries.document_store.values import ValueKind
 from libraries.durable.calls import FileCalls, InUseError, own_folder
 
 LOGS_FOR_MEMTABLE = 2
-"""A memtable is flushed when its logs have this many times its size limit, even if the same keys were rewritten."""
+"""A memtable is flushed when its logs have more than this many times the memtable's size limit.
+
+This also flushes a small memtable whose keys were written again and again, because the log keeps every version.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How to open a store. A layout or compression of None means that of the existing store, or `amax` and `zstd`.
+    """How to open a store. If a layout or compression is None, use that of the existing store, or `amax` and `zstd` for
+    a new store.
 
     With `late_merges`, no merge is due until the maximum number of components exists. `cache_bytes` is the size of the
-    read cache."""
+    read cache.
+    """
 
     key: str
     layout: LayoutName | None
@@ -74,7 +79,7 @@ _NO_FOLDER = (errno.ENOTDIR, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EROF
 
 
 class Tree:
-    """One folder, owned until `close`. Thread-safe."""
+    """The folder of a store, which no other process can open until `close`. Thread-safe."""
 
     def __init__(self, folder: Path, settings: Settings, calls: FileCalls) -> None:
         """Open or create the store. Raises LockedError, CorruptError, FullError, DocumentStoreError."""
@@ -220,7 +225,7 @@ class Tree:
 
     @property
     def log_bytes(self) -> int:
-        """Number of log bytes that opening the store again would read."""
+        """Number of log bytes to read if the store were opened again now."""
         return self._logs.size_bytes
 
     @property
@@ -243,8 +248,11 @@ class Tree:
         return Schema.new(self._manifest.key, kind)
 
     def hold(self, keys: Iterable[Key] | None = None) -> tuple[Memtable, Version]:
-        """Return the current state: a copy of the memtable, or of its entries for these keys, and a version. The
-        version's files stay until it is released. Raises ClosedError."""
+        """Return the current state: a copy of the memtable and a version. With `keys`, the copy has only the entries of
+        these keys.
+
+        The version's files stay until the caller releases the version. Raises ClosedError.
+        """
         with self.state:
             self._check_open()
             if keys is None:
@@ -277,7 +285,7 @@ class Tree:
             self._memtable.apply(batch)
 
     def flush(self) -> None:
-        """Write the memtable as one component. Waits for merges while there are too many files.
+        """Write the memtable as one component. Wait for merges first while there are too many files.
 
         Raises the errors of `write`. The memtable and its log then stay unchanged.
         """
@@ -304,9 +312,10 @@ class Tree:
                 self._logs.flushed(log)
 
     def add_index(self, path: str, entries: Iterable[dict[bytes, bool]]) -> None:
-        """Add an index with these entries, given in disjoint pieces. A piece becomes a file.
+        """Add an index with these entries. The entries are given in disjoint pieces, and each piece becomes a file.
 
-        The caller holds `writing`, and the memtable is empty. Raises the errors of `write`."""
+        The caller holds `writing`, and the memtable must be empty. Raises the errors of `write`.
+        """
         self._check_usable()
         made: list[Held[StoredComponent] | Held[IndexFile]] = []
         with told_as("the index"), self._given_up_unless_installed(made):
@@ -327,8 +336,8 @@ class Tree:
             self._install(change, None)
 
     def _install(self, change: Callable[[Version], Version], memtable: Memtable | None) -> None:
-        """Make a new version durable, then visible. If `memtable` is given, it becomes visible too. Raises
-        `OSError`."""
+        """Make a new version durable, then visible to readers. If `memtable` is given, it replaces the current memtable
+        at the same moment. Raises `OSError`."""
         with self._installing:
             before = self.version
             after = change(before)
@@ -353,7 +362,7 @@ class Tree:
 
     @contextmanager
     def _given_up_unless_installed(self, made: Sequence[Held[StoredComponent] | Held[IndexFile]]) -> Iterator[None]:
-        """Remove the new files after an error, unless the disk may have kept a manifest that names them."""
+        """After an error, remove the new files. Keep them if the disk may have a manifest that names them."""
         try:
             yield
         except BaseException:
@@ -366,10 +375,11 @@ class Tree:
             raise
 
     def _write_manifest_again(self) -> None:
-        """Write the manifest again after an error.
+        """Write the current manifest again after an earlier write of a manifest failed.
 
-        Otherwise a different manifest could be found later, with an index that batches do not update. Raises the errors
-        of `write`."""
+        Without this, the next open could find the manifest of the failed write, with an index that later batches did
+        not update. Raises the errors of `write`.
+        """
         with told_as("the manifest"), self._installing:
             write_manifest(self.calls, self.folder, self._manifest)
             self._in_doubt = False
@@ -383,8 +393,10 @@ class Tree:
         self._merger.wait()
 
     def close(self, wait: bool) -> None:
-        """Flush, wait for merges or abort them, and release the folder in any case. Raises the errors of `flush`. The
-        memtable is then still in the log."""
+        """Flush, wait for merges (or abort them if `wait` is false), and release the folder in any case.
+
+        Raises the errors of `flush`. The memtable's data are then still in the log.
+        """
         with self.writing:
             if self._closed:
                 return

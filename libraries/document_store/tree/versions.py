@@ -1,7 +1,7 @@
-"""Versions, which are the files of the tree at one moment, and counts of the readers of each file.
+"""Versions, which are the files of the tree at one moment, and counts of the holders of each file.
 
-The tree holds the files of its newest version, and a snapshot holds the files of its own version. A replaced file is
-removed when its last holder releases it.
+The tree holds the files of its newest version, and a snapshot holds the files of its own version. A file that was
+replaced is removed when its last holder releases it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Held(Generic[Content]):
     """An open file and the number of its holders. The creator is the first holder."""
 
     def __init__(self, number: int, reader: FileReader, content: Content, unlink: Callable[[], None]) -> None:
-        """`unlink` removes the file's name when it is no longer needed and has no holders."""
+        """`unlink` removes the file. It is called once the file is unwanted and has no holders."""
         self.number, self.content = number, content
         self._reader, self._unlink = reader, unlink
         self._holders = 1
@@ -43,7 +43,8 @@ class Held(Generic[Content]):
             self._holders += 1
 
     def release(self, unwanted: bool = False) -> None:
-        """Remove a holder. The last holder closes the file, and removes it if any holder marked it as unwanted."""
+        """Remove a holder. The last holder closes the file. If any holder marked the file as unwanted, the last holder
+        also removes it."""
         with self._counting:
             self._holders -= 1
             self._unwanted = self._unwanted or unwanted
@@ -60,9 +61,10 @@ class Held(Generic[Content]):
 
 @dataclass(frozen=True, kw_only=True)
 class Version:
-    """Files that are valid together: components of the documents and, by path, of the secondary indexes, newest first.
+    """Files that are valid together: components of the documents and, by path, of the secondary indexes. All are given
+    newest first.
 
-    `log` is the first log with batches that are not in these files.
+    `log` is the number of the first log with batches that are not in these files.
     """
 
     log: int
@@ -71,7 +73,7 @@ class Version:
 
     @property
     def most_files(self) -> int:
-        """The number of files of the documents or of an index, whichever has more."""
+        """The highest number of files of the documents or of any index."""
         return max(len(files) for files in (self.components, *self.indexes.values()))
 
     def files(self) -> Iterator[Held[StoredComponent] | Held[IndexFile]]:
@@ -100,11 +102,13 @@ class Version:
         return replace(self, indexes={**self.indexes, path: files})
 
     def merged(self, merged: tuple[Held[StoredComponent], ...], into: Held[StoredComponent] | None) -> Version:
-        """Return the version with one component, or none, instead of consecutive ones."""
+        """Return the version with the component `into`, or with none, instead of the consecutive components
+        `merged`."""
         return replace(self, components=_in_place_of(self.components, merged, into))
 
     def index_merged(self, path: str, merged: tuple[Held[IndexFile], ...], into: Held[IndexFile] | None) -> Version:
-        """Return the version with one index file, or none, instead of consecutive ones."""
+        """Return the version with the index file `into`, or with none, instead of the consecutive index files
+        `merged`."""
         return replace(self, indexes={**self.indexes, path: _in_place_of(self.indexes[path], merged, into)})
 
 

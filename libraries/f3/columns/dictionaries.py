@@ -1,8 +1,9 @@
-"""Dictionaries that a column or several columns share (specification 4.2 to 4.4 and 9.4).
+"""Dictionaries that several units of a column, or several columns, share (specification 4.2 to 4.4 and 9.4).
 
 This module chooses the width of indices, builds dictionaries, looks up values, finds columns that can share a
-dictionary, and estimates whether a dictionary saves space. The functions take arrays. To learn the size of a payload
-they call a function that the caller passes. Dictionaries that an encoding uses inside one unit are separate from these.
+dictionary, and estimates whether a dictionary saves space. The functions take arrays. To learn how many bytes an array
+takes when it is stored, they call a function that the caller passes. Dictionaries that an encoding uses inside one unit
+(a part of a column that is decoded alone) are separate from these.
 """
 
 from __future__ import annotations
@@ -23,16 +24,17 @@ from libraries.f3.encodings.memo import Memo
 from libraries.f3.errors import F3Error
 
 _LEAST_ROWS = 4096
-"""Fewer rows of a unit do not show whether values repeat."""
+"""A unit needs at least this many rows to show whether values repeat."""
 _MOST_DISTINCT = 0.79
 """A shared dictionary is tried if at most this share of a unit's values is distinct."""
 _LEAST_REPEATED = 0.1
-"""Share of a unit's distinct values that earlier units of the scope must have."""
+"""At least this share of the distinct values of later units must also occur in earlier units of the scope (the rows
+that share a dictionary). Otherwise the column gets no shared dictionary."""
 _LEAST_SAVED = 0.04
-"""It is tried if the distinct values take at least this share of the bytes of the indices."""
+"""A shared dictionary is tried if a unit's distinct values take more than this share of the bytes of the indices."""
 _MOST_COMPARED = 64
 _MOST_BYTES = 2**31 - 1
-"""Limit of the distinct values of one dictionary: the range of 32-bit offsets."""
+"""Maximum bytes of the distinct values of one dictionary, because their offsets have 32 bits."""
 _SAMPLE_ENTRIES = 4096
 _LEAST_COMMON = 1024
 _LEAST_SIMILARITY = 0.99
@@ -51,7 +53,7 @@ _DICTIONARY_TYPES = (
 
 
 def has_dictionaries(arrow_type: pa.DataType) -> bool:
-    """Return whether columns of a type can have dictionary scopes.
+    """Return whether columns of a type can have local and shared dictionaries.
 
     Specification 4.4 lists the types. Booleans are excluded here, because a dictionary never makes them smaller.
     """
@@ -59,7 +61,7 @@ def has_dictionaries(arrow_type: pa.DataType) -> bool:
 
 
 def index_type(entries: int) -> pa.DataType:
-    """Return the type of indices into a dictionary with this number of entries."""
+    """Return the unsigned type of indices into a dictionary with this number of entries."""
     if entries < 1 << 8:
         return pa.uint8()
     if entries < 1 << 16:
@@ -69,11 +71,10 @@ def index_type(entries: int) -> pa.DataType:
 
 @dataclass(frozen=True)
 class Dictionary:
-    """The distinct values of some arrays, in order of first appearance. `places` has one array of indices per input
-    array.
+    """The distinct values of some arrays, in order of first appearance.
 
-    The indices are 32-bit, and null where the input is null. `hashes` has a 32-bit hash of each value; equal values of
-    one type have equal hashes.
+    `places` has one array of indices for each of these arrays. The indices are 32-bit, and null where the array is
+    null. `hashes` has a 32-bit hash of each distinct value; equal values of one type have equal hashes.
     """
 
     values: pa.Array
@@ -82,13 +83,14 @@ class Dictionary:
 
     @cached_property
     def indices(self) -> tuple[pa.Array, ...]:
-        """The indices in the type in which they are stored."""
+        """The indices, in the type that is stored in the file."""
         width = index_type(len(self.values))
         return tuple(each.cast(width) for each in self.places)
 
 
 def build(arrays: Sequence[pa.Array]) -> Dictionary:
-    """Return the dictionary of arrays of one type. Floats are compared by their bits, so every NaN is preserved."""
+    """Return the dictionary of arrays of one type. Floats are compared by their bits, so every NaN is preserved. Raises
+    F3Error if the distinct values take too many bytes."""
     growing = Growing(arrays[0].type, sum(map(len, arrays)), _MOST_BYTES)
     for array in arrays:
         if not growing.add(array):
@@ -104,7 +106,8 @@ def _as_bits(array: pa.Array) -> pa.Array:
 def looked_up(values: pa.Array, indices: pa.Array) -> pa.Array:
     """Return the values at unsigned indices, and null where the index is null.
 
-    Arrow may hold any number in the slot of a null index. Raises F3Error for any other index out of range.
+    Arrow may hold any number in the slot of a null index, so such numbers are not checked. Raises F3Error if another
+    index is out of range, or if there are no values.
     """
     if len(values) == 0:
         raise F3Error("values are needed from an empty dictionary")
@@ -115,10 +118,10 @@ def looked_up(values: pa.Array, indices: pa.Array) -> pa.Array:
 
 
 def in_first_appearance_order(indices: pa.Array, entries: int) -> bool:
-    """Return whether indices look like those that `build` makes for a dictionary with this number of entries.
+    """Return whether indices look as if `build` had made them for a dictionary with this number of entries.
 
-    Then every index is at most one above the maximum of the indices before it, and each entry occurs. Other arrays of
-    small numbers hardly ever have this property.
+    `build` numbers values by first appearance. So each index is at most one above the maximum of the indices before it,
+    and each entry occurs. Other arrays of small numbers hardly ever have this property.
     """
     highest = np.maximum.accumulate(indices.drop_null().to_numpy().astype(np.int64))
     if len(highest) == 0:
@@ -130,23 +133,25 @@ def in_first_appearance_order(indices: pa.Array, entries: int) -> bool:
 
 
 class Growing:
-    """The dictionary of a scope while its arrays arrive. Only indices and distinct values are kept of them."""
+    """A dictionary that grows while the arrays of a scope (the rows that share it) arrive. Only the indices and the
+    distinct values of the arrays are kept."""
 
     def __init__(self, arrow_type: pa.DataType, most_entries: int, most_bytes: int) -> None:
         self._type, self._most_entries = arrow_type, most_entries
         shape = shape_of(arrow_type)
         self._memo = Memo(0 if shape.kind == TEXT else shape.width_bytes, most_entries, most_bytes)
         self._places: list[pa.Array] = []
-        # Distinct values of all arrays but the first, and how many of them an earlier array has.
+        # Number of distinct values in all arrays but the first, and how many of these an earlier array has.
         self._again = self._repeated = 0
 
     @property
     def is_useless(self) -> bool:
-        """Whether hardly a value of an earlier array occurs in a later one, or new values keep coming, so that more
-        rows would exceed the limit of entries.
+        """Whether a shared dictionary will not pay. This is so if hardly any value of a later array occurs in an
+        earlier one, or if further arrays would exceed the limit of entries.
 
-        The expected number of distinct values among `rows` draws from N equally likely ones is N (1 - exp(-rows / N)).
-        Values that are not equally likely show more and more of them.
+        `rows` draws from N equally likely values are expected to give N (1 - exp(-rows / N)) distinct values. More
+        distinct values than this with N = `limit` mean that further rows would exceed the limit. If values are not
+        equally likely, even more new ones follow.
         """
         if self._repeated < _LEAST_REPEATED * self._again:
             return True
@@ -155,8 +160,8 @@ class Growing:
         return bool(entries > -limit * math.expm1(-rows / limit))
 
     def add(self, array: pa.Array) -> bool:
-        """Add the values of an array. Return False if the dictionary would exceed a limit; it then has entries that no
-        index refers to, and nothing more can be added."""
+        """Add the values of an array. Return False if the dictionary would exceed a limit. The dictionary then has
+        entries that no index refers to, and nothing more can be added."""
         present = array.drop_null() if array.null_count else array
         known = self._memo.entries
         numbers = self._memo.add(*_numbers_of(present))
@@ -188,10 +193,11 @@ class Growing:
 
 
 def may_pay(array: pa.Array) -> bool:
-    """Return whether a dictionary that several units share could be smaller than a dictionary, or runs, in each.
+    """Return whether one dictionary for several units could be smaller than a dictionary, or runs, in each unit.
+    `array` holds the values of one unit.
 
-    It could not where values hardly repeat, or where the values of a unit's own dictionary take next to nothing
-    compared with the indices, which are stored as runs if values come in runs.
+    The answer is False if values hardly repeat, or if the distinct values take next to nothing compared with the
+    indices. The size of the indices is estimated with and without runs, and the smaller estimate counts.
     """
     present = array.drop_null() if array.null_count else array
     if len(present) < _LEAST_ROWS:
@@ -207,7 +213,8 @@ def may_pay(array: pa.Array) -> bool:
 
 
 def repeats_much(array: pa.Array, most_bytes: int) -> bool:
-    """Return whether strings have distinct values of at most `most_bytes` together. False for other types."""
+    """Return whether the distinct strings of an array take at most `most_bytes` together. The answer is an estimate,
+    and False for other types."""
     if shape_of(array.type).kind != TEXT or array.null_count == len(array):
         return False
     present = array.drop_null() if array.null_count else array
@@ -220,12 +227,13 @@ def pays(
     size_of: Callable[[pa.Array], int],
     size_of_dictionary: Callable[[pa.Array], int] | None = None,
 ) -> bool:
-    """Return whether a shared dictionary makes a column smaller than separate units.
+    """Return whether a shared dictionary makes a column smaller than separate units. False if there are fewer than two
+    arrays.
 
-    Sizes with the dictionary come from `size_of_dictionary`, if it is given, because these arrays may become units.
-
-    The sizes of units are those of the first array, with and without the dictionary, and the dictionary's share of it.
-    Ties go to the separate units, as in the original.
+    The first array decides. Its own size is compared with the size of its indices plus a part of the dictionary's size,
+    in proportion to rows. If both are equal, the result is False, as in the F3 authors' program. `size_of` returns the
+    stored bytes of an array. `size_of_dictionary`, if given, does the same for indices and dictionary, and may keep
+    what it encoded, because these arrays may be written.
     """
     if len(dictionary.places) < 2:
         return False
@@ -237,7 +245,8 @@ def pays(
 
 
 def _numbers_of(array: pa.Array) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the values of an array without nulls as numbers, or the bytes of strings with their lengths."""
+    """Return the values of an array without nulls as unsigned integers, and None; for strings, return all their bytes
+    and the length of each string."""
     shape = shape_of(array.type)
     if shape.kind == TEXT:
         strings = strings_of(array)
@@ -254,8 +263,11 @@ def _numbers_of(array: pa.Array) -> tuple[np.ndarray, np.ndarray | None]:
 
 @dataclass(frozen=True)
 class Shared:
-    """Dictionaries, and the parts that they consist of. A dictionary is one part, or a common part followed by its own
-    part."""
+    """Dictionaries, and the parts that are stored for them.
+
+    A dictionary consists of one part, or of a part that is common to two dictionaries followed by a part for this
+    dictionary alone. `made_of` has, for each dictionary, the positions of its parts in `parts`.
+    """
 
     parts: tuple[pa.Array, ...]
     dictionaries: tuple[Dictionary, ...]
@@ -263,10 +275,11 @@ class Shared:
 
 
 def share(dictionaries: Sequence[Dictionary]) -> Shared:
-    """Store the entries that two dictionaries have in common once, if they are at least 1,024 or almost all entries.
+    """Divide dictionaries into parts, so that entries that two dictionaries have in common are stored once.
 
-    Each dictionary is merged with at most one other, starting with the most similar pairs. Merging reorders entries:
-    the common ones come first, in the order of the second dictionary.
+    Two dictionaries are merged if at least 1,024 of their entries, or almost all, are common. Each dictionary is merged
+    with at most one other, starting with the most similar pairs. Merging reorders entries: common entries come first,
+    in the order of the second dictionary.
     """
     done: list[Dictionary] = list(dictionaries)
     parts: list[pa.Array] = []
@@ -290,8 +303,8 @@ def share(dictionaries: Sequence[Dictionary]) -> Shared:
 
 
 def _pairs(dictionaries: Sequence[Dictionary]) -> list[tuple[int, int]]:
-    """Return the pairs to merge. Similarity is estimated from samples: a hash of the value selects the same values in
-    each dictionary."""
+    """Return the pairs of dictionaries to merge. Similarity is estimated from samples. The hash of a value decides
+    whether the value is sampled, so that all dictionaries sample the same values."""
     by_type: dict[pa.DataType, list[int]] = {}
     for place, dictionary in enumerate(dictionaries):
         if len(dictionary.values):

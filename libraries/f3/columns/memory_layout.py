@@ -1,4 +1,5 @@
-"""Memory layout of flat Arrow types for the kernels: the kind of layout, and the width of a value."""
+"""Memory layout of flat (not nested) Arrow types, as the C kernels need it: the kind of layout, and the width of a
+value."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ FIXED, BITS, TEXT = 0, 1, 2
 class Shape:
     """Kind of layout, bytes per value, and whether strings must be UTF-8.
 
-    For strings and binaries, the bytes are those of an offset; for booleans 0.
+    For strings and binaries, `width_bytes` is the width of an offset; for booleans it is 0.
     """
 
     kind: int
@@ -27,7 +28,7 @@ class Shape:
 
 @lru_cache(maxsize=256)
 def shape_of(arrow_type: pa.DataType) -> Shape:
-    """Return the shape of a flat type of the specification (3.2). Raises F3Error for other types."""
+    """Return the shape of a flat type that F3 can store (specification 3.2). Raises F3Error for other types."""
     types = pa.types
     if types.is_boolean(arrow_type):
         return Shape(BITS, 0)

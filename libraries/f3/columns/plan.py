@@ -1,7 +1,10 @@
 """Plan and execute a read: find the units that hold the rows, read their bytes, and assemble arrays.
 
-Top-level columns and fields of structs are selected by rows. The content of lists is selected by whole units, because
-the items of a list unit are in the item column's unit with the same ordinal.
+A unit is an EncUnit (the smallest part of a column that can be decoded), or a local dictionary with its indices. An
+IOUnit is a group of units of a column that were written together. A node is a column, or a field or items nested in it.
+
+Of top-level columns and fields of structs, single rows are selected. Of the content of lists, whole units are selected:
+the items of the lists in a unit are in the unit of the item column that has the same ordinal.
 """
 
 from __future__ import annotations
@@ -33,23 +36,30 @@ from libraries.f3.encodings.coders import Decoder
 from libraries.f3.errors import F3Error, Placed
 
 _GROUP_BYTES = 256 * 1024
-"""Smallest read in a row group, unless the row group has fewer bytes."""
+"""Columns are read together until the read has at least this many bytes for each row group, because small reads are
+slow."""
 _FEW = 8
-"""Rows are picked if their units have at least this many times as many. Otherwise decoding whole units is faster."""
+"""Single rows are decoded ("picked") if the units that hold them have at least this many times as many rows. Otherwise
+decoding whole units is faster."""
 _ROW_BYTES = 4096
-"""A unit is read whole if it has fewer bytes than this for each wanted row, because reads for each row take longer."""
+"""A unit is read whole if it has fewer bytes than this for each wanted row. Separate reads for each row would take
+longer."""
 _HELD_BYTES = 1 << 22
-"""Payloads that are in memory while rows are picked from several columns together."""
+"""Payloads (encoded units) of several columns are collected until they exceed this many bytes. Then one call picks rows
+from these columns."""
 _PARTS_PER_THREAD, _LEAST_PART_BYTES = 2, 1 << 18
 _TEXT_RATIO = 4
-"""Decoded bytes of strings, and of nested columns, for each stored byte: a guess, to divide work among threads."""
+"""Assumed number of decoded bytes for each stored byte of strings and nested columns. It is a guess, to divide work
+among threads."""
 _PARALLEL_BYTES = 1 << 26
-"""Fewer decoded bytes are read by one thread: the first threads of a process, and their memory, take 10 ms to start."""
+"""Reads that decode to fewer bytes use one thread, because the first threads of a process, and their memory, take 10 ms
+to start."""
 
 
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
-    """Return threads that are kept for the next read, because Arrow reuses a thread's memory only while it lives."""
+    """Return a pool of threads, which is kept for later reads. Arrow reuses the memory of a thread only while the
+    thread lives."""
     return ThreadPoolExecutor(threads, "f3")
 
 
@@ -60,9 +70,12 @@ if hasattr(os, "register_at_fork"):
 
 @dataclass(frozen=True)
 class _Pickable:
-    """A column whose rows can be picked: its units with rows, the first row of each and the end of the last, and the
-    units as the decoder wants them. `are_read` marks those whose payload has to be in memory. Columns with equal starts
-    have the same `starts_like`."""
+    """A column of which single rows can be decoded.
+
+    `units` are its units with rows. `starts` has the first row of each unit, and the end of the last. `table` describes
+    the units in the decoder's format (PICKED). `are_read` marks units whose payload has to be in memory. `starts_like`
+    is the same number for all columns with the same `starts`.
+    """
 
     decoder: Decoder
     units: Sequence[Unit]
@@ -74,7 +87,8 @@ class _Pickable:
 
 @dataclass(frozen=True)
 class _Found:
-    """Wanted rows by units, the place of each unit's first one, and the rows that these units have together."""
+    """Wanted rows, ordered by units. `first` has the position of each unit's first wanted row, and `unit_rows` is the
+    number of all rows of these units."""
 
     rows: Scattered
     first: np.ndarray
@@ -83,10 +97,11 @@ class _Found:
 
 @dataclass(frozen=True)
 class _Chosen:
-    """Rows of a column that are picked.
+    """Rows of a column to be picked (decoded without the other rows of their units).
 
-    `lookup` turns what is picked into values, which `order` puts into the order in which they are wanted (None if it is
-    the same). `held` are payloads that stay in memory until then.
+    `lookup` turns the decoded rows into values: for example, it looks up indices in a shared dictionary. Taking the
+    values at the positions `order` puts them into the wanted order; `order` is None if they are already in it. `held`
+    are payloads that have to stay in memory until the rows are decoded.
     """
 
     decoder: Decoder
@@ -100,7 +115,7 @@ class ReadPlan:
     """A read of some columns over some row groups."""
 
     def __init__(self, contents: Contents, nodes: Sequence[Node], groups: Sequence[int]) -> None:
-        """Read the columns' metadata. Raises F3Error if their counts contradict each other."""
+        """Read the metadata of the columns. Raises F3Error if the row counts in it contradict each other."""
         self._contents, self._nodes = contents, nodes
         self._group_rows = sum(contents.footer.row_counts[group] for group in groups)
         self._pickables: dict[int, _Pickable | None] = {}
@@ -118,10 +133,10 @@ class ReadPlan:
         self._check_apart()
 
     def arrays(self, picked: Picked, threads: int) -> Iterator[list[pa.Array]]:
-        """Yield the rows of each node, as one array if possible.
+        """Yield the wanted rows of each node, as one array if possible.
 
-        Uses up to `threads` threads if there are enough values; a column then has several arrays. With one thread,
-        columns are read in parts. Small columns share a part.
+        If there are enough values, up to `threads` threads are used, and a column then has several arrays. One thread
+        reads the columns in groups: small columns share a group, to read more at a time.
         """
         are_few = 0 < picked.count * _FEW <= self._group_rows
         few = self._few_rows(picked) if are_few else [None] * len(self._nodes)
@@ -131,7 +146,7 @@ class ReadPlan:
             yield next(read) if array is None else [array]
 
     def _read(self, nodes: Sequence[Node], picked: Picked, threads: int) -> Iterator[list[pa.Array]]:
-        """Yield the rows of nodes whose units are decoded whole."""
+        """Yield the wanted rows of each node, by decoding whole units."""
         if threads == 1 or picked.count == 0 or self._wanted_bytes(nodes, picked) < _PARALLEL_BYTES:
             buffer = io.ReadBuffer()
             for part, spans, size_bytes in self._parts(nodes, picked, self._contents.source.at_once_bytes):
@@ -140,9 +155,10 @@ class ReadPlan:
         yield from self._read_by_threads(nodes, picked, threads)
 
     def _read_by_threads(self, nodes: Sequence[Node], picked: Picked, threads: int) -> Iterator[list[pa.Array]]:
-        """Yield the rows of nodes, each as one array per part of its rows.
+        """Yield the wanted rows of each node as several arrays, one for each part of the rows.
 
-        Parts have about the same decoded bytes. The largest start first, so that no thread waits long for the last one.
+        Threads decode the parts, which have about the same number of decoded bytes. The largest part starts first, so
+        that no thread is left with a large part at the end.
         """
         weights = [self._decoded_bytes(node) for node in nodes]
         part_bytes = max(sum(weights) // (_PARTS_PER_THREAD * threads), _LEAST_PART_BYTES, 1)
@@ -168,7 +184,7 @@ class ReadPlan:
             for number, (_, place, _) in enumerate(parts):
                 found[place] += read[number].result()
         finally:
-            # After an error, parts that were begun still read the file.
+            # After an error, threads may still read the file, so wait until they end.
             for each in read.values():
                 each.cancel()
             wait(read.values())
@@ -178,7 +194,8 @@ class ReadPlan:
         return sum(map(self._decoded_bytes, nodes)) * picked.count / self._group_rows
 
     def _decoded_bytes(self, node: Node) -> int:
-        """Return about how many bytes the rows of a node take in memory. Strings take a few times what is stored."""
+        """Estimate the bytes that all rows of a node take in memory. For strings the estimate is a multiple of the
+        stored bytes."""
         total = 0
         for each in node.walk():
             if each.pushed_down:
@@ -190,7 +207,8 @@ class ReadPlan:
         return max(total, 1)
 
     def _shares(self, node: Node, picked: Picked, count: int) -> list[Picked]:
-        """Divide consecutive rows into up to `count` shares that end where units do."""
+        """Divide the wanted rows into up to `count` shares that end where units end. Rows that are not consecutive stay
+        one share."""
         wanted = picked.wanted
         if count < 2 or not isinstance(wanted, range):
             return [picked]
@@ -203,7 +221,8 @@ class ReadPlan:
     def _parts(
         self, nodes: Sequence[Node], picked: Picked, at_once_bytes: int
     ) -> Iterator[tuple[list[Node], dict[Key, Span], int]]:
-        """Yield columns to read together, the byte spans that they need, and their size in bytes."""
+        """Yield groups of columns to read together, each with the byte ranges that it needs and their total size in
+        bytes."""
         at_once_bytes = max(at_once_bytes, _GROUP_BYTES * len(picked.groups))
         first = 0
         while first < len(nodes):
@@ -225,10 +244,10 @@ class ReadPlan:
         return [self._chunks(node, picked, held) for node in nodes]
 
     def hold(self, picked: Picked, before: Held) -> Held:
-        """Read the EncUnits that hold the rows, except those in `before`.
+        """Return the bytes of the EncUnits that hold the rows. EncUnits in `before` are not read again.
 
-        Reads whole IOUnits if their checksums are verified, or if the file is not local, because every remote read is a
-        request.
+        Whole IOUnits are read if their checksums are verified. They are also read if the file is not local, because
+        every remote read costs a request.
         """
         needed: dict[Key, Span] = {}
         for node in self._nodes:
@@ -241,7 +260,8 @@ class ReadPlan:
         return kept | self._contents.fetched({key: span for key, span in needed.items() if key not in kept})
 
     def payloads(self, picked: Picked) -> Iterator[tuple[EncUnit, memoryview]]:
-        """Yield all EncUnits that hold rows, with their payloads. An EncUnit of a list has two payloads."""
+        """Yield each EncUnit that holds wanted rows, with its payload. An EncUnit of lists has two payloads and is
+        yielded with each of them."""
         values = Values(self._contents, self.hold(picked, {}))
         for node in self._nodes:
             lists = {each.column for each in node.walk() if each.is_list}
@@ -253,20 +273,21 @@ class ReadPlan:
                         yield from ((stored, part) for part in parts)
 
     def array_of(self, node: Node, picked: Picked, held: Held) -> pa.Array:
-        """Return the rows of a node as one array."""
+        """Return the wanted rows of a node as one array."""
         return self._rows(node, picked, held)
 
     def edges(self) -> list[int]:
-        """Return the first row of each unit and the end of the last, for the column with the fewest units."""
+        """Return the first row of each unit and the end of the last unit. The units are those of the column with the
+        fewest units."""
         starts = min((self._columns[node.numbers[0]].starts for node in self._nodes), key=len)
         return [int(edge) for edge in np.unique(starts)]
 
     # --- checks ----------------------------------------------------------------------------------------------------
 
     def _check_rows(self, node: Node, groups: Sequence[int]) -> None:
-        """Check that columns have the rows that their row groups state.
+        """Check that a column has the number of rows that its row groups state.
 
-        Items of lists are counted when they are read.
+        The items of lists are counted when they are read.
         """
         columns = node.numbers if node.pushed_down else node.numbers[:1]
         for group in groups:
@@ -292,7 +313,8 @@ class ReadPlan:
                 raise F3Error(f"physical column {number}: has an IOUnit at {following}, inside another IOUnit")
 
     def _check_items(self, node: Node, ordinals: Sequence[int], counts: Sequence[int]) -> None:
-        """Check that a child's unit has as many rows as the parent's unit with the same ordinal refers to."""
+        """Check the number of rows of a child's units. `counts` has the number of rows that the parent's unit with the
+        same ordinal refers to."""
         column = self._columns[node.numbers[0]]
         for ordinal, count in zip(ordinals, counts, strict=True):
             rows = _unit(column, ordinal).rows
@@ -302,7 +324,8 @@ class ReadPlan:
     # --- bytes -----------------------------------------------------------------------------------------------------
 
     def _spans(self, node: Node, picked: Picked) -> dict[Key, Span]:
-        """Return the units that hold a node's rows. If checksums are verified, return whole IOUnits."""
+        """Return the byte ranges of the units that hold a node's rows. If checksums are verified, return those of whole
+        IOUnits."""
         spans: dict[Key, Span] = {}
         for number, ordinals in self._ordinals(node, picked):
             column = self._columns[number]
@@ -315,7 +338,8 @@ class ReadPlan:
         return spans
 
     def _located(self, picked: Picked, number: int) -> tuple[list[int], Places]:
-        """Return the units of a physical column that hold the rows, and the positions of the rows within these units.
+        """Return the units of a physical column that hold the rows, and the positions of the rows when these units are
+        concatenated.
 
         Most columns have the same unit boundaries, so the result is kept for the next column.
         """
@@ -327,7 +351,7 @@ class ReadPlan:
         return found[2]
 
     def _ordinals(self, node: Node, picked: Picked) -> Iterator[tuple[int, list[int]]]:
-        """Yield the physical columns of a node with the ordinals of the units that hold its rows."""
+        """Yield each physical column of a node, with the ordinals of the units that hold the wanted rows."""
         if node.pushed_down:
             for child in node.children:
                 yield from self._ordinals(child, picked)
@@ -343,9 +367,10 @@ class ReadPlan:
     # --- few rows --------------------------------------------------------------------------------------------------
 
     def _few_rows(self, picked: Picked) -> list[pa.Array | None]:
-        """Return rows of each column without decoding the other rows of their units.
+        """Return the wanted rows of each column without decoding the other rows of their units.
 
-        Return None for a column if that would not pay, or if its units, their decoder or the file do not allow it.
+        Return None for a column if decoding whole units is faster, or if its units, decoder or file do not support
+        this.
         """
         arrays: list[pa.Array | None] = [None] * len(self._nodes)
         # One call for many columns with the same decoder, because calls cost more than the decoding of a row.
@@ -378,14 +403,15 @@ class ReadPlan:
         return -1 if descriptor is None else descriptor
 
     def _completed(self, chosen: _Chosen, array: pa.Array | None) -> pa.Array | None:
-        """Return the values of picked rows in their order. `array` is None if they could not be picked together."""
+        """Return the values of picked rows in the wanted order, or None if that fails. If `array` is None, the call for
+        several columns did not decode these rows, and they are decoded here."""
         try:
             if array is None:
                 rows = chosen.rows
                 array = chosen.decoder.pick(rows.units, self._descriptor, rows.wanted, rows.arrow_type)
             array = chosen.lookup(array)
         except (F3Error, OSError, pa.ArrowInvalid):
-            # Decoding whole units says what is broken, and splits arrays that become too long.
+            # Whole units are decoded instead. This reports what is broken, and splits arrays that become too long.
             return None
         return array if chosen.order is None else array.take(pa.array(chosen.order))
 
@@ -409,7 +435,7 @@ class ReadPlan:
         return _Chosen(column.decoder, rows, lookup, found.rows.order, held)
 
     def _pickable(self, node: Node) -> _Pickable | None:
-        """Return what picking rows of a column needs, or None if its units do not allow it."""
+        """Return what is needed to decode single rows of a column, or None if its units do not allow it."""
         if node.column not in self._pickables:
             self._pickables[node.column] = None if node.children else self._found_pickable(node)
         return self._pickables[node.column]
@@ -437,9 +463,11 @@ class ReadPlan:
         )
 
     def _picked_units(self, column: _Pickable, found: _Found) -> tuple[np.ndarray, list[pa.Buffer]]:
-        """Return the units as the decoder wants them, and the payloads that have to stay in memory.
+        """Return the units with wanted rows in the decoder's format (PICKED), and the payloads that have to stay in
+        memory.
 
-        Payloads are read if they are compressed, if the file is not local, or if many of their rows are wanted.
+        A payload is read into memory if it is compressed, if the decoder cannot read it from the file, or if many of
+        its rows are wanted.
         """
         rows = found.rows
         table = column.table[rows.units]
@@ -456,7 +484,7 @@ class ReadPlan:
         return table, held
 
     def _scattered(self, picked: Picked, column: _Pickable) -> _Found:
-        """Return the units of the rows. Columns with the same units share the result."""
+        """Order the wanted rows by units. Columns with the same unit boundaries share the result."""
         if self._picked is not picked:
             self._picked, self._scattered_rows = picked, {}
         found = self._scattered_rows.get(column.starts_like)
@@ -479,7 +507,7 @@ class ReadPlan:
             return [*self._chunks(node, first, held), *self._chunks(node, second, held)]
 
     def _rows(self, node: Node, picked: Picked, held: Held) -> pa.Array:
-        """Return the rows of a top-level column or of the field of a struct."""
+        """Return the wanted rows of a top-level column, or of the field of a struct."""
         ordinals, places = self._located(picked, node.numbers[0])
         if not node.is_struct:
             return _cut(self._whole(node, ordinals, held), places)
@@ -519,8 +547,8 @@ class ReadPlan:
             return shredding.lists(node.type, present, parts, items)
 
     def _pushed_down(self, node: Node, ordinals: Sequence[int], held: Held) -> pa.Array:
-        """Return pushed-down lists. The units of every field repeat presence and offsets of the lists, so these must
-        agree."""
+        """Return lists of structs in the layout of the F3 authors' program. The units of every field repeat which lists
+        are present and their offsets. Raises F3Error if the fields disagree."""
         fields = []
         lists = []
         for child in node.children:

@@ -17,7 +17,8 @@ Places = range | np.ndarray
 
 @dataclass(frozen=True)
 class Picked:
-    """Rows of some row groups, counted from the first row of the first of these groups."""
+    """Wanted rows of some row groups. Rows are numbered from 0 over these groups alone, as if they were
+    concatenated."""
 
     groups: tuple[int, ...]
     wanted: Places
@@ -50,10 +51,11 @@ class Picked:
 
 @dataclass(frozen=True)
 class Scattered:
-    """Wanted rows by the units that hold them.
+    """Wanted rows, ordered by the units that hold them.
 
-    `units` has the units, `counts` how many rows each holds, and `rows` their numbers within the units. `order` leads
-    from the order of the units to the order in which the rows are wanted; None if that is the same.
+    `units` has the numbers of these units, `counts` the number of wanted rows in each unit, and `rows` the numbers of
+    the wanted rows within their units. Taking values at the positions `order` puts them into the wanted order; `order`
+    is None if they are already in it.
     """
 
     units: np.ndarray
@@ -63,7 +65,8 @@ class Scattered:
 
 
 def scattered(wanted: Places, starts: np.ndarray) -> Scattered:
-    """Find the units of rows. `starts` has the first row of each unit, and the end of the last unit."""
+    """Order wanted rows by the units that hold them. `starts` has the first row of each unit, and the end of the last
+    unit."""
     numbers = np.arange(wanted.start, wanted.stop) if isinstance(wanted, range) else wanted
     order = None
     if np.any(numbers[1:] < numbers[:-1]):
@@ -90,7 +93,7 @@ def pick(rows: Rows | None, group_starts: np.ndarray) -> Picked:
 
 
 def _wanted(rows: Rows | None, count: int) -> Places:
-    """Return the row numbers, after checking that they exist."""
+    """Return the numbers of the requested rows (None: all `count` rows). Raises F3Error if a row does not exist."""
     if rows is None:
         return range(count)
     if isinstance(rows, slice):
@@ -109,7 +112,8 @@ def _wanted(rows: Rows | None, count: int) -> Places:
 
 
 def _numbers(rows: Sequence[int] | np.ndarray) -> np.ndarray:
-    """Return whole numbers of any size as a one-dimensional array."""
+    """Return row numbers of any integer size as a one-dimensional array. Raises F3Error for anything but whole
+    numbers."""
     try:
         numbers = np.asarray(rows)
     except ValueError:
@@ -133,7 +137,8 @@ def _check_reach(lowest: int, highest: int, count: int) -> None:
 
 
 def _reach(wanted: range, starts: np.ndarray) -> tuple[int, int]:
-    """Return the first part (a unit or row group) that a range touches, and the end of the last part."""
+    """Return the number of the first part (a unit or row group) that a range touches, and one more than the number of
+    the last."""
     first = int(np.searchsorted(starts, wanted.start, "right")) - 1
     return first, int(np.searchsorted(starts, wanted.stop, "left"))
 

@@ -1,8 +1,9 @@
 """Convert nested columns to flat ones and back (specification section 3).
 
-Physical columns are numbered by a walk over the fields, parents before children. A list has a column that stores which
-lists are present and their offsets (from 0). The columns of its items follow. A struct has a Boolean column that stores
-which structs are present. The columns of its fields follow. Values below a null stay as Arrow has them.
+The flat columns in a file are called physical columns. They are numbered by a walk over the fields, parents before
+children. A list has a column that stores which lists are present and their offsets (from 0). The columns of its items
+follow. A struct has a Boolean column that stores which structs are present. The columns of its fields follow. Values
+below a null list or struct stay as Arrow has them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from libraries.f3.errors import F3Error
 
 _DEEPEST = 64
 _MOST_ITEMS = 2**31 - 1
-"""Range of 32-bit offsets."""
+"""Maximum number of items of lists with 32-bit offsets."""
 _FLAT = (
     pa.types.is_boolean,
     pa.types.is_integer,
@@ -38,15 +39,17 @@ _FLAT = (
 
 
 class TooLongError(F3Error):
-    """The items of several units exceed 32-bit offsets, so the caller must read them in smaller parts."""
+    """The values of several units do not fit into one array, for example because offsets have 32 bits. The caller must
+    read them in smaller parts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One Arrow node: its type, its name in messages, its physical column and its children.
+    """A column, a field of a struct or the items of a list, with its name in messages, its physical column and its
+    children.
 
-    `pushed_down` marks a layout for lists of structs that only files of the original writer have. The node then has no
-    column, and the column of each field also stores presence and offsets of the lists.
+    `pushed_down` marks a layout for lists of structs that only the F3 authors' program writes. The node then has no
+    column. The column of each field also stores which lists are present and their offsets.
     """
 
     what: str
@@ -57,7 +60,7 @@ class Node:
 
     @property
     def numbers(self) -> range:
-        """The numbers of its physical columns, including those of its children."""
+        """The numbers of the node's physical columns, including those of its children."""
         end = self.children[-1].numbers.stop if self.children else self.column + 1
         return range(self.column, end)
 
@@ -73,7 +76,7 @@ class Node:
 
     @property
     def tree(self) -> LogicalTree:
-        """The node's entry in the footer."""
+        """The kinds (flat, list, struct) of the node and of all nodes below it, as the footer stores them."""
         kind = LIST if self.is_list else STRUCT if self.is_struct else FLAT
         return LogicalTree(kind, tuple(child.tree for child in self.children))
 
@@ -95,7 +98,8 @@ def is_flat(arrow_type: pa.DataType) -> bool:
 
 
 def may_push_down(arrow_type: pa.DataType) -> bool:
-    """Return whether a file of the original writer may store a type as LIST_OF_STRUCT_OF_PRIMITIVE."""
+    """Return whether the F3 authors' program may store a type as LIST_OF_STRUCT_OF_PRIMITIVE. It may do so for lists of
+    structs whose fields are all flat."""
     if not is_list(arrow_type) or not pa.types.is_struct(arrow_type.value_type):
         return False
     fields = _fields(arrow_type.value_type)
@@ -103,7 +107,8 @@ def may_push_down(arrow_type: pa.DataType) -> bool:
 
 
 def node_of(field: pa.Field, column: int, *, name: str | None = None, depth: int = 0) -> Node:
-    """Return the node of a field whose own column is `column`. Raises F3Error if the type cannot be stored."""
+    """Return the node of a field. `column` is the number of its first physical column. Raises F3Error if the type
+    cannot be stored."""
     what = field.name if name is None else name
     if depth > _DEEPEST:
         raise F3Error(f"column {what}: nests deeper than {_DEEPEST} levels")
@@ -143,8 +148,8 @@ def _fields(struct: pa.DataType) -> list[pa.Field]:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The part of an array that belongs to one physical column: values, or the presence of lists and their
-    `offsets`."""
+    """The part of an array that one physical column stores. `values` are the values or, for structs and lists, whether
+    each is present. `offsets` are those of lists."""
 
     node: Node
     values: pa.Array
@@ -167,7 +172,7 @@ def shred(node: Node, array: pa.Array) -> Iterator[Piece]:
 
 
 def _rebased(array: pa.Array) -> tuple[int, pa.Array]:
-    """Return the first item that a list array refers to, and the offsets relative to that item."""
+    """Return the position of the first item that a list array refers to, and the offsets relative to that item."""
     width = np.int64 if pa.types.is_large_list(array.type) else np.int32
     if len(array) == 0:
         return 0, pa.array(np.zeros(1, width))
@@ -195,12 +200,12 @@ def validity_of(present: pa.Array) -> pa.Buffer | None:
     bits = present.buffers()[1]
     if present.offset == 0:
         return bits
-    # Moved to the first bit.
+    # Concatenating copies the bits, so that the first one is at the start of the buffer.
     return pa.concat_arrays([present, pa.array([], pa.bool_())]).buffers()[1]
 
 
 def structs(arrow_type: pa.DataType, present: pa.Array, children: list[pa.Array]) -> pa.Array:
-    """Return structs from their presence and their fields."""
+    """Build structs from their presence (Boolean) and their fields. Raises F3Error if the lengths differ."""
     rows = len(present)
     for child in children:
         if len(child) != rows:
@@ -209,7 +214,7 @@ def structs(arrow_type: pa.DataType, present: pa.Array, children: list[pa.Array]
 
 
 def item_counts(parts: list[np.ndarray]) -> list[int]:
-    """Return the number of items in each unit, from its offsets. Raises F3Error if they descend."""
+    """Return the number of items in each unit, from the offsets of the unit. Raises F3Error if offsets descend."""
     for part in parts:
         if len(part) and np.any(part[1:] < part[:-1]):
             raise F3Error("offsets of lists descend")
@@ -217,7 +222,7 @@ def item_counts(parts: list[np.ndarray]) -> list[int]:
 
 
 def lists(arrow_type: pa.DataType, present: pa.Array, parts: list[np.ndarray], items: pa.Array) -> pa.Array:
-    """Return lists, given which are present, the offsets of each unit, and all items.
+    """Build lists from their presence (Boolean), the offsets of each unit, and all items.
 
     Raises F3Error if the counts contradict each other, and TooLongError if the items need 64-bit offsets.
     """

@@ -14,12 +14,12 @@ def check_texts(node: Node, piece: Piece, rows: pa.Array, first_row: int) -> Non
 
     Args:
         node: the top-level column to which the piece belongs
-        piece: the content of one of the column's physical columns for `rows`
+        piece: what one of the column's physical (flat) columns stores for `rows`
         rows: rows of the top-level column
         first_row: the number of the first of these rows in the file
 
-    Raises F3Error with the column and the row. A null slot's own content is not stored, so it is not checked. Strings
-    nested below a null are stored, so they are checked.
+    Raises F3Error with the column and the row. The content of a null slot is not stored, so it is not checked. Strings
+    nested below a null list or struct are stored, so they are checked.
     """
     if _is_sound(piece):
         return

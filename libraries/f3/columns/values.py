@@ -1,5 +1,6 @@
 """Convert the bytes of units to arrays: decompress, decode, look up in dictionaries (specification sections 4 and 5).
 
+A unit is an EncUnit (the smallest part of a column that can be decoded), or a local dictionary followed by indices.
 `libraries.f3.columns.plan` combines the arrays.
 """
 
@@ -25,19 +26,20 @@ from libraries.f3.decoders import native
 from libraries.f3.errors import F3Error
 
 _MOST_SHORT_BYTES = 2**31 - 1
-"""Range of 32-bit offsets."""
+"""Maximum bytes of strings with 32-bit offsets."""
 _MOST_RATIO = 1024
 """Largest ratio of decoded to stored bytes that is accepted if the result has to be split into several arrays."""
 
 
 class Values:
-    """Converts units whose bytes are in memory to arrays."""
+    """Converts units to arrays. The bytes of the units have to be in memory."""
 
     def __init__(self, contents: Contents, held: Held) -> None:
         self._contents, self._held = contents, held
 
     def payloads(self, unit: Unit) -> Iterator[tuple[EncUnit, memoryview]]:
-        """Yield the payloads of a unit: its local dictionary, if it has one, and its values."""
+        """Yield each EncUnit of a unit with its payload (encoded bytes): the local dictionary, if there is one, then
+        the values."""
         if unit.dictionary is not None:
             yield unit.dictionary, self._payload(unit, unit.key[0], unit.dictionary)
         yield unit.values, self._payload(unit, unit.start, unit.values)
@@ -45,7 +47,7 @@ class Values:
     def array(self, arrow_type: pa.DataType, units: Sequence[Unit]) -> pa.Array:
         """Return the values of a column's units as one array.
 
-        Raises TooLongError if they do not fit into one array, and F3Error for other faults.
+        Raises TooLongError if the values do not fit into one array, and F3Error for other faults.
         """
         arrays: list[pa.Array] = []
         # Payloads of units without rows are ignored.
@@ -69,8 +71,8 @@ class Values:
         return self._payload(unit, unit.start, unit.values)
 
     def picked(self, arrow_type: pa.DataType, unit: Unit) -> tuple[pa.DataType, Callable[[pa.Array], pa.Array]]:
-        """Return the type of what units of the same kind as `unit` store, and a function that turns some of it into
-        values."""
+        """Return how to read some rows of units of the same kind as `unit`: the type that they store, and a function
+        that turns stored rows into values. Units with a shared dictionary store indices."""
         scope, number, _ = unit.kind
         if scope != metadata.SHARED_DICTIONARY:
             return arrow_type, lambda stored: stored
@@ -82,9 +84,9 @@ class Values:
     def lists(
         self, list_type: pa.DataType, units: Sequence[Unit], count: int
     ) -> tuple[pa.Array, list[np.ndarray], list[memoryview]]:
-        """Return the presence of lists, the offsets of each unit, and the last payload of each unit.
+        """Return which lists are present, the offsets of each unit, and the last payload of each unit.
 
-        Units have `count` payloads. If there are three, the last one holds the items.
+        A unit consists of `count` payloads. If there are three, the last one holds the items.
         """
         offsets_type = pa.int64() if pa.types.is_large_list(list_type) else pa.int32()
         present: list[pa.Array] = []
@@ -109,7 +111,7 @@ class Values:
         return pa.concat_arrays(present) if present else pa.array([], pa.bool_()), parts, rest
 
     def decoded(self, payload: memoryview, stored: EncUnit, arrow_type: pa.DataType, rows: int) -> pa.Array:
-        """Return the array of one payload."""
+        """Decode one payload into an array."""
         if rows == 0:
             return pa.array([], arrow_type)
         return _checked(self._contents.decoder(stored).decode(payload, arrow_type, rows), arrow_type, rows)
@@ -138,8 +140,8 @@ class Values:
         return _checked(array, arrow_type, sum(rows))
 
     def _is_too_long(self, arrow_type: pa.DataType, units: Sequence[Unit], payloads: Sequence[memoryview]) -> bool:
-        """Return whether units exceed an array's limit with plausible sizes, rather than because of a few
-        forged bytes."""
+        """Return whether units of plausible sizes exceed the limit of an array. False if the sizes are implausible for
+        the stored bytes, because a few forged bytes can claim any size."""
         shape = shape_of(arrow_type)
         if shape.kind != TEXT:
             values_bytes = sum(unit.rows for unit in units) * shape.width_bytes
@@ -160,8 +162,8 @@ class Values:
         return self._looked_up(arrow_type, values, [unit])
 
     def _check_pair(self, unit: Unit, values: pa.Array) -> None:
-        """Check that values are valid indices into the dictionary. Only the row counts suggest so far that the two
-        belong together."""
+        """Check that a unit holds indices into `values`, the dictionary before it. So far only the row counts suggest
+        that unit and dictionary belong together. Raises F3Error."""
         indices = self._run(index_type(len(values)), [unit])
         if values.null_count or not in_first_appearance_order(indices, len(values)):
             raise F3Error(wrong_pair(unit.start))
@@ -190,7 +192,7 @@ class Values:
         return known
 
     def _stored(self, unit: Unit, start: int, stored: EncUnit) -> memoryview:
-        # Fetch the whole IOUnit if its checksum is verified or all its rows are needed, else only the unit.
+        # Memory holds the whole IOUnit (units written together) if it was read as a whole, else only the unit.
         base, data = self._held.get(key_of(unit.chunk)) or self._held[unit.key]
         begin = start - base
         return data[begin : begin + stored.size_bytes]
@@ -200,7 +202,8 @@ class Values:
 
 
 class _DictionaryValues(Values):
-    """Values of a shared dictionary. The original's writer marks its units as compressed but stores them raw."""
+    """Values of a shared dictionary. The F3 authors' program marks units of shared dictionaries as compressed but
+    stores them raw, so raw units are accepted too."""
 
     def _payload(self, unit: Unit, start: int, stored: EncUnit) -> memoryview:
         try:

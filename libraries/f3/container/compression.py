@@ -1,7 +1,7 @@
-"""Compress and decompress whole EncUnits (specification 5.4), as a zstd frame, or as an LZ4 block after its length.
+"""Compress and decompress whole EncUnits, the smallest parts of a column that can be decoded (specification 5.4).
 
-The metadata do not contain the uncompressed size, so a small unit could expand to any amount of memory. `decompress`
-therefore has a limit.
+A compressed EncUnit is a zstd frame, or a length followed by an LZ4 block. The metadata do not contain the uncompressed
+size, so a small unit could expand to any amount of memory. `decompress` therefore has a limit.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ _STEP_BYTES = 1024 * 1024
 _ALWAYS_ALLOWED_BYTES = 64 * 1024 * 1024
 _MOST_RATIO = 1024
 _MOST_BYTES = 1 << 32
-"""Larger than any valid EncUnit, because EncUnits have a limited number of rows and of string bytes."""
+"""Maximum bytes of an uncompressed EncUnit. Valid ones are smaller, because their numbers of rows and of string bytes
+are limited."""
 
 
 def compress(payload: bytes, codec: str | None) -> tuple[bytes, int]:
-    """Return the bytes to store and their CompressionType. They are stored uncompressed if the codec saves nothing.
+    """Return the bytes to store, and the number of their compression (CompressionType in the metadata).
 
-    `ADAPTIVE` uses zstd where it saves a fifth, and enough bytes to pay for its start. A sample of large payloads
-    decides whether it is tried.
+    If the codec saves nothing, the payload is stored uncompressed. `ADAPTIVE` uses zstd if that saves a fifth, and
+    enough bytes to pay for starting zstd. For large payloads a sample decides whether zstd is tried.
     """
     if codec is None or (codec == ADAPTIVE and not _may_save(payload)):
         return payload, UNCOMPRESSED
@@ -48,7 +49,8 @@ def compress(payload: bytes, codec: str | None) -> tuple[bytes, int]:
 
 
 def _most_unpacked(stored_bytes: int) -> int:
-    """Return the largest payload that `decompress` makes of a unit. Larger ones are not compressed."""
+    """Return the largest size to which `decompress` expands a unit of `stored_bytes`. Payloads that are larger are
+    stored uncompressed."""
     return min(_MOST_BYTES, max(_ALWAYS_ALLOWED_BYTES, _MOST_RATIO * stored_bytes))
 
 
@@ -70,7 +72,7 @@ def _may_save(payload: bytes) -> bool:
 def decompress(stored: memoryview, compression: int, what: str) -> memoryview:
     """Return the uncompressed payload.
 
-    Raises F3Error if the unit is broken, if the payload is larger than both 64 MB and 1,024 times the stored size, or
+    Raises F3Error if the unit is broken, if the payload is larger than both 64 MiB and 1,024 times the stored size, or
     if it is larger than 4 GiB.
     """
     if compression == UNCOMPRESSED:

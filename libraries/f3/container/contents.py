@@ -1,6 +1,7 @@
 """The contents of an open file: column metadata, IOUnits, modules and shared dictionaries. Each is read on first use.
 
-`libraries.f3.columns.plan` assembles rows from these contents.
+An IOUnit is one or more EncUnits of a column that were written together. An EncUnit is the smallest part of a column
+that can be decoded. `libraries.f3.columns.plan` assembles rows from these contents.
 """
 
 from __future__ import annotations
@@ -33,14 +34,15 @@ for all units, so a few suffice."""
 Span = tuple[Chunk, int, int]
 """An IOUnit, and the byte range of the file to read from it: its start and its end."""
 Held = dict[Key, tuple[int, memoryview]]
-"""Bytes in memory by key. Each entry also has the offset of its bytes in the file."""
+"""Key of an IOUnit or of a unit in it -> offset of its bytes in the file, and the bytes."""
 
 
 class Contents:
     """One open file. `verify` has the meaning that `reader.open_file` documents."""
 
     def __init__(self, source: io.ByteSource, verify: str, prefer: str, coding: Coding) -> None:
-        """Read the end of the file. Raises F3Error."""
+        """Read the end of the file. If `verify` is "file", also verify the checksum of the whole file. Raises
+        F3Error."""
         self.source = source
         self._verify, self._prefer, self.coding = verify, prefer, coding
         end_bytes = min(source.size_bytes, _END_BYTES)
@@ -108,8 +110,8 @@ class Contents:
         return self._columns[group, column]
 
     def _begins_local(self, column: int) -> bool:
-        """Return whether a column has local dictionaries in the first row group. The scope is always marked correctly
-        there."""
+        """Return whether a column has local dictionaries in the first row group. Even files with wrong marks
+        (`container.faults`) are marked correctly there."""
         self.load([0], [column])
         return any(chunk.scope == metadata.LOCAL_DICTIONARY for chunk in self.column(0, column).chunks)
 
@@ -145,7 +147,7 @@ class Contents:
 
     @property
     def module_sections(self) -> list[Section]:
-        """The sections of the embedded modules, by module id."""
+        """The byte ranges of the embedded modules, by module id."""
         if self._sections is None:
             place = self.footer.optional_section(metadata.WASM_SECTION)
             # Assign the attribute only when the result is complete, because several threads may read it at the same
@@ -158,12 +160,12 @@ class Contents:
     def module(self, wasm_id: int) -> bytes:
         """Return the code of an embedded module. Raises F3Error if there is none."""
         if wasm_id >= len(self.module_sections):
-            raise F3Error(f"module {wasm_id} is needed; the file holds {len(self.module_sections)}")
+            raise F3Error(f"module {wasm_id} is needed, but the file has only {len(self.module_sections)} modules")
         section = self.module_sections[wasm_id]
         return bytes(self.source.read(section.offset, section.size_bytes))
 
     def decoder(self, unit: EncUnit) -> Decoder:
-        """Return the decoder of a unit. Raises F3Error if the file does not contain it."""
+        """Return the decoder of a unit. Raises F3Error if the file does not contain the module that decodes it."""
         if unit.wasm_id is None:
             raise F3Error(_NO_CODE if unit.encoding == metadata.CASCADE else f"encoding {unit.encoding} has no module")
         return self._decoder(unit.wasm_id)
@@ -183,7 +185,8 @@ class Contents:
 
     @cached_property
     def zones(self) -> ZoneMaps | None:
-        """The zone maps, or None if the file has none that are known. Raises F3Error."""
+        """The zone maps (bounds of values in ranges of rows). None if the file has none, or has them in an unknown
+        version. Raises F3Error."""
         place = self.footer.optional_section(SECTION)
         if place is None:
             return None
@@ -201,13 +204,14 @@ class Contents:
         self._dictionaries[number, arrow_type] = values
 
     def dictionary_parts(self, number: int, arrow_type: pa.DataType) -> list[tuple[StoredColumn, Held]]:
-        """Return the parts of a shared dictionary. Raises F3Error if no dictionary has this id and type."""
+        """Read a shared dictionary, which consists of one or more parts. Return the units of each part, with their
+        bytes. Raises F3Error if no dictionary has this id and type."""
         if number >= self.footer.dictionaries:
             raise F3Error(f"shared dictionary {number} is needed; the file has {self.footer.dictionaries}")
         if self._dictionary_types is None:
             self._dictionary_types = read_schema(self.footer.dictionary_schema)
         types = self._dictionary_types
-        # The original's writer drops the time zone of the dictionary's type.
+        # The F3 authors' program drops the time zone of the dictionary's type.
         if number >= len(types) or _without_zone(types.field(number).type) != _without_zone(arrow_type):
             raise F3Error(f"shared dictionary {number} does not hold {arrow_type}")
         parts = []
@@ -266,7 +270,7 @@ def read_schema(message: memoryview) -> pa.Schema:
 
 
 def group_starts(counts: Sequence[int]) -> np.ndarray:
-    """Return the first row of each row group, and the number of rows of the file."""
+    """Return an array with the first row of each row group, followed by the number of rows of the file."""
     return np.concatenate(([0], np.cumsum(np.asarray(counts, np.int64))))
 
 

@@ -1,8 +1,9 @@
-"""Two faults of the original's writer: how to recognize them in a file, and their messages (specification 12).
+"""Two faults in files of the F3 authors' program: how to recognize them, and their messages (specification 12).
 
-In files with several row groups, the writer marks IOUnits with local dictionaries as having no dictionary. With a
-codec, it marks units of shared dictionaries as compressed but stores them raw. Such files are read if the bytes allow
-no other interpretation.
+An EncUnit is the smallest part of a column that can be decoded. An IOUnit is a group of EncUnits of a column that were
+written together. In files with several row groups, the program marks IOUnits with local dictionaries as having no
+dictionary. With a codec, it marks EncUnits of shared dictionaries as compressed but stores them raw. Such files are
+read if the bytes allow no other interpretation.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ from libraries.f3.container.metadata import Chunk, EncUnit
 _CODEC_NAMES = {number: name for name, number in CODECS.items()}
 _ZSTD_FRAME = bytes.fromhex("28b52ffd")
 _ZSTD_SKIPPABLE = bytes.fromhex("2a4d18")
-"""Bytes 2 to 4 of a skippable zstd frame. In its first byte, the upper four bits are 5."""
+"""Bytes 2 to 4 of a skippable zstd frame. The upper four bits of byte 1 are 5."""
 FRONT_BYTES = 4
 """Number of bytes at the start of a unit that `is_no_packed_unit` needs."""
 
 
 def may_be_pairs(chunk: Chunk) -> bool:
-    """Return whether an IOUnit marked as having no dictionary has the row counts of dictionary/indices pairs.
+    """Return whether an IOUnit that is marked as having no dictionary could consist of pairs of a dictionary and its
+    indices.
 
-    If the units are pairs, the indices add up to the rows of the IOUnit, and no dictionary has more entries than
+    In such pairs, all indices together are as many as the rows of the IOUnit, and no dictionary has more entries than
     indices.
     """
     if chunk.scope != metadata.NO_DICTIONARY or len(chunk.units) % 2:
@@ -34,7 +36,8 @@ def may_be_pairs(chunk: Chunk) -> bool:
 
 
 def wrong_rows(chunk: Chunk, rows: int) -> str:
-    """Return the message for an IOUnit whose units do not have its number of rows."""
+    """Return the message for an IOUnit whose units have `rows` rows, which is not the number of rows that the IOUnit
+    states."""
     if not may_be_pairs(chunk):
         return f"the units of an IOUnit of {chunk.rows} rows have {rows}"
     return (
@@ -53,7 +56,8 @@ def wrong_pair(start: int) -> str:
 
 
 def unmarked_pairs(what: str, chunks: Sequence[Chunk]) -> str:
-    """Return the message for a column that can be read although these IOUnits are marked wrongly."""
+    """Return the message for a column that can be read although these IOUnits are wrongly marked as having no
+    dictionary."""
     return (
         f"{what}: {len(chunks)} IOUnits, the first at {chunks[0].offset}, are marked as having no dictionary but hold "
         "pairs of a dictionary and its indices; they are read as pairs"
@@ -61,7 +65,7 @@ def unmarked_pairs(what: str, chunks: Sequence[Chunk]) -> str:
 
 
 def is_no_packed_unit(front: bytes, unit: EncUnit) -> bool:
-    """Return whether the first bytes prove that a unit is not compressed, although it is marked so.
+    """Return whether the first bytes of a unit prove that it is not compressed, although it is marked as compressed.
 
     Proofs are a missing zstd magic number, and an LZ4 block that is longer than its stated length can require. A raw
     blob of the built-in encoding is always recognized.

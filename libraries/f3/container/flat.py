@@ -18,15 +18,17 @@ _U8, _U16, _U32, _U64, _I32 = (struct.Struct(f"<{code}") for code in "BHIQi")
 
 
 _MOST_SLOTS = 16
-"""More slots than any table of F3 has, and few enough that forged tables cost little time."""
+"""Maximum number of fields that are read of a table. All tables of F3 have fewer, and forged tables cost little
+time."""
 
 
 class _Walk:
-    """State that the tables of a buffer share: the layouts read so far, which several tables may use, and the walk's
-    budget.
+    """State that the tables of a buffer share.
 
-    In a buffer where no two offsets lead to the same table, a table takes at least eight bytes: the offset to the
-    table, and the table's offset to its layout. The budget is twice the number of tables that this allows.
+    `layouts` are the layouts (offsets of fields) read so far, because several tables may have the same one. `left` is
+    the budget: the number of elements of vectors that may still be visited. In a buffer where no two offsets lead to
+    the same table, a table takes at least eight bytes: the offset to the table, and the table's offset to its layout.
+    The budget is twice the number of tables that this allows.
     """
 
     __slots__ = ("layouts", "left")
@@ -51,7 +53,7 @@ class Table:
         self._offsets = offsets
 
     def _slot(self, slot: int) -> int:
-        """Return the offset of a field, or 0 if the field is absent."""
+        """Return the position of a field in the buffer, or 0 if the field is absent."""
         if slot >= len(self._offsets):
             return 0
         offset = self._offsets[slot]
@@ -152,7 +154,8 @@ class Table:
             raise F3Error(f"{self._what}: holds more tables than fit into {len(self._data)} bytes; some form a loop")
 
     def _vector(self, slot: int, width: int) -> tuple[int, int] | None:
-        """Return the offset of a vector's first element, and the number of elements."""
+        """Return the position of a vector's first element and the number of elements, or None if the field is
+        absent."""
         place = self._slot(slot)
         if not place:
             return None
@@ -160,7 +163,7 @@ class Table:
 
 
 def root(data: memoryview, what: str) -> Table:
-    """Return the root table of a buffer without a size prefix. `data` must have format 'B'."""
+    """Return the root table of a buffer without a size prefix. `data` must consist of unsigned bytes (format 'B')."""
     return Table(data, _followed(data, 0, what), what, _Walk(len(data)))
 
 

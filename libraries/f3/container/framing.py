@@ -1,9 +1,9 @@
-"""Store several payloads in one EncUnit, as the column of a list needs (specification 3.3 and 5.3).
+"""Store several payloads in one EncUnit, as columns of lists need (specification 3.3 and 5.3).
 
-The EncUnit of a list holds two payloads: which lists are present, and their offsets. Units of lists and of items are
-matched by their ordinals, so both payloads have to be in one EncUnit. The specification delimits them only in its
-built-in encoding, whose blobs contain their lengths. For other encodings, this module writes a frame that begins with
-all lengths:
+An EncUnit is the smallest part of a column that can be decoded. For lists it holds two payloads: which lists are
+present, and their offsets. Both have to be in one EncUnit, because the EncUnits of lists and of their items are matched
+by their ordinals. The specification defines where a payload ends only for its built-in encoding, whose payloads (blobs)
+contain their lengths. For other encodings, this module writes a frame that begins with all lengths:
 
     4 bytes  b"F3P" and the number of payloads
     4 bytes  the length of each payload, unsigned, little endian
@@ -34,14 +34,16 @@ def join(payloads: Sequence[bytes]) -> bytes:
 
 
 def split(unit: memoryview, count: int) -> list[memoryview]:
-    """Split a unit into its payloads, by its frame or, in original files, by its blobs. Raises F3Error."""
+    """Split an EncUnit into `count` payloads. Files of this package have a frame; in files of the F3 authors' program,
+    blobs contain their lengths. Raises F3Error."""
     if bytes(unit[:3]) == _MARK:
         return _framed(unit, count)
     return _blobs(unit, count)
 
 
 def is_blob(data: memoryview, rows: int) -> bool:
-    """Return whether `data` is exactly one blob of the original's built-in encoding, with this number of rows."""
+    """Return whether `data` is exactly one blob (a payload of the F3 authors' built-in encoding) with this number of
+    rows."""
     try:
         described, end = _blob(data)
         return end == len(data) and _length_at(data, 0) % _BLOB_ALIGNMENT == 0 and described.u64(1) == rows
@@ -74,10 +76,11 @@ def _blobs(unit: memoryview, count: int) -> list[memoryview]:
 
 
 def _blob(data: memoryview) -> tuple[Table, int]:
-    """Return the array's table of the blob at the start of `data`, and the end of the blob.
+    """Return the FlatBuffers table that describes the array of the blob at the start of `data`, and the end of the
+    blob.
 
     A blob consists of two messages, each after its length, and then the buffers that the second message describes
-    (specification 5.1 to 5.3).
+    (specification 5.1 to 5.3). Raises F3Error.
     """
     message = _BLOB_ALIGNMENT + _length_at(data, 0)
     length = _length_at(data, message)

@@ -40,7 +40,8 @@ class ReadBuffer:
         self._used = 0
 
     def begin(self, size_bytes: int) -> None:
-        """Prepare for reads of `size_bytes` in total. The caller no longer needs the results of earlier reads."""
+        """Prepare for reads of `size_bytes` in total. Memory of earlier reads is used again, unless a result of these
+        reads is still referenced."""
         # Every view of the memory adds a reference, and so does every view of a view.
         if sys.getrefcount(self._memory) > self._references_of_ours or len(self._memory) < size_bytes:
             # Free the old memory first, so that old and new memory do not exist at the same time.
@@ -58,8 +59,8 @@ class ReadBuffer:
 
 
 def _in_large_pages(size_bytes: int) -> np.ndarray:
-    """Return memory aligned to large pages, if the system has them (numpy requests them). Pages that are never touched
-    take no memory."""
+    """Return memory that begins at the boundary of a large page, so that the system can use large pages (numpy requests
+    them). Pages that are never touched take no memory."""
     whole_bytes = -(-size_bytes // LARGE_BYTES) * LARGE_BYTES
     memory = np.empty(whole_bytes + LARGE_BYTES, np.uint8)
     first = -memory.ctypes.data % LARGE_BYTES
@@ -74,17 +75,19 @@ class ByteSource(Protocol):
     at_once_bytes: int
     """How many bytes to read together: enough for efficient reads, and few enough to limit memory."""
     near_bytes: int
-    """Largest gap between two spans that is read along, because a second read would take longer."""
+    """Largest gap between two spans that are read together. The bytes between them are read too, because a second read
+    would take longer."""
     shared_by_threads: bool
     """Whether several threads may read at the same time."""
 
     @property
     def descriptor(self) -> int | None:
-        """The open file of the system, if there is one. Raises F3Error if it is closed."""
+        """The file descriptor of the operating system, or None if there is none. Raises F3Error if the file is
+        closed."""
 
     def read(self, offset: int, size_bytes: int, buffer: ReadBuffer | None = None) -> memoryview:
-        """Return `size_bytes` bytes at `offset`. Raises F3Error if the file is shorter. The caller adds the file's
-        name."""
+        """Return `size_bytes` bytes at `offset`. Raises F3Error if the file is shorter. The caller adds the file's name
+        to the message."""
 
     def close(self) -> None:
         """Close the file, if `open_source` opened it."""
@@ -94,7 +97,7 @@ class ByteTarget(Protocol):
     """A file to write. Its content appears under the final name only after `commit`."""
 
     def write(self, data: bytes) -> None:
-        """Append."""
+        """Append bytes."""
 
     def commit(self) -> None:
         """Make the file durable and rename it to its final name."""
@@ -152,10 +155,10 @@ def _text(location: str | os.PathLike[str]) -> str:
 def read_spans(
     source: ByteSource, spans: Iterable[tuple[int, int]], buffer: ReadBuffer | None = None
 ) -> dict[tuple[int, int], memoryview]:
-    """Return the bytes of each (start, stop). Neighbouring spans share a read.
+    """Return the bytes of each span (start, stop). Neighbouring spans share a read.
 
-    Raises F3Error for overlapping spans. Parts of a valid file never overlap, and a forged file with overlapping parts
-    could keep a reader busy without end.
+    Raises F3Error for overlapping spans. Parts of a valid file never overlap. Overlapping parts of a forged file could
+    keep a reader busy without end.
     """
     wanted = sorted(set(spans))
     found: dict[tuple[int, int], memoryview] = {}
@@ -204,7 +207,7 @@ class _LocalSource:
 
     @property
     def descriptor(self) -> int | None:
-        # The system gives the number of a closed file to the next one that is opened.
+        # The system reuses the descriptor of a closed file for the next file that is opened.
         if not self.close.alive:
             raise F3Error("is closed; open it again")
         return self._descriptor
@@ -304,7 +307,7 @@ class _LocalTarget:
 
     @contextlib.contextmanager
     def _named(self) -> Iterator[None]:
-        """Report the path that the caller passed in OSErrors, instead of the temporary file's path."""
+        """In OSErrors, report the path that the caller passed instead of the temporary file's path."""
         try:
             yield
         except OSError as error:

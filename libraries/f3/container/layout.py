@@ -17,7 +17,8 @@ XXHASH = 0
 
 @dataclass(frozen=True)
 class Postscript:
-    """Sizes of footer and metadata, and two checksums: of the file before the postscript, and of the schema."""
+    """Sizes of footer and metadata, and two checksums: one of all bytes before the postscript, and one of the
+    schema."""
 
     metadata_bytes: int
     footer_bytes: int

@@ -17,7 +17,8 @@ from libraries.f3.container.flat import Table, root
 from libraries.f3.errors import F3Error
 
 CASCADE, CUSTOM_WASM = 0, 255
-"""Values of EncodingType: a Vortex blob (the original's built-in encoding), and a payload for an embedded module."""
+"""Values of EncodingType: the built-in encoding of the F3 authors' program (a Vortex blob), and a payload that a module
+in the file decodes."""
 NO_DICTIONARY, LOCAL_DICTIONARY, SHARED_DICTIONARY = 1, 2, 3
 SCOPES = {NO_DICTIONARY: "none", LOCAL_DICTIONARY: "local", SHARED_DICTIONARY: "shared"}
 UNCOMPRESSED, ZSTD, LZ4 = 0, 1, 2
@@ -25,7 +26,8 @@ FLAT, LIST, STRUCT, LIST_OF_STRUCT_OF_PRIMITIVE = 0, 1, 2, 3
 WASM_SECTION = "WASMBinaries"
 _U32, _U64 = struct.Struct("<I"), struct.Struct("<Q")
 _MOST_TEMPLATE_NUMBERS = 100
-"""Metadata of more numbers are built, because building is then a small part of writing the column."""
+"""Metadata with more numbers than this are built without a template. Building is then a small part of writing the
+column."""
 _MADE_UP = 0x71000000
 
 
@@ -39,8 +41,8 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class EncUnit:
-    """One encoding unit: stored size, rows, compression, and the module that decodes it (None: the unit names no
-    module)."""
+    """An EncUnit, the smallest part of a column that can be decoded: its stored size, rows and compression, and the
+    module that decodes it (None: the EncUnit names no module)."""
 
     size_bytes: int
     rows: int
@@ -51,9 +53,10 @@ class EncUnit:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """One IOUnit: byte range, rows, dictionary scope and its units in order.
+    """An IOUnit, a group of EncUnits of one column that were written together: byte range, rows, dictionary scope, and
+    EncUnits in order.
 
-    `dictionary` is the id of the shared dictionary. `dictionary_units` are the ordinals of the units that are local
+    `dictionary` is the id of the shared dictionary. `dictionary_units` are the ordinals of the EncUnits that are local
     dictionaries, if the file lists them.
     """
 
@@ -69,7 +72,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class LogicalTree:
-    """The nesting of the columns, as a tree."""
+    """The nesting of the columns, as a tree. `kind` is FLAT, LIST, STRUCT or LIST_OF_STRUCT_OF_PRIMITIVE."""
 
     kind: int
     children: tuple[LogicalTree, ...] = ()
@@ -102,11 +105,11 @@ class Footer:
         return found
 
     def kind(self, place: int) -> int:
-        """Return the LogicalId of a top-level column."""
+        """Return the kind of a top-level column (LogicalId): FLAT, LIST, STRUCT or LIST_OF_STRUCT_OF_PRIMITIVE."""
         return self._table.needed(1, "logical tree").element(1, place).u8(0)
 
     def column(self, group: int, column: int) -> Section:
-        """Return the section with the metadata of a physical column in a row group."""
+        """Return the byte range of the metadata of a physical column in a row group."""
         section = self._group(group).element(0, column)
         return _section(section, f"metadata of column {column}, row group {group}")
 
@@ -120,7 +123,7 @@ class Footer:
         return self._described[group]
 
     def optional_section(self, name: str) -> Section | None:
-        """Return the optional section of that name, or None if the file does not have it."""
+        """Return the byte range of the optional section of that name, or None if the file does not have it."""
         sections = self._table.table(3)
         if sections is None:
             return None
@@ -145,14 +148,14 @@ class Footer:
         return 0 if self._table.table(5) is None else self._shared.count(1)
 
     def dictionary(self, number: int) -> tuple[int, ...]:
-        """Return the ids of the IOUnits that, concatenated, are a shared dictionary."""
+        """Return the ids of the IOUnits that form a shared dictionary when they are concatenated."""
         ids = self._shared.element(1, number).u32s(0)
         if ids is None or len(ids) > self._shared.count(0) or len(set(ids)) != len(ids):
             raise F3Error(f"shared dictionary {number}: names no IOUnits, or one of them twice")
         return tuple(ids)
 
     def dictionary_chunk(self, number: int) -> Chunk:
-        """Return one IOUnit of the shared dictionaries."""
+        """Return the IOUnit with this id, which is part of a shared dictionary."""
         return _chunk(self._shared.element(0, number), f"shared dictionary IOUnit {number}")
 
     def dictionary_chunks(self) -> Iterator[Chunk]:
@@ -176,7 +179,7 @@ def read_column(data: memoryview, what: str) -> list[Chunk]:
 
 
 def read_modules(data: memoryview) -> list[Section]:
-    """Return the sections of the embedded modules by module id. Raises F3Error."""
+    """Return the byte ranges of the embedded modules, in the order of module ids. Raises F3Error."""
     table = root(data, WASM_SECTION)
     return [_section(each, f"module {place}") for place, each in enumerate(table.elements(0))]
 
@@ -242,8 +245,9 @@ def _unit(table: Table, what: str, place: int) -> EncUnit:
 def packed_column(chunks: Sequence[Chunk]) -> bytes:
     """Return the serialized metadata of a column in a row group.
 
-    Columns of one structure differ in their numbers only, so these are put into a template. A builder takes most of the
-    time that writing a table of 10,000 columns takes.
+    Metadata of the same structure differ only in numbers, such as offsets. The numbers are therefore written into a
+    template that is built once. Building every column instead would take most of the time of writing a table of 10,000
+    columns.
     """
     numbers = [number for chunk in chunks for number in _numbers_in(chunk)]
     if len(numbers) > _MOST_TEMPLATE_NUMBERS or any(chunk.checksum == 0 for chunk in chunks):
@@ -264,7 +268,7 @@ def packed_column(chunks: Sequence[Chunk]) -> bytes:
 
 
 def _numbers_in(chunk: Chunk) -> list[tuple[struct.Struct, int]]:
-    """Return the numbers of an IOUnit with their forms: those in which columns of one structure differ."""
+    """Return the numbers of an IOUnit that a template leaves open, each with the `struct.Struct` that packs it."""
     numbers = [(_U64, chunk.offset), (_U32, chunk.size_bytes), (_U64, chunk.rows)]
     for unit in chunk.units:
         numbers += [(_U32, unit.size_bytes), (_U32, unit.rows)]
@@ -273,9 +277,10 @@ def _numbers_in(chunk: Chunk) -> list[tuple[struct.Struct, int]]:
 
 @lru_cache(maxsize=64)
 def _template(structure: tuple[Any, ...], are_stored: tuple[bool, ...]) -> tuple[bytes, tuple[int | None, ...]]:
-    """Build the metadata of IOUnits of a structure with made-up numbers, and return where each of them is.
+    """Build a template: metadata of this structure with made-up numbers. Return it with the position of each number.
 
-    Numbers that are 0 are not stored: a builder omits values that equal the default.
+    The position of a number that is not stored is None. A builder omits values that equal the default, so numbers that
+    are 0 are not stored. `are_stored` states which numbers are stored.
     """
     given = iter(are_stored)
     count = 0
@@ -335,7 +340,7 @@ def packed_footer(
     dictionary_positions: Sequence[Sequence[int]],
     dictionary_schema: bytes,
 ) -> bytes:
-    """Return the serialized footer, with every field that the original's reader requires (specification 2.3)."""
+    """Return the serialized footer, with every field that the F3 authors' reader requires (specification 2.3)."""
     builder = flatbuffers.Builder(1024 + len(schema) + 64 * sum(len(group.columns) for group in groups))
     schema_made = builder.CreateByteVector(schema)
     tree_made = _packed_tree(builder, tree)
@@ -358,7 +363,7 @@ def _vector(builder: flatbuffers.Builder, offsets: Sequence[int]) -> int:
 
 
 def _of_offsets(builder: flatbuffers.Builder, offsets: Sequence[int]) -> int:
-    """Build a table from offsets. A field with offset 0 is absent."""
+    """Build a table whose fields are these offsets, in order. A field with offset 0 is absent."""
     builder.StartObject(len(offsets))
     for slot, offset in enumerate(offsets):
         builder.PrependUOffsetTRelativeSlot(slot, offset, 0)
@@ -384,7 +389,7 @@ def _packed_section(builder: flatbuffers.Builder, section: Section) -> int:
 
 
 def _chunks(builder: flatbuffers.Builder, chunks: Sequence[Chunk]) -> int:
-    """Build a vector of IOUnits. Units share few distinct encodings, so each encoding is stored once."""
+    """Build a vector of IOUnits. EncUnits have few distinct encodings, so each encoding is stored once."""
     encodings: dict[tuple[int, int | None], int] = {}
     for chunk in chunks:
         for unit in chunk.units:

@@ -14,7 +14,8 @@ class Output:
     """The file written so far, with its position and checksum."""
 
     def __init__(self, target: io.ByteTarget, *, checksums: bool) -> None:
-        """Write to `target`, which must be empty. With `checksums`, each IOUnit gets a checksum."""
+        """Write to `target`, which must be empty. With `checksums`, each IOUnit (a part of a column that is written at
+        once) gets a checksum."""
         self._target = target
         self._checksums = checksums
         self._hash = xxhash.xxh64()

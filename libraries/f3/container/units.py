@@ -1,7 +1,8 @@
-"""The units of a physical column and their positions in the file. A unit is values, or a dictionary followed by
-indices.
+"""The units of a physical column (a flat column, or a flat part of a nested one) and their positions in the file.
 
-This module checks counts and positions in the metadata. It reads no data.
+A unit is one EncUnit of values, or two EncUnits: a dictionary and the indices into it. An EncUnit is the smallest part
+of a column that can be decoded. An IOUnit is a group of units of a column that were written together. This module
+checks counts and positions in the metadata. It reads no data.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from libraries.f3.container.metadata import LOCAL_DICTIONARY, Chunk, EncUnit
 from libraries.f3.errors import F3Error
 
 MOST_UNIT_ROWS = 2**24
-"""Limit of rows per EncUnit: 256 times the default. It also bounds the memory that a few forged bytes can request."""
+"""Maximum rows of an EncUnit: 256 times the default. The limit also bounds the memory that a few forged bytes can
+request."""
 
 Key = tuple[int, int]
-"""Offset and size of an IOUnit or a unit in the file. They identify it."""
+"""Offset and size in the file, which identify an IOUnit or a unit."""
 
 
 def key_of(chunk: Chunk) -> Key:
@@ -29,15 +31,16 @@ def key_of(chunk: Chunk) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit of rows: values, or indices with the local dictionary before them."""
+    """A unit of rows: values, or a local dictionary followed by indices. `values` is the EncUnit of the values or
+    indices."""
 
     chunk: Chunk
     start: int
-    """Offset of the values in the file."""
+    """Offset in the file of the values or indices."""
     values: EncUnit
     dictionary: EncUnit | None
     key: Key
-    """Offset and size in bytes. Both include the dictionary."""
+    """Offset and size of the unit in bytes, with its dictionary."""
 
     @property
     def rows(self) -> int:
@@ -46,7 +49,7 @@ class Unit:
 
     @property
     def stop(self) -> int:
-        """Offset of the end in the file."""
+        """Offset in the file at which the unit ends."""
         return self.start + self.values.size_bytes
 
     @property
@@ -56,7 +59,8 @@ class Unit:
 
     @property
     def kind(self) -> tuple[int, int, int]:
-        """Kind of the unit. Consecutive units of the same kind are decoded together."""
+        """Dictionary scope, id of the shared dictionary (0: none) and id of the module (-1: none). Consecutive units
+        with the same kind are decoded together."""
         wasm_id = self.values.wasm_id
         scope = self.chunk.scope if self.dictionary is None else LOCAL_DICTIONARY
         return scope, self.chunk.dictionary or 0, -1 if wasm_id is None else wasm_id
@@ -80,10 +84,11 @@ class StoredColumn:
 
 
 def stored_column(chunks: Sequence[Chunk], what: str, data_end: int, *, local: bool = False) -> StoredColumn:
-    """Return the units of IOUnits. Their bytes have to end before `data_end`.
+    """Return the physical column that consists of these IOUnits, whose bytes have to end before `data_end`.
 
-    Raises F3Error if positions or counts are impossible. `local` states that the column has local dictionaries in
-    another row group. IOUnits that are marked as having no dictionary are then read as pairs if their counts allow it.
+    `local` is True if the column has local dictionaries in another row group. IOUnits that are marked as having no
+    dictionary are then read as pairs of a dictionary and indices if their counts allow it. Raises F3Error if positions
+    or counts are impossible.
     """
     units: list[Unit] = []
     for chunk in chunks:

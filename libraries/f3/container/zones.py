@@ -1,8 +1,8 @@
-"""Zone maps: the bounds of each column's values in zones of consecutive rows, in a section of OptionalData.
+"""Zone maps: the bounds of each column's values in zones (ranges of consecutive rows), in a section of OptionalData.
 
 A reader that filters rows skips zones in which no row can match. All columns have the same zones: the writer's ranges
 of `rows_per_unit` rows. Only top-level columns with one value or null in each row have bounds. The section is optional,
-so readers that do not know it ignore it. Numbers are little-endian:
+so other readers ignore it. Numbers are little-endian:
 
     mark      4 bytes, "F3ZM"
     version   u32, 1
@@ -10,14 +10,14 @@ so readers that do not know it ignore it. Numbers are little-endian:
     columns   u32, C
     rows      u32[Z]      rows of each zone
     places    u32[C]      place of each column in the schema, ascending
-    minima    u64[C][Z]   codes of libraries/filters/codes.py: their order is that of the values
-    maxima    u64[C][Z]
+    minima    u64[C][Z]   least code; codes (libraries/filters/codes.py) have the order of the values
+    maxima    u64[C][Z]   greatest code
     nulls     u32[C][Z]   number of nulls
-    exact     u8[C][Z]    whether both codes identify their values
+    exact     u8[C][Z]    1 if each of the two codes belongs to a single value
     checksum  u64         XXH64 of everything before it
 
-The minimum is greater than the maximum in a zone without ordinary values, which are neither null nor NaN. The
-specification reserves such sections for indexes and filters (section 4) and defines none.
+If all values of a zone are null or NaN, the minimum is greater than the maximum. The specification
+reserves such sections for indexes and filters (section 4), but defines none.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ SECTION = "ZoneMaps"
 _HEAD, _CHECKSUM = struct.Struct("<4sIII"), struct.Struct("<Q")
 _MARK, _VERSION = b"F3ZM", 1
 _NONE, _ANY = (HIGHEST, LOWEST), (LOWEST, HIGHEST)
-"""Bounds of no value, and of any value."""
+"""(Minimum, maximum) of a zone in which all values are null or NaN, and of a zone whose values are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ZoneColumn:
-    """A column with bounds, as libraries.filters.pruning wants it."""
+    """A column with bounds, in the form that libraries.filters.pruning takes (BoundedColumn)."""
 
     path: tuple[str, ...]
     kind: CodeKind
@@ -73,7 +73,10 @@ class ZoneMaps:
     rows: npt.NDArray[np.int64]
 
     def flag(self, which: int, column: int) -> npt.NDArray[np.bool_]:
-        """Return one of the bits of a column: bool[Z]. Any zone may hold NaN."""
+        """Return, for each zone, whether a column has the property `which` of libraries.filters.pruning: bool[Z].
+
+        HAS_NULLS and EXACT come from the file. MAY_HOLD_NAN is True everywhere, because zone maps do not record NaN.
+        """
         if which == HAS_NULLS:
             return self.nulls[column] > 0
         return self.exact[column] if which == EXACT else np.ones(len(self.rows), np.bool_)
@@ -90,18 +93,18 @@ class ZoneWriter:
 
     @property
     def are_useful(self) -> bool:
-        """Whether a reader could skip a zone, because there is another one."""
+        """Whether zone maps can help a reader: there are at least two zones, and columns with bounds."""
         return len(self._rows) > 1 and bool(self._kinds)
 
     def add(self, table: pa.Table, *, is_last: bool) -> None:
-        """Append the bounds of the rows of a table as a zone. Do nothing if these are all rows of the file, which are
-        the first ones, and with `is_last` the last."""
+        """Append a zone with the bounds of a table's rows. Do nothing if the table holds all rows of the file (it is
+        the first, and `is_last`), because a reader could never skip the only zone."""
         if table.num_rows and not (is_last and not self._rows):
             self._rows.append(table.num_rows)
             self._bounds.append(np.array([_bounds(table.column(place), kind) for place, kind in self._kinds], _BOUNDS))
 
     def packed(self) -> bytes:
-        """Return the section."""
+        """Return the bytes of the section."""
         # The zones of a column are together.
         by_column = np.stack(self._bounds, axis=1)
         head = _HEAD.pack(_MARK, _VERSION, len(self._rows), len(self._kinds))
@@ -115,7 +118,8 @@ _BOUNDS = np.dtype([("minimum", "<u8"), ("maximum", "<u8"), ("nulls", "<u4"), ("
 
 
 def read_zones(data: memoryview, schema: pa.Schema, rows: int) -> ZoneMaps | None:
-    """Return the zone maps of a file with `rows` rows; None for a version that is not known. Raises F3Error."""
+    """Return the zone maps of a file with `rows` rows. Return None if the section has an unknown version. Raises
+    F3Error."""
     if len(data) < _HEAD.size:
         raise F3Error("zone maps: the section is cut short")
     mark, version, zones, columns = _HEAD.unpack_from(data)
@@ -125,7 +129,7 @@ def read_zones(data: memoryview, schema: pa.Schema, rows: int) -> ZoneMaps | Non
         return None
     if len(data) != _HEAD.size + 4 * (zones + columns) + 21 * zones * columns + _CHECKSUM.size:
         raise F3Error(f"zone maps: {len(data)} bytes do not fit {zones} zones of {columns} columns")
-    # A filter would silently lose rows by a wrong bound, so that this is verified whatever `verify` says.
+    # A wrong bound would make a filter silently lose rows, so the checksum is verified even with verify="none".
     if _CHECKSUM.unpack_from(data, len(data) - _CHECKSUM.size)[0] != xxhash.xxh64_intdigest(data[: -_CHECKSUM.size]):
         raise F3Error("zone maps: they do not match their checksum")
     place = _HEAD.size
@@ -152,7 +156,8 @@ def read_zones(data: memoryview, schema: pa.Schema, rows: int) -> ZoneMaps | Non
 
 
 def _bounds(column: pa.ChunkedArray, kind: CodeKind) -> tuple[int, int, int, bool]:
-    """Return minimum, maximum, number of nulls, and whether both codes identify their values."""
+    """Return least code, greatest code and number of nulls of a column, and whether each of the two codes belongs to a
+    single value."""
     nulls = column.null_count
     if nulls == len(column):
         return *_NONE, nulls, False
@@ -166,18 +171,21 @@ def _bounds(column: pa.ChunkedArray, kind: CodeKind) -> tuple[int, int, int, boo
     if isinstance(low, float):
         if low != low:
             return *_NONE, nulls, False  # All values are NaN or null.
-        # The order of codes distinguishes zeros, which are equal.
+        # -0.0 and 0.0 are equal but have different codes, so the bounds include both.
         low, high = (-0.0 if low == 0 else low), (0.0 if high == 0 else high)
     return code(kind, low), code(kind, high), nulls, spelled_out(kind, low) and spelled_out(kind, high)
 
 
 def _number_bounds(column: pa.ChunkedArray) -> tuple[Value, Value] | None:
-    """Return the least and the greatest number as Arrow stores it, or unscaled. Return None if Arrow does not compare
-    them. Both are NaN if there is nothing else."""
+    """Return the least and the greatest number of a column, in the form that `code` takes. Both are NaN if all values
+    are NaN or null.
+
+    Decimals are unscaled, and times are integers as Arrow stores them. Return None if Arrow does not compare the type.
+    """
     kind = column.type
     if pa.types.is_float64(kind) or pa.types.is_float32(kind):
         if column.null_count == 0 and column.num_chunks == 1:
-            # Arrow takes ten times as long for floats. NaN makes the result NaN, and is left to Arrow.
+            # numpy takes a tenth of Arrow's time for floats. With NaN numpy's result is NaN, so Arrow finds the bounds.
             values = column.chunk(0).to_numpy()
             if (low := float(values.min())) == low:
                 return low, float(values.max())
@@ -201,7 +209,8 @@ def _unscaled(value: Decimal, scale: int) -> int:
 
 
 def _text_bounds(column: pa.ChunkedArray, kind: CodeKind) -> tuple[int, int]:
-    """Return the least and the greatest code. At least one text is not null."""
+    """Return the least and the greatest code (libraries.filters.codes) of a column of texts or binaries. At least one
+    of the texts must not be null."""
     kernels = native.library()
     if kernels is None:
         low, high = pc.min_max(column.cast(pa.large_binary())).values()

@@ -1,7 +1,7 @@
 """Compile a Wasm module in a separate process with limits on time and memory.
 
 A module of a few hundred kilobytes can keep the compiler busy for minutes, and a thread cannot interrupt the compiler.
-`libraries.f3.decoders.wasm` calls this module, which runs its own file as a script in the other process.
+`libraries.f3.decoders.modules` calls `compiled`, which starts this file as a script in the separate process.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ _WAITED_FOR = 10
 
 
 class CompilingError(Exception):
-    """The reason why a module could not be compiled."""
+    """A module could not be compiled. The message states the reason."""
 
 
 def engine() -> Any:
-    """Return the runtime's engine. Its configuration is the same in both processes."""
+    """Return a new Wasm engine. Both processes configure it in the same way, so that one can load what the other
+    compiled."""
     wasmtime = importlib.import_module("wasmtime")
     config = wasmtime.Config()
     config.epoch_interruption = True
@@ -40,8 +41,8 @@ def engine() -> Any:
 
 
 def is_possible() -> bool:
-    """Return whether Python can be started as a process. If it is embedded, `sys.executable` may be the embedding
-    program."""
+    """Return whether a Python process can be started for compilation. If Python is embedded in another program,
+    `sys.executable` may be that program."""
     return "py" in Path(sys.executable or "").name and not getattr(sys, "frozen", False)
 
 

@@ -37,7 +37,8 @@ def _processor() -> str:
 
 
 def key(module: bytes, runtime: str) -> str:
-    """Return the file name of a compiled module."""
+    """Return the name of a compiled module's file in the cache. `runtime` is the name and version of the Wasm
+    runtime."""
     surroundings = hashlib.sha256(f"{runtime} {_processor()}".encode()).hexdigest()
     return f"{hashlib.sha256(module).hexdigest()}-{surroundings[:16]}"
 

@@ -1,4 +1,5 @@
-"""Load the modules of files. Check that they are decoders before their code runs."""
+"""Load the Wasm modules of files, compiled or from the cache. Before its code runs, a module is checked to be a
+decoder."""
 
 from __future__ import annotations
 
@@ -20,13 +21,14 @@ _INTERFACE = {
     "buffer_iterator_drop": (1, 0),
     "buffer_drop": (1, 0),
 }
-"""Function -> number of i32 parameters and results."""
+"""Function that F3 requires of a module -> number of its i32 parameters, and of its i32 results."""
 _MOST_MODULES = 8
 """Maximum number of modules that a process keeps loaded. Files of the same writer share their modules."""
 
 
 def _is_ours(wasm: bytes) -> bool:
-    """Return whether this is the module built with this package, whose compilation time is known."""
+    """Return whether `wasm` is the module built with this package. Its compilation time is known, so it needs no time
+    limit."""
     try:
         return (native.KERNELS / native.MODULE_NAME).read_bytes() == wasm
     except OSError:
@@ -35,7 +37,9 @@ def _is_ours(wasm: bytes) -> bool:
 
 @lru_cache(maxsize=_MOST_MODULES)
 def compiled_module(wasm: bytes, process: int) -> Any:
-    """Return a module, compiled in this process or loaded from the cache. Raises F3Error."""
+    """Return a compiled module, from the cache if it is there. Large modules other than this package's are compiled in
+    a separate process with limits. `process` is the id of this process, which cannot use modules of its parent. Raises
+    F3Error."""
     wasmtime, runtime = wasmtime_package(), runtime_here()
     name = module_cache.key(wasm, f"wasmtime {runtime.version}")
     kept = module_cache.load(name)

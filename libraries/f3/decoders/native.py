@@ -1,8 +1,10 @@
-"""Load and call the native library of the kernels, and translate its error codes to exceptions.
+"""Load and call the native library, which is compiled from the C code in `kernels`. Turn its error codes into
+exceptions.
 
 libraries/build.py compiles the library into the folder of its sources. If that failed, `library()` is None. Files are
-then decoded by Wasm and encoded by numpy. Payloads may be hostile. The library checks them; this module only allocates
-the buffers that the library fills. Calls release the interpreter lock.
+then decoded by Wasm and encoded by numpy. A payload is the encoded content of an EncUnit, the smallest part of a column
+that can be decoded. Payloads may be hostile. The library checks them; this module only allocates the buffers that the
+library fills. Calls release the interpreter lock.
 """
 
 from __future__ import annotations
@@ -30,9 +32,9 @@ LIBRARY_NAME = {"darwin": "libf3_kernels.dylib", "win32": "f3_kernels.dll"}.get(
 MODULE_NAME = "core.wasm"
 """The Wasm module that is compiled from the same kernels and embedded in files."""
 MOST_ARRAY_BYTES = 1 << 32
-"""Limit for one array. Files may state larger sizes, which are rejected."""
+"""Maximum bytes of one array. Files may state larger sizes, which are rejected."""
 _MOST_TOGETHER_BYTES = 1 << 22
-"""Memory for rows that are picked from several columns together."""
+"""Maximum memory for rows that one call picks from several columns."""
 _FIRST_SCRATCH_BYTES, _KEPT_SCRATCH_BYTES, _MOST_SCRATCH_BYTES = 1 << 22, 1 << 26, 1 << 30
 
 FAULTS = {
@@ -60,7 +62,7 @@ NOT_BUILT = (
 
 
 class DecodeTarget(ctypes.Structure):
-    """`struct target` of kernels.h: the buffers of a column's array."""
+    """`struct target` of kernels.h: the buffers that decoded values are written to."""
 
     _fields_ = (
         ("values", ctypes.c_void_p),
@@ -105,7 +107,8 @@ _scratch = threading.local()
 
 
 def _scratch_of(size_bytes: int) -> ctypes.Array[ctypes.c_char]:
-    """Return memory of at least `size_bytes`. It is kept for the thread unless it is exceptionally large."""
+    """Return working memory of at least `size_bytes`. Unless it is exceptionally large, the thread keeps it for its
+    next calls."""
     if size_bytes > _KEPT_SCRATCH_BYTES:
         return ctypes.create_string_buffer(size_bytes)
     kept: ctypes.Array[ctypes.c_char] | None = getattr(_scratch, "memory", None)
@@ -153,8 +156,9 @@ PICKED = np.dtype(
     [("memory", "<u8"), ("offset", "<u8"), ("size_bytes", "<u8"), ("rows", "<u4"), ("first", "<u4"), ("count", "<u4")],
     align=True,
 )
-"""`struct picked` of native.c: an EncUnit's payload in memory, or (memory is 0) where it is in a file, its number of
-rows, and which part of the wanted rows is in it."""
+"""`struct picked` of native.c: an EncUnit of which some rows are wanted. `memory` is the address of the payload; if it
+is 0, the payload is in a file, at `offset`. `rows` is the number of rows of the EncUnit. The array of all wanted rows
+has `count` rows of this EncUnit, from index `first` on."""
 
 
 def pick(kernels: Any, units: np.ndarray, descriptor: int, wanted: np.ndarray, arrow_type: pa.DataType) -> pa.Array:
@@ -220,13 +224,14 @@ _TARGET = np.dtype(
 _COLUMN = np.dtype(
     [("table", "<u8"), ("wanted", "<u8"), ("target", _TARGET), ("units", "<u4"), ("fault", "<i4")], align=True
 )
-"""`struct column` of native.c."""
+"""`struct column` of native.c: the rows to pick from one column."""
 _LINE_BYTES = 64
 
 
 @dataclass(frozen=True)
 class PickedRows:
-    """Rows to pick from a column: its EncUnits (PICKED) with the wanted rows (uint32) within them."""
+    """Rows to pick from one column: an array of its EncUnits (PICKED), and the numbers of the wanted rows within these
+    units (uint32)."""
 
     units: np.ndarray
     wanted: np.ndarray
@@ -234,8 +239,12 @@ class PickedRows:
 
 
 def pick_columns(kernels: Any, columns: Sequence[PickedRows], descriptor: int) -> list[pa.Array | None]:
-    """Decode some rows of several columns by one call, as `pick` does for one. Return None for a column that cannot be
-    picked, or not in the memory that was reserved for it."""
+    """Decode some rows of several columns by one call of the library.
+
+    `pick` does the same for one column. The result is None for columns that the caller has to read by `pick`: those
+    with a fault, or with more bytes of strings than were reserved for them. All are None if the columns need too much
+    memory together.
+    """
     shapes = [shape_of(column.arrow_type) for column in columns]
     places = []
     size_bytes = 0
@@ -299,9 +308,10 @@ def lz4_bytes(kernels: Any, block: memoryview) -> int:
 
 
 def allocate(shape: Shape, rows: int, data_bytes: int, nullable: bool) -> tuple[Any, Any, Any]:
-    """Allocate the buffers of a column: validity (or None), offsets with the first one set (or None), and values.
+    """Allocate a column's buffers: validity (None without nulls), offsets (None for types without offsets) and values.
+    The first offset is set to 0.
 
-    Raises F3Error if they exceed the limit for one array.
+    Raises F3Error if the buffers exceed the limit for one array, or do not fit into memory.
     """
     values_bytes = check_size(shape, rows, data_bytes)
     try:

@@ -5,7 +5,7 @@ sandbox then has no access to the moved pages, so the buffer is as private as a 
 because moving small ones takes longer than copying. Small results, and all results on other systems, are copied.
 
 The system clears fresh memory before the sandbox can write to it, which takes longer than moving pages. A sandbox
-therefore gets the pages of its own results back when these are freed. It can read in them what it wrote itself.
+therefore gets the pages of its own results back when these are freed. These pages contain nothing from other sandboxes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FAILED = ctypes.c_void_p(-1).value
 
 
 class Pool:
-    """Large pages of freed results, for the sandbox that wrote them."""
+    """Large pages of freed results, kept for the sandbox that wrote the results."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes // LARGE_BYTES
@@ -37,11 +37,11 @@ class Pool:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the pages."""
+        """Total bytes of the pages in the pool."""
         return len(self._pages) * LARGE_BYTES
 
     def close(self) -> None:
-        """Return the pages to the system, also those that are freed later."""
+        """Return all pages to the system. Pages of results that are freed later are returned at once."""
         self._most = 0
         while (page := self._taken()) is not None:
             _unmapped(page, LARGE_BYTES)
@@ -56,7 +56,8 @@ class Pool:
             _unmapped(address + kept_bytes, size_bytes - kept_bytes)
 
     def refill(self, address: int, size_bytes: int) -> None:
-        """Put pages at an address at which there is empty memory, as far as there are any. Raises MemoryError."""
+        """Move pages of the pool to an address, where memory has to be empty. If the pool has too few pages, the rest
+        stays empty. Raises MemoryError."""
         calls = _calls()
         for place in range(address, address + size_bytes, LARGE_BYTES):
             page = self._taken()
@@ -87,10 +88,10 @@ def prefer_large(address: int, size_bytes: int) -> None:
 
 
 def take(address: int, size_bytes: int, room_bytes: int, pool: Pool) -> pa.Buffer:
-    """Move or copy `size_bytes` at an address into separate memory. When moved pages are freed, they go to the pool;
-    pages of the pool take their place.
+    """Return a buffer with the `size_bytes` bytes at an address, which are moved or copied into separate memory.
 
-    Afterwards the old bytes are undefined, including those up to the end of the last large page if this page ends
+    If pages were moved, pages of the pool replace them at the address, and freeing the buffer adds its pages to the
+    pool. Afterwards the bytes at the address are undefined, up to the end of the last large page if this page ends
     within `room_bytes` of the address. Raises MemoryError.
     """
     whole_bytes = -(-size_bytes // LARGE_BYTES) * LARGE_BYTES
@@ -114,7 +115,7 @@ class _Call(Protocol):
 
 
 class _Calls(NamedTuple):
-    """The system calls."""
+    """The system calls mmap, mremap, munmap and madvise."""
 
     map: _Call
     move: _Call
@@ -153,10 +154,10 @@ class _Pages:
 
 
 def _moved(address: int, size_bytes: int, whole_bytes: int, pool: Pool) -> pa.Buffer | None:
-    """Move pages into a buffer.
+    """Move pages into a buffer. Return None if the system cannot move pages (Linux before 5.7).
 
-    Return None if the system cannot (before Linux 5.7). Pages that came from a pool are separate mappings, and only one
-    mapping can be moved at a time, so that each large page is moved alone.
+    Each large page is moved by a separate call: pages that came from a pool are separate mappings, and a call moves
+    only one mapping.
     """
     calls = _calls()
     place = None if calls is None else _reserved(calls, whole_bytes)
@@ -178,8 +179,8 @@ def _moved(address: int, size_bytes: int, whole_bytes: int, pool: Pool) -> pa.Bu
 
 
 def _reserved(calls: _Calls, size_bytes: int) -> int | None:
-    """Return the address of reserved memory that is aligned to large pages, so that they stay whole. Return None if the
-    system has none."""
+    """Reserve memory that begins at the boundary of a large page, so that moved large pages stay whole. Return its
+    address, or None if the system has no memory."""
     room = size_bytes + LARGE_BYTES
     place = calls.map(None, room, mmap.PROT_READ, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
     if place == _FAILED:

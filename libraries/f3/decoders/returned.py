@@ -1,6 +1,6 @@
-"""Check the buffers that a module returned, and make Arrow arrays of them.
+"""Check the buffers that a module returned, and make Arrow arrays of the buffers.
 
-No offset or length may point outside them.
+Offsets and lengths that point outside the buffers are faults.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from libraries.f3.decoders.runtime import last_line
 from libraries.f3.errors import F3Error
 
 _MOST_TEXT_BYTES = (1 << 31) - 1
-"""Limit for the string bytes of an EncUnit, the same as for payloads that this package writes."""
+"""Maximum bytes of the strings of one EncUnit, the smallest part of a column that can be decoded. Payloads that this
+package writes have the same limit."""
 
 
 def array_of(buffers: list[pa.Buffer], arrow_type: pa.DataType, shape: Shape, rows: int) -> pa.Array:
-    """Return an array of the buffers of F3's interface.
+    """Return an array of the buffers that a module returned through F3's guest interface.
 
-    Raises F3Error if they are too short or refer to bytes outside.
+    The buffers are validity and values. For strings the values are string views, and further buffers hold the bytes.
+    Raises F3Error if a buffer is too short, or if strings refer to bytes outside the buffers.
     """
     validity = buffers[0] if buffers[0].size else None
     if validity is not None and validity.size < (rows + 7) // 8:
@@ -51,7 +53,7 @@ def array_of(buffers: list[pa.Buffer], arrow_type: pa.DataType, shape: Shape, ro
 
 
 def check_strings(array: pa.Array, shape: Shape, offsets: pa.Buffer, values: pa.Buffer) -> None:
-    """Check that offsets ascend from 0 to the number of bytes, and that strings are UTF-8. Raises F3Error."""
+    """Check that offsets ascend from 0 to the number of bytes, and that text (not binary) is UTF-8. Raises F3Error."""
     kernels = native.library()
     try:
         if kernels is None:

@@ -1,4 +1,5 @@
-"""The Wasm runtime of this process: the engine, the compiled drivers, and the clock that limits running modules."""
+"""The Wasm runtime of this process: the engine, the drivers (modules of this package that call a file's module), and
+the clock that limits the time of running modules."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _DRIVERS = ("driver", "driver_part")
 
 @dataclass(frozen=True)
 class Runtime:
-    """The engine, and this package's drivers compiled for it."""
+    """The Wasm engine, this package's drivers compiled for this engine, and the version of wasmtime."""
 
     engine: Any
     driver: Any
@@ -39,8 +40,8 @@ def wasmtime_package() -> Any:
 
 @cache
 def runtime_of(process: int) -> Runtime:
-    """Return engine and driver of a process. Child processes need a separate runtime, because threads do not survive a
-    fork."""
+    """Return the Wasm runtime of the process with this id. A child process needs a separate runtime, because the thread
+    of the clock does not survive a fork."""
     wasmtime = wasmtime_package()
     engine = compilation.engine()
     here = Path(__file__).parent
@@ -54,21 +55,21 @@ _making = threading.Lock()
 
 
 def runtime_here() -> Runtime:
-    """Return the runtime of this process. Threads share one, because modules run only by the engine that compiled
-    them."""
+    """Return the runtime of this process. All threads share it, because only the engine that compiled a module can run
+    it."""
     with _making:
         return runtime_of(os.getpid())
 
 
 class Running:
-    """Counts the running modules of all threads."""
+    """Counts the modules that run now, over all threads. The clock advances only while there are any."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self.count = 0
 
     def renew(self) -> None:
-        """Start again, without running modules."""
+        """Reset the count to 0, with a new lock."""
         self._lock = threading.Lock()
         self.count = 0
 
@@ -82,7 +83,7 @@ running = Running()
 
 
 def _renew() -> None:
-    """Give a forked process locks that no thread of its parent holds."""
+    """Replace the locks in a forked process, because a thread of the parent may hold the old ones."""
     global _making
     _making = threading.Lock()
     running.renew()
@@ -95,7 +96,7 @@ _pause = threading.Event()
 
 
 def _tick(engine: Any) -> None:
-    """Advance the engine's clock while any module runs."""
+    """Advance the engine's clock every `TICK_SECONDS` while any module runs. Never returns."""
     while True:
         _pause.wait(TICK_SECONDS)
         if running.count:

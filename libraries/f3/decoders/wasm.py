@@ -1,13 +1,13 @@
 """Run the decoder module of a file in a sandbox, with separate memory and limits on memory and time.
 
-The module is as untrusted as the file, and has no access to files, clocks or the network. Compilers import WASI's
-functions, so these exist but do nothing. The addresses and lengths that the module returns are checked against its
-memory. The bytes are copied or moved away and then checked as Arrow data, so that no offset points outside. A fault
-discards the instance.
+The module is as untrusted as the file, and has no access to files, clocks or the network. Compilers make modules import
+WASI's functions, so the host provides these functions, without any effect. Addresses and lengths that the module
+returns are checked against the module's memory. The results are copied or moved out of this memory and then checked as
+Arrow data, so that no offset points outside. A fault discards the instance, which is the loaded module with its memory.
 
-Modules with this package's exports (`f3_room`, `f3_decode_part`, docs/f3-encodings.md) decode several EncUnits per call
-and let the host take over their result buffers. Other modules are called through F3's guest interface, one EncUnit at a
-time.
+An EncUnit is the smallest part of a column that can be decoded. Modules with this package's exports (`f3_room`,
+`f3_decode_part`, docs/f3-encodings.md) decode several EncUnits per call and let the host take over the memory of their
+results. Other modules are called through F3's guest interface, one EncUnit at a time.
 """
 
 from __future__ import annotations
@@ -50,23 +50,25 @@ _REQUEST = struct.Struct("<15I")
 _PICKED_UNIT, _PICKING = struct.Struct("<5I"), struct.Struct("<12I")
 _GUESSED_TEXT_BYTES = 64
 _INPUT_BYTES = 1 << 20
-"""Payload bytes per call: enough that the call itself costs little, and few enough for the processor's cache."""
+"""Maximum payload bytes per call: enough that the call itself costs little, and few enough for the processor's
+cache."""
 _RESULT_BYTES = 1 << 26
-"""Result bytes in the guest's memory at a time. The guest allocates blocks of at most twice this size."""
+"""Maximum result bytes in the memory of the module (the guest) at a time. The guest allocates blocks of at most twice
+this size."""
 _POOL_BYTES = 1 << 27
 """Most bytes of freed results that a module keeps for its next results."""
 _MOST_MEMORY_BYTES = 1 << 32
-"""Address space that the runtime reserves for a memory, so that the memory can grow in place."""
+"""Address space that the runtime reserves for a module's memory, so that this memory can grow in place."""
 _LEAST_MEMORY_BYTES = 1 << 27
 """With a lower memory limit, large pages are not used."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of a module: bytes of memory, and seconds.
+    """Limits of a module: bytes of memory, and seconds of time.
 
-    Each call adds time in proportion to the bytes that it reads and returns. Returned bytes add less time, because a
-    file may claim any number of rows.
+    A module starts with `seconds`. Each call adds `seconds_per_call`, and time in proportion to the bytes that it reads
+    and returns. Returned bytes add less time, because a file may claim any number of rows.
     """
 
     memory_bytes: int = 1 << 29
@@ -81,7 +83,8 @@ DEFAULT_LIMITS = Limits()
 
 @dataclass(frozen=True)
 class _Signature:
-    """A replacement for wasmtime's description of a function, which is slow."""
+    """A replacement for wasmtime's description of a function's parameters and results, which is slow. It describes a
+    function that has neither."""
 
     params: tuple[()] = ()
     results: tuple[()] = ()
@@ -94,7 +97,11 @@ _seconds = time.monotonic
 
 
 def _harmless(name: str, results: int) -> Any:
-    """Return a replacement for a WASI function that does nothing."""
+    """Return a Python function that replaces the WASI function `name` and has no effect.
+
+    A call reports an empty environment, no arguments, or that the function is not supported. If the WASI function has
+    no results, like `proc_exit`, a call raises _RefusedError.
+    """
 
     def answer(caller: Any, *arguments: int) -> Any:
         if name in ("environ_sizes_get", "args_sizes_get"):
@@ -122,8 +129,8 @@ def _release_all() -> None:
 
 
 def _renew_all() -> None:
-    """Give all sandboxes of a forked process their own lock, because a thread of the parent may have held the old one.
-    Their instances belong to the parent."""
+    """Give each sandbox of a forked process a new lock, because a thread of the parent may have held the old one. Drop
+    the instances, which belong to the parent."""
     for sandbox in list(_living):
         sandbox.renew()
 
@@ -133,8 +140,8 @@ if hasattr(os, "register_at_fork"):
 
 
 class Sandbox:
-    """One module of a file. It is compiled on first use. A fault discards the instance, and the next call makes
-    another."""
+    """The sandbox of one module. The module is compiled on first use. A fault discards the instance (the loaded module
+    with its memory), and the next call makes another."""
 
     def __init__(self, wasm: bytes, limits: Limits) -> None:
         self._wasm, self._limits = bytes(wasm), limits
@@ -145,16 +152,16 @@ class Sandbox:
         _living.add(self)
 
     def renew(self) -> None:
-        """Forget the lock, the compiled module and the instance."""
+        """Replace the lock, and drop the compiled module and the instance."""
         self._lock = threading.Lock()
         self.release()
 
     def release(self) -> None:
-        """Free the compiled module. The next call compiles it again."""
+        """Free the compiled module and the instance. The next call loads the module again."""
         self._module = self._instance = None
 
     def prepare(self) -> None:
-        """Compile the module or load it from the cache. Raises F3Error if it is not a decoder."""
+        """Compile the module or load it from the cache. Raises F3Error if the module is not a decoder."""
         if self._process != os.getpid():
             self._module = self._instance = None
             self._process = os.getpid()
@@ -175,14 +182,15 @@ class Sandbox:
     def pick(
         self, payloads: Sequence[memoryview], arrow_type: pa.DataType, rows: Sequence[int], wanted: Sequence[np.ndarray]
     ) -> pa.Array:
-        """Decode some rows of EncUnits into one array. `wanted` has their numbers (uint32) for each EncUnit. Raises
-        F3Error."""
+        """Decode some rows of EncUnits into one array. `wanted` has an array for each EncUnit: the numbers of its
+        wanted rows (uint32). Raises F3Error."""
         with self._lock, self._running() as instance:
             return instance.pick(payloads, arrow_type, rows, wanted)
 
     @contextmanager
     def _running(self) -> Iterator[_Instance]:
-        """Return the instance, which is made on first use. After an error it is discarded. Hold the lock meanwhile."""
+        """Yield the instance, made on first use, and discard it after an error. The caller holds the lock in this
+        block."""
         self.prepare()
         try:
             if self._instance is None:
@@ -198,11 +206,12 @@ def _stopped(limits: Limits) -> str:
 
 
 class _RefusedError(Exception):
-    """A request of a module that the host rejects."""
+    """A module called a function that the host refuses."""
 
 
 class _Faults:
-    """Convert faults inside a module to F3Error. While the block runs, the module counts as running."""
+    """Convert a module's faults in a `with` block to F3Error. In the block the module counts as running, so that its
+    time limit applies."""
 
     __slots__ = ("_limits",)
 
@@ -263,8 +272,11 @@ class _Instance:
         weakref.finalize(self, self._pool.close)
 
     def _driver(self, module: Any, names: Sequence[str]) -> tuple[Any, int]:
-        """Return the driver's function between host and guest, and the address of the driver's memory, which never
-        grows."""
+        """Return the function that starts a driver, and the address of the driver's memory, which never grows.
+
+        A driver is a Wasm module of this package. It calls the guest's exports `names`, which takes less time than
+        calls from Python.
+        """
         wasmtime, exports = wasmtime_package(), self._exports
         driver = wasmtime.Instance(self._store, module, [exports[name] for name in names]).exports(self._store)
         run = driver["run"]
@@ -273,7 +285,8 @@ class _Instance:
         return run, ctypes.addressof(driver["results"].data_ptr(self._store).contents)
 
     def _call(self, name: str, *arguments: int) -> int:
-        """Call a function of the guest with i32 parameters. Return its result as unsigned, or 0 if it has none."""
+        """Call the guest's function `name` with i32 arguments. Return its result as an unsigned number, or 0 if it
+        returns none."""
         signed = [number - (1 << 32) if number >= 1 << 31 else number for number in arguments]
         answer = self._exports[name](self._store, *signed)
         self._look()
@@ -288,10 +301,11 @@ class _Instance:
         self._base = ctypes.addressof(self._memory.data_ptr(self._store).contents)
 
     def _allow(self, in_bytes: int, out_bytes: int) -> None:
-        """Grant time for a call that reads and returns these numbers of bytes.
+        """Set the time limit of a call that reads and returns these numbers of bytes. Raises F3Error if no time is
+        left.
 
-        The call gets the time that it adds, and what earlier calls left. A file may cause any number of calls, so
-        `_settle` deducts the used time afterwards.
+        The call gets the time that earlier calls left, and the time that it adds. A file may cause any number of calls,
+        so `_settle` deducts the used time afterwards.
         """
         limits = self._limits
         earned = limits.seconds_per_mebibyte_in * in_bytes + limits.seconds_per_mebibyte_out * out_bytes
@@ -385,7 +399,7 @@ class _Instance:
         return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
 
     def _decode_stretch(self, units: Sequence[_SizedUnit], arrow_type: pa.DataType, shape: Shape) -> pa.Array:
-        """Decode EncUnits whose results fit into the guest's memory together."""
+        """Decode EncUnits whose results together fit into the guest's memory."""
         total, data_bytes = sum(unit.rows for unit in units), sum(unit.data_bytes for unit in units)
         nullable = any(unit.nullable for unit in units)
         bitmap_bytes = (total + 7) // 8
@@ -407,7 +421,8 @@ class _Instance:
         return array
 
     def _page_bytes(self, size_bytes: int) -> int:
-        """Return the size of the whole pages that hold a result of `size_bytes`."""
+        """Return the size of the pages to use for a result of `size_bytes`: large pages for large results, else pages
+        of Wasm."""
         if size_bytes < pages.LARGE_BYTES or self._limits.memory_bytes < _LEAST_MEMORY_BYTES:
             return _PAGE_BYTES
         if not self._prefers_large:
@@ -416,7 +431,8 @@ class _Instance:
         return pages.LARGE_BYTES
 
     def _decode_part(self, units: Sequence[_SizedUnit], shape: Shape, column: tuple[int, ...]) -> _Answer:
-        """Make one call. `column` has the column's fields of `struct request` in guest.c."""
+        """Decode EncUnits by one call of the guest. `column` has the fields of `struct request` in guest.c that
+        describe the column."""
         table_at = _REQUEST.size
         first = table_at + _UNIT.size * len(units)
         size = first + sum(len(unit.payload) + 8 for unit in units)
@@ -443,7 +459,7 @@ class _Instance:
 
     @property
     def picks_rows(self) -> bool:
-        """Whether the module exports the function for it."""
+        """Whether the module exports `f3_pick_part`, which decodes some rows of EncUnits."""
         return self._pick is not None
 
     def pick(
@@ -481,7 +497,7 @@ class _Instance:
         wanted_at = _PICKING.size + _PICKED_UNIT.size * len(payloads)
         first = -(-(wanted_at + 4 * total) // 8) * 8
         size = first + sum(len(payload) + 8 for payload in payloads)
-        # A part of the rows may cost the decoding of all.
+        # To decode some rows, the guest may have to decode all of them.
         self._allow(size, room_bytes + sum(rows) * max(shape.width_bytes, _MEMORY_BYTES_OF_ARRAY))
         if self._block_bytes < size:
             self._block, self._block_bytes = self._call("f3_room", size), size
@@ -507,7 +523,8 @@ class _Instance:
     # ---- memory
 
     def _run_part(self, run: Any, results: int) -> int:
-        """Call one of this package's exports with the request in the input block. Return its fault."""
+        """Call an export of the guest through its driver (`run`), with the request in the input block. Return the error
+        code, 0 for none."""
         ctypes.memmove(results, _ANSWER.pack(self._block), _ANSWER.size)
         run(self._store)
         self._settle()
@@ -516,8 +533,8 @@ class _Instance:
         return fault
 
     def _taken(self, address: int, size_bytes: int) -> pa.Buffer:
-        """Take over a buffer from the guest. Buffers begin and end at page boundaries, so that whole pages can be
-        moved."""
+        """Move or copy a buffer out of the guest's memory. Buffers begin and end at page boundaries, so that whole
+        pages can be moved."""
         place = self._place(address, size_bytes, "a buffer")
         try:
             return pages.take(place, size_bytes, self._base + self._size - place, self._pool)
@@ -536,7 +553,8 @@ class _Answer(NamedTuple):
 
 
 class _Picking(NamedTuple):
-    """The last fields of `struct picking` in guest.c."""
+    """The last fields of `struct picking` in guest.c: addresses of buffers, bytes of all strings, and the EncUnit that
+    could not be decoded."""
 
     values: int
     offsets: int

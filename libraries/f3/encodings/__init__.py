@@ -1,1 +1,2 @@
-"""Encodings: choose the nodes that store the values of an array, and write the bytes of each node."""
+"""Encodings: choose how to store the values of an array, and write the bytes. A payload consists of nested nodes, each
+with one encoding."""

@@ -1,7 +1,7 @@
-"""The inner loops of encoding. They use the native library, or numpy if it is not built, with the same results.
+"""The inner loops of encoding. They run in the native library or, if it is not built, in numpy, with the same results.
 
-Symbol tables are the exception. Training one loops over every byte, which is too slow with numpy, so without the
-library strings are stored without symbols.
+Symbol tables, which give frequent short strings a code of one byte, are the exception. To train one, a loop visits
+every byte, which is too slow with numpy. Without the library strings are therefore stored without symbols.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ Numbers = NDArray[Any]
 _BLOCK = 1024
 _DECIMAL_MOST = {8: 1e15, 4: 2e9}
 _TRIMS = (ctypes.c_double * 5)(0.0, 0.005, 0.02, 0.05, 0.1)
-"""Shares of a sample that may be left out at each end of the usual range."""
+"""Shares of a sample that are tried as outliers at each end of the usual range."""
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """Statistics of signed integers: minimum and maximum, smallest and largest difference of neighbours (modulo the
-    width), and the number of runs of equal values."""
+    """Statistics of signed integers: minimum and maximum, smallest and largest difference of neighbours (modulo 2 to
+    the power of the bits of a value), and the number of runs of equal values."""
 
     least: int
     most: int
@@ -63,8 +63,12 @@ def _statistics(values: Numbers) -> Statistics:
 
 @dataclass(frozen=True)
 class UsualRange:
-    """The range of integers that is cheapest to pack if the values outside are stored separately, and the estimated
-    bytes of all values. Also the most frequent value of the sample, and the number of times that it occurs there."""
+    """The range of integers that takes the fewest bytes if its values are packed and the values outside are stored
+    separately.
+
+    `cost_bytes` is the estimated size of all values. `usual` is the most frequent value of the sample, and `times` is
+    the number of times that it occurs there.
+    """
 
     low: int
     high: int
@@ -84,9 +88,9 @@ class _Range(ctypes.Structure):
 
 
 def usual_range(sample: Numbers, count: int, *, signed: bool) -> UsualRange:
-    """Return the usual range of `count` integers from a sample of 1 to 2,048 of them, given as unsigned.
+    """Estimate the usual range of `count` integers from a sample of 1 to 2,048 of them.
 
-    `signed` states whether they represent signed integers.
+    The sample has an unsigned type. `signed` states whether its values represent signed integers.
     """
     kernels = native.library()
     if kernels is None:
@@ -131,10 +135,11 @@ class _Repetitions(ctypes.Structure):
 
 
 def repetitions(values: Numbers, lengths: Numbers | None = None) -> Repetitions:
-    """Count values of 2 or more bytes, or strings of the given lengths in bytes.
+    """Count the distinct values and the runs in an array. Values have 2 or more bytes, or are strings of these lengths
+    in bytes.
 
-    The number of distinct values is exact without the native library. With it, it is estimated by linear counting, with
-    an error of about 0.3 % (Whang, Vander-Zanden, Taylor; TODS 1990, section 3).
+    numpy counts distinct values exactly. The native library estimates the number by linear counting, with an error of
+    about 0.3 % (Whang, Vander-Zanden, Taylor; TODS 1990, section 3).
     """
     count = len(values) if lengths is None else len(lengths)
     kernels = native.library()
@@ -165,8 +170,8 @@ def _repetitions(values: Numbers, lengths: Numbers | None) -> Repetitions:
 
 
 def packed(values: Numbers, reference: int, bits: int) -> bytes:
-    """Subtract the reference from unsigned values (modulo the width), and pack the lowest `bits` (0 to 8 * width) of
-    each."""
+    """Subtract the reference from unsigned values (modulo 2 to the power of the bits of a value), and pack the lowest
+    `bits` (0 to 8 * width) of each."""
     if bits == 0:
         return b""
     kernels = native.library()
@@ -200,7 +205,8 @@ def _packed(values: Numbers, reference: int, bits: int) -> bytes:
 def decimals(values: Numbers, exponent: int) -> tuple[Numbers, Numbers]:
     """Convert floats to integers, in units of 10^-exponent.
 
-    Also return the positions whose floats the integers do not restore bit by bit. The integers there are undefined.
+    Also return the positions of floats that the integers do not restore bit by bit. The integers at these positions are
+    undefined.
     """
     kernels = native.library()
     if kernels is None:
@@ -227,7 +233,8 @@ def _decimals(values: Numbers, exponent: int) -> tuple[Numbers, Numbers]:
 
 
 def decimal_exponent(values: Numbers, end: int, most_missed: int) -> int | None:
-    """Return the least exponent below `end` with which `decimals` restores all but `most_missed` floats, or None."""
+    """Return the least exponent below `end` with which `decimals` restores all floats but at most `most_missed`. Return
+    None if there is no such exponent."""
     kernels = native.library()
     if kernels is None:
         found = (exponent for exponent in range(end) if len(_decimals(values, exponent)[1]) <= most_missed)
@@ -240,7 +247,8 @@ def decimal_exponent(values: Numbers, end: int, most_missed: int) -> int | None:
 
 
 class Symbols:
-    """A symbol table that the native library trained on a sample of bytes."""
+    """A symbol table that the native library trained on a sample of bytes. It gives frequent strings of up to eight
+    bytes a code of one byte."""
 
     def __init__(self, work: ctypes.Array[ctypes.c_char], count: int, kernels: Any) -> None:
         self._work, self._count, self._kernels = work, count, kernels
@@ -266,7 +274,7 @@ class Symbols:
 
 
 def trained(sample: Numbers) -> Symbols | None:
-    """Train a symbol table on a sample of texts, or return None without the native library."""
+    """Train a symbol table on a sample of texts. Return None if the native library is not built."""
     kernels = native.library()
     if kernels is None:
         return None

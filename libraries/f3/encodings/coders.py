@@ -1,6 +1,7 @@
-"""The protocols between the container, which stores payloads, and the encodings, which create and interpret them.
+"""The protocols between the container, which stores payloads, and the encodings, which create and interpret payloads.
 
-Files use `libraries.f3.encodings.unit_codec`. Tests supply other implementations.
+A payload is the encoded content of an EncUnit, the smallest part of a column that can be decoded. Files use
+`libraries.f3.encodings.unit_codec`. Tests supply other implementations.
 """
 
 from __future__ import annotations
@@ -57,13 +58,15 @@ class Decoder(Protocol):
 
 
 class Coding(Protocol):
-    """Encodings and their modules. A Python module can implement this protocol."""
+    """Encodings and the modules that decode them. A Python module can implement this protocol, as `unit_codec` does."""
 
     def encode(self, array: pa.Array, *, allow: frozenset[str] | None = None) -> Encoded:
-        """Encode a flat array as one EncUnit. Raises F3Error if it cannot be stored."""
+        """Encode a flat array as one EncUnit. `allow` limits the encodings to these names (None: all). Raises F3Error
+        if the array cannot be stored."""
 
     def encode_parts(self, parts: Sequence[pa.Array], *, allow: frozenset[str] | None = None) -> Sequence[Encoded]:
-        """Encode consecutive parts of a column as one EncUnit each. They may share what is learned from all of them."""
+        """Encode consecutive parts of a column as one EncUnit each. The EncUnits may share what is learned from all
+        parts, such as a symbol table."""
 
     def modules(self) -> Mapping[str, bytes]:
         """Return the code of the decoding modules, by name."""

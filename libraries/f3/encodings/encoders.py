@@ -1,7 +1,9 @@
-"""Choose the nodes that store values: estimate candidates from statistics and a sample, and build the smallest.
+"""Choose an encoding for values: estimate the size of each candidate from statistics and a sample, and build the
+smallest.
 
-The smallest candidate wins, but encodings that are slower to decode have to be smaller by a factor. Encoders call each
-other for the contents of nodes (lengths of runs, codes of a dictionary), so a payload is a tree of nodes.
+Encodings that are slower to decode are only chosen if they are smaller by a factor. The result is a node, which stores
+values with one encoding. Encoders call each other for the contents of nodes (lengths of runs, codes of a dictionary),
+so a payload is a tree of nodes.
 """
 
 from __future__ import annotations
@@ -21,9 +23,10 @@ from libraries.f3.errors import F3Error
 
 _PACKED_BYTES = "packed bytes"
 NAMES = frozenset(tag.name.lower() for tag in Tag) | {_PACKED_BYTES}
-"""The names that `allow` accepts. Plain encoding is always allowed."""
+"""Names of encodings that the argument `allow` of `unit_codec.encode` may contain. Plain encoding is always allowed."""
 FOR_CODECS = NAMES - {"symbols", _PACKED_BYTES}
-"""Encodings that leave the bytes of strings as they are, because a codec finds more in them."""
+"""Encodings to use before a codec such as zstd. They leave the bytes of strings as they are, because the codec
+compresses these better."""
 
 _SAMPLE_RUNS, _SAMPLE_RUN = 16, 64
 _DEEPEST = 4
@@ -31,7 +34,8 @@ _DEEPEST = 4
 _SLOWER = {"delta": 1.04, "runs": 1.05, "dictionary": 1.08, "patched": 1.05, "decimal": 1.04, "split": 1.04}
 """The estimated size of a candidate is multiplied by this factor, to account for slower decoding."""
 _FEW_BYTES = 512
-"""Fewer bytes of numbers are packed or stored as they are: searching for more takes longer than it saves."""
+"""Up to this many bytes, numbers are only packed or stored as they are. Searching for a better encoding takes longer
+than it saves."""
 _SYMBOLS_SLOWER = 1.25
 _SYMBOL_SAMPLE_RUNS, _SYMBOL_SAMPLE_RUN = 16, 512
 _FEWEST_SYMBOL_BYTES = 1024
@@ -39,7 +43,8 @@ _MOST_STRING_BYTES = (1 << 31) - 1
 _MOST_DISTINCT = 0.8
 """A dictionary is tried only if at most this share of the values is distinct."""
 _SURE = 1.2
-"""Strings are encoded with and without a dictionary if its estimated gain is nearer to its codes than this factor."""
+"""If the estimated saving of a dictionary and the size of its codes differ by less than this factor, strings are
+encoded with and without a dictionary. The smaller result is kept."""
 _MOST_DECIMAL = {8: 17, 4: 9}
 
 
@@ -50,7 +55,7 @@ class Choice:
     allowed: frozenset[str] = NAMES
     left: int = _DEEPEST
     symbols: arithmetic.Symbols | None = None
-    """A symbol table that was trained on more strings than those of the unit; None: train one."""
+    """A symbol table that was trained on more strings than the unit has. None: train one on the strings of the unit."""
 
     def allows(self, name: str) -> bool:
         """Return whether an encoding that contains other nodes may be used at this level."""
@@ -78,7 +83,8 @@ def plain(values: Numbers) -> bytes:
 
 @lru_cache(maxsize=64)
 def _sampled(count: int, runs: int, run: int) -> Numbers | None:
-    """Return the positions of evenly spread runs, or None if they would cover all values."""
+    """Return the positions of `runs` evenly spread runs of `run` values each. Return None if they would cover at least
+    half of the values."""
     if count <= 2 * runs * run:
         return None
     starts = np.linspace(0, count - run, runs).astype(np.int64)
@@ -127,7 +133,8 @@ def encode_integers(values: Numbers, choice: Choice, *, signed: bool = True) -> 
 
 
 def _smallest(candidates: list[_Candidate]) -> bytes:
-    """Build the smallest candidate. If it turns out larger than estimated, try the next one too."""
+    """Build the candidate with the smallest estimated size. If the result is larger than the estimate of the next
+    candidate, build that too, and return the smaller result."""
     ordered = sorted(candidates, key=lambda candidate: candidate.size_bytes)
     made = ordered[0].make()
     if len(ordered) > 1 and len(made) > ordered[1].size_bytes:
@@ -147,7 +154,7 @@ def _delta(values: Numbers, choice: Choice) -> bytes:
 
 
 def _repetitions(values: Numbers, runs: int, bits: int, choice: Choice) -> list[_Candidate]:
-    """Return candidates with runs and with a dictionary, if values repeat. Values may have any width, and may be
+    """Return candidates that store runs or a dictionary, if values repeat. Values may have any width, and may be
     floats."""
     candidates = []
     count, width = len(values), values.itemsize
@@ -159,7 +166,7 @@ def _repetitions(values: Numbers, runs: int, bits: int, choice: Choice) -> list[
         distinct = arithmetic.repetitions(values).distinct
         if distinct <= _MOST_DISTINCT * count:
             code_bits = _bits(distinct)
-            # The codes come in as many runs as the values, and are then stored as runs.
+            # The codes have as many runs as the values, and are stored as runs if that is smaller.
             codes_bytes = min(count * code_bits, runs * (code_bits + _bits(2 * count // runs) + 1)) / 8
             size = (4 + 3 * NODE_BYTES + codes_bytes + distinct * width) * _SLOWER["dictionary"]
             candidates.append(_Candidate(size, lambda: _dictionary(values, choice)))
@@ -232,7 +239,8 @@ def _patched_range(values: Numbers, low: int, high: int, signed: bool, choice: C
 
 
 def patched(base: bytes, positions: Numbers, values: Numbers, choice: Choice) -> bytes:
-    """Return a node that stores all values, and separately the true values at some ascending positions."""
+    """Return a node that stores all rows in the node `base`, and separately the true values at some ascending
+    positions."""
     inside = choice.inside()
     body = u32(len(positions)) + base + encode_integers(positions, inside) + _inner(values[positions], inside)
     return node(Tag.PATCHED, body)
@@ -419,7 +427,7 @@ def _plain_strings(strings: Strings, choice: Choice) -> bytes:
 
 
 def _string_dictionary(strings: Strings, choice: Choice) -> bytes:
-    """Return the node with a dictionary, or without one if that is smaller."""
+    """Encode strings with a dictionary, or without one if that is smaller."""
     count = len(strings.lengths)
     memo = Memo(0, count)
     numbers = memo.add(strings.data, strings.lengths)
@@ -431,7 +439,7 @@ def _string_dictionary(strings: Strings, choice: Choice) -> bytes:
     stored = encode_integers(codes, choice.of_codes(), signed=False)
     held = _plain_strings(entries, choice.inside())
     made = node(Tag.DICTIONARY, u32(distinct) + u32(len(entries.data)) + stored + held, codes.itemsize)
-    # What the repeated strings would take without a dictionary, if they are like the distinct ones.
+    # Bytes of the repeated strings without a dictionary, if they pack as well as the distinct strings.
     repeated_bytes = len(held) * (len(strings.data) + count) / (len(entries.data) + distinct) - len(held)
     if repeated_bytes > _SURE * len(stored):
         return made
@@ -462,7 +470,8 @@ def encode_bytes(data: Numbers, choice: Choice) -> bytes:
 
 
 def symbols_of(array: pa.Array) -> arithmetic.Symbols | None:
-    """Return a symbol table for strings, to encode parts of them; None if there is none, or for few bytes."""
+    """Train a symbol table on strings, to encode parts of these strings. Return None for few bytes, or if the native
+    library is not built."""
     data = strings_of(array.drop_null() if array.null_count else array).data
     return arithmetic.trained(_sampled_text(data)) if len(data) >= _FEWEST_SYMBOL_BYTES else None
 

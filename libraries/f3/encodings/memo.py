@@ -1,4 +1,5 @@
-"""Number values by their first appearance, over one array or several: the hash table behind every dictionary."""
+"""Number distinct values in the order of their first appearance, over one or more arrays. Every dictionary is built
+with this hash table."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from libraries.f3.encodings.arithmetic import Numbers
 
 _FIRST_ENTRIES, _FIRST_BYTES = 1 << 12, 1 << 16
 _MOST_BYTES = (1 << 31) - 1
-"""Ends of strings are 32-bit numbers, and so are the offsets of Arrow's strings."""
+"""Maximum bytes of all distinct values. The ends of strings are 32-bit numbers, and so are the offsets of Arrow's
+strings."""
 
 
 class _Memo(ctypes.Structure):
@@ -34,9 +36,9 @@ class _Memo(ctypes.Structure):
 
 
 class Memo:
-    """The distinct values of the arrays added so far, up to a limit of entries and of their bytes.
+    """The distinct values of the arrays added so far, with limits for their number and for their bytes.
 
-    Values have `width` bytes each; with width 0 they are strings.
+    Values have `width` bytes each. If `width` is 0, they are strings.
     """
 
     def __init__(self, width: int, most_entries: int, most_bytes: int = _MOST_BYTES) -> None:
@@ -50,13 +52,13 @@ class Memo:
             self._enlarge(min(_FIRST_ENTRIES, most_entries), _FIRST_BYTES)
 
     def add(self, values: Numbers, lengths: Numbers | None = None) -> Numbers | None:
-        """Return the number of each value, as uint32. Return None if the values exceed a limit.
+        """Return each value's place in the order of first appearance, as uint32; None if the values exceed a limit.
 
         Args:
             values: contiguous numbers of `width` bytes, or the bytes of strings
             lengths: uint32, bytes of each string; None for numbers
 
-        After None the memo also has some of these values, and nothing more can be added.
+        If the result is None, the memo already has some of these values, and nothing more can be added.
         """
         if self._kernels is None:
             return self._add_by_arrow(values, lengths)
@@ -100,7 +102,7 @@ class Memo:
         return self._hashes[: self.entries]
 
     def _made_room(self, next_bytes: int) -> bool:
-        """Make the memory larger that the next value does not fit into. Return False at a limit."""
+        """Enlarge the memory so that the next value fits. Return False if a limit does not allow it."""
         memo = self._memo
         needed = memo.bytes + next_bytes
         if memo.entries >= self._most_entries or needed > self._most_bytes:

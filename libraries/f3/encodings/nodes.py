@@ -1,4 +1,5 @@
-"""The bytes of a payload: its header and its nested nodes. docs/f3-encodings.md describes both."""
+"""Build the bytes of a payload, which is the encoded content of a unit: a header, and nested nodes with one encoding
+each. docs/f3-encodings.md describes both."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ HEADER_BYTES, NODE_BYTES = _HEADER.size, _NODE.size
 
 
 class Tag(IntEnum):
-    """Types of nodes. The numbers are those of kernels.h."""
+    """Types of nodes, which are their encodings. The numbers are the same as in kernels.h."""
 
     PLAIN = 0
     CONSTANT = 1
@@ -34,17 +35,17 @@ def header(kind: int, width_bytes: int, rows: int, *, nullable: bool, data_bytes
 
 
 def node(tag: Tag, body: bytes | memoryview, parameter: int = 0) -> bytes:
-    """Return a node with its body."""
+    """Return the bytes of a node: its type, its parameter, the size of its body, and the body."""
     return b"".join((_NODE.pack(tag, parameter, 0, len(body)), body))
 
 
 def u32(number: int) -> bytes:
-    """Return an unsigned 32-bit number."""
+    """Return the bytes of an unsigned 32-bit number, little endian."""
     return number.to_bytes(4, "little")
 
 
 def u64(number: int) -> bytes:
-    """Return a 64-bit number. Negative numbers are stored as their two's complement."""
+    """Return the bytes of a 64-bit number, little endian. Negative numbers are stored as their two's complement."""
     return (number % (1 << 64)).to_bytes(8, "little")
 
 

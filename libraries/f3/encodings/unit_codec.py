@@ -1,8 +1,8 @@
-"""Convert arrays to payloads and back: the public interface of F3's encodings.
+"""Convert arrays to payloads (encoded bytes) and back: the public interface of F3's encodings.
 
-`encode` makes one EncUnit of a flat array. `Decoder` decodes the EncUnits of a module. It uses a native equivalent of
-the module if there is one, else it runs the module. `register` adds an encoding, whose decoder can be any Wasm module
-with F3's guest interface.
+`encode` turns a flat array into one EncUnit, the smallest part of a column that can be decoded. A `Decoder` decodes the
+EncUnits that belong to one module of a file. It uses native code that is equivalent to the module if there is any, else
+it runs the module. `register` adds an encoding, whose decoder can be any Wasm module with F3's guest interface.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from libraries.f3.errors import F3Error, Placed
 NATIVE, WASM = "native", "wasm"
 _SHORT_BYTES = 48
 Encoder = Callable[[pa.Array], bytes | None]
-"""Array -> payload of one EncUnit, or None if the encoding does not apply to it."""
+"""Array -> payload of one EncUnit, or None if the encoding does not apply to the array."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ _added: dict[str, _Added] = {}
 def register(name: str, encode: Encoder, wasm: bytes) -> None:
     """Add an encoding.
 
-    From then on `encode` tries the added encoder first for every EncUnit, and files that use it contain its Wasm
+    From then on `encode` tries the added encoder first for every EncUnit, and files with the encoding contain its Wasm
     module. Raises F3Error if the name is taken. Also raises F3Error if `wasm` is not a module with F3's interface,
-    because files written with it could not be read.
+    because files with such a module could not be read.
     """
     if name == CORE or name in _added:
         raise F3Error(f"an encoding named {name!r} exists; choose another name")
@@ -96,7 +96,8 @@ def modules() -> Mapping[str, bytes]:
 def encode_parts(parts: Sequence[pa.Array], *, allow: frozenset[str] | None = None) -> list[Encoded]:
     """Encode consecutive parts of a column as one EncUnit each, like `encode`.
 
-    Strings share a symbol table, which is trained on all parts. Each unit holds a copy, so it is decoded alone.
+    Strings share a symbol table, which is trained on all parts. Each EncUnit holds a copy of the table, so that it can
+    be decoded alone.
     """
     symbols = None
     if len(parts) > 1 and shape_of(parts[0].type).kind == TEXT and (allow is None or "symbols" in allow):
@@ -105,7 +106,8 @@ def encode_parts(parts: Sequence[pa.Array], *, allow: frozenset[str] | None = No
 
 
 def encode(array: pa.Array, *, allow: frozenset[str] | None = None, symbols: Symbols | None = None) -> Encoded:
-    """Encode a flat array as one EncUnit, with the given symbol table if it uses one.
+    """Encode a flat array as one EncUnit. If the bytes of strings become symbols, use the given symbol table (None:
+    train one).
 
     `allow` restricts the choice to some of encoders.NAMES and excludes added encodings. None allows all. Raises F3Error
     if the type cannot be stored.
@@ -141,18 +143,21 @@ def encode(array: pa.Array, *, allow: frozenset[str] | None = None, symbols: Sym
 
 
 def _without_nulls(array: pa.Array) -> pa.Array:
-    """Return strings with something in the null slots: the string before it, if strings are short, because repeated
-    values are stored as runs; nothing if they are long, because a reader makes room for them."""
+    """Fill the null slots of strings with content that takes few bytes. Readers ignore the content of null slots.
+
+    If strings are short, a null slot repeats the string before it, because repeated values are stored as runs. If
+    strings are long, a null slot becomes empty, because a reader has to make room for every string.
+    """
     if array.nbytes <= _SHORT_BYTES * len(array):
         array = pc.fill_null_forward(array)
     return pc.fill_null(array, pa.scalar(b"", pa.binary()).cast(array.type)) if array.null_count else array
 
 
 def encoding_of(module: str, payload: memoryview) -> str:
-    """Return the outermost encoding of a payload's values.
+    """Return the name of the outermost encoding of a payload's values.
 
-    The name is one of docs/f3-encodings.md, or the name of an added encoding. Raises F3Error for a payload that no
-    encoder of this package writes.
+    For this package's module, docs/f3-encodings.md explains the names. For other modules it is the name of the added
+    encoding. Raises F3Error for a payload that no encoder of this package writes.
     """
     if module != CORE:
         return module
@@ -204,8 +209,8 @@ def _filled(values: Numbers, valid: Numbers) -> Numbers:
 def _sandbox_of(wasm: bytes) -> Sandbox:
     """Return a sandbox for a module.
 
-    All files with this package's own module share one, whose memory is then not fresh. Any other module could keep what
-    it read in one file and reveal it in the results of another.
+    All files with this package's own module share one sandbox, with memory that other files used before. Any other
+    module gets a new sandbox, because it could keep what it read in one file and reveal it in the results of another.
     """
     try:
         is_own = wasm == _core()
@@ -224,8 +229,8 @@ class Decoder:
     """Decode the EncUnits of one module.
 
     If the native library exists and decodes the version that the module states, the library decodes. Otherwise the
-    module itself runs in a sandbox. The statement is believed: payloads of a module that states another's version are
-    decoded as that version's, unless `prefer` is "wasm". Threads may share a decoder; in the sandbox they take turns.
+    module itself runs in a sandbox. The statement is not verified: if a module states a wrong version, its payloads are
+    decoded as that version, unless `prefer` is "wasm". Threads may share a decoder; in the sandbox they take turns.
     """
 
     def __init__(
@@ -238,7 +243,7 @@ class Decoder:
 
     @property
     def how(self) -> str:
-        """'native' or 'wasm'."""
+        """'native' if the native library decodes, 'wasm' if the module runs."""
         return WASM if self._kernels is None else NATIVE
 
     @property
@@ -252,8 +257,8 @@ class Decoder:
         return self._kernels is not None
 
     def pick(self, units: np.ndarray, descriptor: int, wanted: np.ndarray, arrow_type: pa.DataType) -> pa.Array:
-        """Decode some rows of EncUnits (`native.pick`). Unless `reads_files`, all payloads have to be in memory. Raises
-        F3Error and OSError."""
+        """Decode some rows of EncUnits, with the arguments of `native.pick`. Unless `reads_files`, all payloads have to
+        be in memory. Raises F3Error and OSError."""
         if self._kernels is not None:
             return native.pick(self._kernels, units, descriptor, wanted, arrow_type)
         payloads = [
@@ -263,7 +268,8 @@ class Decoder:
         return self._sandbox.pick(payloads, arrow_type, units["rows"].tolist(), parts)
 
     def pick_columns(self, columns: Sequence[PickedRows], descriptor: int) -> list[pa.Array | None]:
-        """Decode some rows of several columns by one call (`native.pick_columns`)."""
+        """Decode some rows of several columns by one call (`native.pick_columns`). Return None for columns that `pick`
+        has to read."""
         if self._kernels is None:
             return [None] * len(columns)
         return native.pick_columns(self._kernels, columns, descriptor)

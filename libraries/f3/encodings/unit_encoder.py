@@ -1,4 +1,5 @@
-"""Make EncUnits from arrays: encode, compress, and record the module that decodes them."""
+"""Make EncUnits (the smallest parts of a column that can be decoded) from arrays: encode, compress, and record which
+modules decode the EncUnits."""
 
 from __future__ import annotations
 
@@ -18,9 +19,11 @@ from libraries.f3.errors import F3Error
 MOST_UNIT_BYTES = 2**31
 _LEAST_TEXT_BYTES, _SAMPLED_TEXT_BYTES = 1 << 14, 1 << 16
 _MUCH_SMALLER = 0.33
-"""Share of its size to which zstd packs a sample of texts that are worth its time. Symbols reach 0.4 to 0.5 of URLs."""
+"""Texts are left to zstd if zstd packs a sample to less than this share of the sample's size. Symbols pack URLs to 0.4
+to 0.5."""
 _LIST_ENCODINGS = frozenset(("constant", "packed", "runs", "delta", "dictionary", "patched", "widened"))
-"""Encodings for presence and offsets of lists. This package's module decodes all of them."""
+"""Encodings for the two payloads of lists: which lists are present, and their offsets. This package's module decodes
+them."""
 
 
 class UnitEncoder:
@@ -33,7 +36,7 @@ class UnitEncoder:
         Raises F3Error if this package's module was not built.
         """
         self._coding = coding
-        # Added encodings come first, whatever a codec would do.
+        # Added encodings are tried before any choice between symbols and zstd.
         self._may_leave_out_symbols = codec == ADAPTIVE and set(coding.modules()) == {CORE}
         self._codec = codec
         self._ids: dict[str, int] = {}
@@ -44,7 +47,8 @@ class UnitEncoder:
         return len(self._coding.encode(array).payload)
 
     def kept_size_of(self, array: pa.Array) -> int:
-        """Return the same, and keep the payload until `forget`, in case the array becomes a unit."""
+        """Return the same as `size_of`, and keep the payload until `forget` is called, in case the array becomes a
+        unit."""
         encoded = self._coding.encode(array)
         self._kept[id(array)] = (array, encoded)
         return len(encoded.payload)
@@ -79,8 +83,11 @@ class UnitEncoder:
         return [self._packed(each.payload, len(part), each.module) for part, each in zip(parts, encoded, strict=True)]
 
     def _is_better_packed(self, array: pa.Array) -> bool:
-        """Return whether zstd finds much more in texts than symbols of eight bytes would, which hide repetitions from
-        it. Symbols are decoded two to three times as fast."""
+        """Return whether texts should be left to zstd, without symbols (codes for strings of up to eight bytes).
+
+        Symbols hide repetitions from zstd, but are decoded two to three times as fast. So zstd must pack a sample much
+        better.
+        """
         if not self._may_leave_out_symbols or shape_of(array.type).kind != TEXT or array.nbytes < _LEAST_TEXT_BYTES:
             return False
         text = strings_of(array.drop_null() if array.null_count else array).data
@@ -89,7 +96,7 @@ class UnitEncoder:
         return len(sample) > 0 and zstd_bytes(sample) < _MUCH_SMALLER * len(sample)
 
     def list_unit(self, present: pa.Array, offsets: pa.Array) -> tuple[EncUnit, bytes]:
-        """Return the unit of a list's column.
+        """Return the unit of a column of lists, which holds two payloads: which lists are present, and their offsets.
 
         A unit has only one decoder, so both payloads use this package's module.
         """

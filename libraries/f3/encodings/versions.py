@@ -1,8 +1,10 @@
-"""The identity of a decoder module: its encodings' name and semantic version, in a custom section of the module.
+"""The identity of a decoder module: the name and the semantic version of its encodings, in a custom section of the
+module.
 
-A reader that knows the name, and whose native decoders have the same major version and at least the same minor version,
-need not run the module (F3, SIGMOD 2025, section 6.4). The paper records one version per built-in encoding in the
-footer; the footer's schema has one per type of encoding only, so a file with two modules could not tell them apart.
+A reader need not run the module if it knows the name, and its native decoders have the same major version and at least
+the same minor version (F3, SIGMOD 2025, section 6.4). The paper stores one version per built-in encoding in the footer
+instead. In the schema of the footer there is only one version per type of encoding, so two modules of a file could not
+have different versions.
 """
 
 from __future__ import annotations
@@ -13,9 +15,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 CORE = "core"
-"""Name of this package's decoder module among those of a file."""
+"""Name of this package's decoder module in `Coding.modules()`."""
 SECTION = b"f3.encoding"
-"""Name of the custom section. Its content is text: a name, a space, and three numbers with points between them."""
+"""Name of the custom section. Its content is text: a name, a space, and a version of three numbers separated by
+points."""
 _MOST_BYTES, _MOST_SECTIONS = 100, 1000
 _TEXT = re.compile(rb"([a-z0-9.-]{1,64}) (\d{1,5})\.(\d{1,5})\.(\d{1,5})")
 
@@ -33,21 +36,23 @@ class EncodingVersion:
         return f"{self.name} {self.major}.{self.minor}.{self.patch}"
 
     def decodes(self, other: EncodingVersion | None) -> bool:
-        """Return whether decoders of this version decode everything that the other version's do."""
+        """Return whether decoders of this version can decode all payloads of the other version. False if `other` is
+        None."""
         return other is not None and (self.name, self.major) == (other.name, other.major) and self.minor >= other.minor
 
 
 NATIVE = EncodingVersion("format-bench.core", 1, 0, 1)
-"""What the native library decodes, as in kernels.h. A new node raises the minor version, a changed meaning of an
-existing one the major version, and a change of the module alone the last number."""
+"""Version of the encodings that the native library decodes, as in kernels.h. A new node raises the minor version, and a
+change of a node's meaning the major version. If only the module changes, the last number is raised."""
 _UNNAMED = {
     "2e27dd45aad24a363c79bf2acc5f11649c72b5f1c582e7e5d34bb98c2b095734": EncodingVersion("format-bench.core", 1, 0, 0)
 }
-"""SHA-256 of modules that were written to files before modules had the section."""
+"""SHA-256 -> version, for modules that were written to files before modules had the section."""
 
 
 def version_of(wasm: bytes) -> EncodingVersion | None:
-    """Return the identity that a module states, or None if it states none."""
+    """Return the identity that a module states in its section. Some modules without the section are known by their
+    hash. For all other modules return None."""
     for name, content in _custom_sections(wasm):
         found = _TEXT.fullmatch(content) if name == SECTION and len(content) <= _MOST_BYTES else None
         if found:
@@ -56,8 +61,8 @@ def version_of(wasm: bytes) -> EncodingVersion | None:
 
 
 def _custom_sections(wasm: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield name and content of a module's custom sections, up to the first that is cut short. A module has a few
-    sections; after `_MOST_SECTIONS` the search ends."""
+    """Yield name and content of each custom section of a module. The search ends at a section that is cut short, and
+    after `_MOST_SECTIONS` sections, because a valid module has only a few."""
     at = 8  # after the magic number and the version of WebAssembly
     for _ in range(_MOST_SECTIONS):
         if at >= len(wasm):
@@ -73,7 +78,8 @@ def _custom_sections(wasm: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _number(data: bytes, at: int) -> tuple[int, int]:
-    """Return an unsigned LEB128 number of at most 32 bits, and the position after it."""
+    """Return the unsigned LEB128 number of at most 32 bits at a position, and the position after it. If the number is
+    invalid, return 0 and the end of the data."""
     number = 0
     for place, byte in enumerate(data[at : at + 5]):
         number |= (byte & 0x7F) << (7 * place)

@@ -1,4 +1,4 @@
-"""A linear series, the paper's first example: an EncUnit of integers with a constant step takes 20 bytes."""
+"""A linear series, the F3 paper's first example of an added encoding: integers with a constant step take 20 bytes."""
 
 from __future__ import annotations
 

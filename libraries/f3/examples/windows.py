@@ -1,4 +1,5 @@
-"""Repeated windows, the paper's second example: blocks of 128 integers that repeat in any order."""
+"""Repeated windows, the F3 paper's second example of an added encoding: blocks of 128 integers that repeat in any
+order."""
 
 from __future__ import annotations
 

@@ -161,7 +161,7 @@ def test_a_built_in_unit_with_code_is_read():
 
 @pytest.mark.parametrize(
     ("described", "told"),
-    [({"module": None}, "encoding 255 has no module"), ({"module": 2}, "module 2 is needed; the file holds 2")],
+    [({"module": None}, "encoding 255 has no module"), ({"module": 2}, "module 2 is needed, but the file has only 2")],
 )
 def test_a_unit_whose_module_is_not_there_is_refused(described, told):
     file = Original(pa.schema({"a": INT}))
@@ -174,7 +174,7 @@ def test_a_file_without_optional_sections_is_opened():
     file = Original(pa.schema({"a": INT}))
     file.group(1, [file.chunk([numbers([1])], 1)])
     assert opened(file.bytes(slot_3=None)).schema.names == ["a"]
-    with pytest.raises(F3Error, match="module 0 is needed; the file holds 0"):
+    with pytest.raises(F3Error, match="module 0 is needed, but the file has only 0"):
         opened(file.bytes(slot_3=None)).read()
 
 

@@ -1,4 +1,5 @@
-"""Turn the checked batches of a stream into rows. Streams of V1 hold rows or aggregates, of V2 chunks, of `all` files.
+"""Turn the checked batches of a stream into rows. A stream of the access path V1 holds rows or partial aggregates, a
+stream of V2 column chunks, and a stream of `all` whole files.
 
 Each batch of rows comes with the position after which a broken stream resumes.
 """
@@ -33,7 +34,8 @@ Assembled: TypeAlias = Iterator[tuple[Position, int, pa.RecordBatch | None]]
 
 @dataclass(frozen=True)
 class Assembling:
-    """Turns the streams of one query into rows. `query` is bound; `shown` is the schema of the resulting batches.
+    """Turns the streams of one query into rows. `query` is bound to the table's schema; `shown` is the schema of the
+    resulting batches.
 
     For aggregates, `shown` is the schema of the partial aggregates (V1), or of the rows from which the client computes
     the aggregates. Without `refilter` (for measurements), V2 and `all` return all rows of the received row groups.
@@ -53,17 +55,19 @@ class Assembling:
 
     @property
     def limit(self) -> int | None:
-        """The number of rows after which a node stops."""
+        """The number of rows after which a node stops, or None if it sends all rows."""
         return self.query.limit if self.way == "v1" and not self.query.aggregated else None
 
     def known_footers(self, share: Share) -> tuple[int, ...]:
-        """Return the positions of partitions whose footer the client has cached."""
+        """Return the positions of the partitions whose footers a V2 node need not send, because the client has cached
+        them."""
         if self.way != "v2":
             return ()
         return tuple(piece.position for piece in share.pieces if self._holds(piece.digest))
 
     def assembled(self, share: Share, after: Position | None, batches: Checked) -> Assembled:
-        """Yield the rows of a stream that resumes after `after`. Raises DamagedError if it does not follow the plan."""
+        """Yield the rows of a stream that resumes after `after`. Raises DamagedError if the stream does not follow the
+        plan."""
         if self.way == "v2":
             return self._of_chunks(share, after, _Parts(batches))
         if self.way == "all":
@@ -139,8 +143,8 @@ class Assembling:
             yield from self._of_file(share, places[current], after, held)
 
     def _of_file(self, share: Share, index: int, after: Position | None, held: list[memoryview]) -> Assembled:
-        """Yield the rows of a whole file. Uses the same reader as nodes, so `all` differs only in where rows are
-        read."""
+        """Yield the rows of a whole file. The reader is the same as on nodes, so `all` differs from V1 only in where
+        rows are read."""
         piece = share.pieces[index]
         fetched = FetchedChunks(held)
         footer = self.footers.get(piece.digest, lambda: footers.checked(fetched.footer_bytes(), share.footers[index]))
@@ -178,7 +182,8 @@ def _missing() -> ParsedFooter:
 
 
 def _fresh(batches: Iterator[pa.RecordBatch], skipped: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Skip rows that were already returned; yield with each batch the number of rows up to its end."""
+    """Skip the first `skipped` rows, which were returned before. Yield each remaining batch with the number of rows
+    from the start up to the end of the batch."""
     done = 0
     for batch in batches:
         done += batch.num_rows
@@ -191,7 +196,8 @@ def _fresh(batches: Iterator[pa.RecordBatch], skipped: int) -> Iterator[tuple[in
 def _digests(
     footer: ParsedFooter, piece: Piece, groups: Sequence[int], leaves: Sequence[int], chunks: bytes
 ) -> npt.NDArray[np.uint64]:
-    """Return the catalog's digests of the chunks that are read, [row groups, leaf columns], and 0 for other chunks."""
+    """Return the catalog's digests of the chunks to read, [row groups, leaf columns]. The digests of other chunks are
+    0."""
     shape = footer.metadata.num_row_groups, footer.metadata.num_columns
     if len(chunks) != 8 * len(groups) * len(leaves) or (groups and groups[-1] >= shape[0]):
         raise DamagedError(f"partition {piece.position}: the catalog's plan does not fit the footer of the file")
@@ -208,7 +214,7 @@ class _Parts:
         self._next: tuple[int, pa.RecordBatch] | None = None
 
     def footer(self, partition: int) -> bytes | None:
-        """Return the end of a partition's file, with its footer, if the stream sends it next."""
+        """Return the end of a partition's file, with its footer, if the stream sends it next. Otherwise return None."""
         coming = self._peek()
         if coming is None or coming[0] != partition or coming[1].column(0)[0].as_py() != WHOLE:
             return None
@@ -216,7 +222,7 @@ class _Parts:
         return b"".join(part.data for part in by_ranges.each(coming[1]))
 
     def of(self, partition: int, groups: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        """Yield batches of these row groups as long as they are next in the stream."""
+        """Yield the chunks of these row groups in batches, until the stream continues with other row groups."""
         while (coming := self._peek()) is not None and coming[0] == partition:
             numbers = coming[1].column(0).to_numpy(zero_copy_only=False)
             count = int(np.searchsorted(numbers, groups[-1], side="right"))

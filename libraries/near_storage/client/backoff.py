@@ -18,14 +18,15 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True)
 class Patience:
-    """Time limits in seconds: for the next batch, before a node counts as hung, and for retries at a busy server."""
+    """Time limits in seconds. A node that sends nothing for `idle_s` counts as hung. While a server is busy, the client
+    retries for `busy_s`."""
 
     idle_s: float = 20.0
     busy_s: float = 60.0
 
 
 class ComingAgain:
-    """Growing pauses between retries, until the time limit is reached."""
+    """Growing pauses between retries, until `patience.busy_s` has passed since the first pause."""
 
     def __init__(self, patience: Patience, closed: threading.Event) -> None:
         self._patience = patience

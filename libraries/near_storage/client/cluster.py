@@ -1,11 +1,11 @@
-"""Read a table with the workers of a cluster. Each endpoint is one partition, which the worker that gets it reads.
+"""Read a table with the workers of a cluster. Each endpoint names one partition, and one worker reads it.
 
     import dask.dataframe as dd
     frame = dd.from_map(read_endpoint, endpoints(uri, "table", where=pc.field("a") > 5), columns=["a", "b"])
 
-An endpoint names a partition of one table version. It holds no ticket, because tickets expire and tasks may wait for
-hours. A worker gets a ticket from the catalog when it starts a task. Any engine works: `dask.dataframe.from_map`, a Ray
-task or a thread.
+An endpoint is for one version of the table. It holds no ticket, because tickets expire and tasks may wait for hours. A
+worker gets a ticket from the catalog when it starts a task. Any engine works: `dask.dataframe.from_map`, a Ray task or
+a thread.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def endpoints(
     token: str | None = None,
     tls_roots: bytes | None = None,
 ) -> list[Endpoint]:
-    """Return the partitions that may have rows for which `where` is true, in stored order. If there are none, return
-    the first partition.
+    """Return endpoints for the partitions that may have rows for which `where` is true, in stored order. If there are
+    none, return an endpoint for the first partition.
 
     `columns` is the default for tasks that name no columns. If nodes do not support a part of `where`, RequestError is
     raised; apply that part in the tasks. `token` defaults to the environment variable NEAR_STORAGE_TOKEN, which must be
@@ -80,12 +80,14 @@ def endpoints(
 
 
 def read_endpoint(endpoint: Endpoint, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return the matching rows of one partition as a pandas frame. Raises StaleError if the version is gone."""
+    """Return the matching rows of one partition as a pandas frame. Raises StaleError if the version is no longer
+    served."""
     return read_arrow(endpoint, columns).to_pandas()
 
 
 def read_arrow(endpoint: Endpoint, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return the matching rows of one partition as an Arrow table. Raises StaleError if the version is gone."""
+    """Return the matching rows of one partition as an Arrow table. Raises StaleError if the version is no longer
+    served."""
     query = wire.decode_query(endpoint.query)
     if columns is not None:
         query = Query(query.table, tuple(columns), query.where)

@@ -110,7 +110,8 @@ class Client:
         return self.executor.ask(Query(table, columns=(), limit=0), Options()).schema
 
     def delete(self, table: str) -> None:
-        """Delete a table; its bytes are removed after the grace period. Raises NotFoundError for an unknown table."""
+        """Delete a table. The bytes of the table are removed after the grace period. Raises NotFoundError for an
+        unknown table."""
         self._catalog.act("delete", OfTable(table))
 
     # --- queries -----------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ class NearStorageDataset(ds.UnionDataset):
         schema: pa.Schema | None = None,
         filter: pc.Expression | None = None,
     ) -> None:
-        """Users call `Client.dataset` instead. `options` name the version."""
+        """Make a Dataset of the version that `options` names. Users call `Client.dataset` instead."""
         shown = table_schema if schema is None else schema
         super().__init__(shown, [_unreadable(shown)])
         self._executor = executor
@@ -57,12 +57,12 @@ class NearStorageDataset(ds.UnionDataset):
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns."""
+        """The columns of this Dataset."""
         return self._shown
 
     @property
     def physical_schema(self) -> pa.Schema:
-        """The stored columns; pyarrow requests them from fragments."""
+        """All columns of the table. pyarrow requests this property from fragments."""
         return self._table_schema
 
     @property
@@ -93,7 +93,8 @@ class NearStorageDataset(ds.UnionDataset):
         return self._view(filter=_both(self._filter, expression))
 
     def replace_schema(self, schema: pa.Schema) -> NearStorageDataset:
-        """Return a Dataset with a subset of the current columns. Raises TypeError for other columns."""
+        """Return a Dataset with these columns of the table. Raises TypeError if the table has no such column, or if the
+        column has another type."""
         for field in schema:
             if self._table_schema.get_field_index(field.name) < 0:
                 raise TypeError(f"no column {field.name!r} in table {self._table}")
@@ -134,8 +135,8 @@ class NearStorageDataset(ds.UnionDataset):
             self._batches(query),
             schema=loaded,
             columns=shown,
-            # If the nodes apply the whole filter, pyarrow does not apply it again. It would refuse some filters, such
-            # as filters on string views.
+            # If the nodes apply the whole filter, pyarrow does not apply it again. pyarrow would refuse some filters,
+            # such as filters on string views.
             filter=None if translated.complete else wanted,
             batch_size=batch_size,
             use_threads=options.get("use_threads", True),
@@ -224,8 +225,8 @@ class NearStorageDataset(ds.UnionDataset):
         yield from self._executor.rows(self._executor.ask(query, self._options))
 
     def _loaded(self, shown: Sequence[str] | dict[str, pc.Expression], wanted: pc.Expression | None) -> pa.Schema:
-        """Return the columns that the answer and the filter need; all columns if an expression does not reveal its
-        columns."""
+        """Return the columns that the answer and the filter need. Return all columns if it is unknown which columns an
+        expression reads."""
         expressions = [*(shown.values() if isinstance(shown, dict) else ()), *([] if wanted is None else [wanted])]
         names = frozenset() if isinstance(shown, dict) else frozenset(shown)
         for expression in expressions:
@@ -239,7 +240,7 @@ class NearStorageDataset(ds.UnionDataset):
 
 
 def dataset(executor: Executor, table: str, way: Way | None) -> NearStorageDataset:
-    """Return the current version of a table."""
+    """Return the current version of a table as a Dataset."""
     asked = executor.ask(Query(table, columns=(), limit=0), Options())
     return NearStorageDataset(executor, table, Options(way=way, version=asked.plan.version), asked.schema)
 
@@ -258,7 +259,8 @@ def _width(field: pa.Field) -> int:
 
 
 class _NoFiles(fs.FileSystemHandler):
-    """An empty file system, the only one that pyarrow's C++ sees behind the Dataset."""
+    """A file system in which no file can be opened. It is the only one that pyarrow's C++ code sees behind the
+    Dataset."""
 
     def get_type_name(self) -> str:
         """Return the name of this file system type."""

@@ -108,8 +108,8 @@ class Executor:
         return Asked(query, options, plan, schema, tuple(sources))
 
     def answer(self, query: Query, options: Options) -> Answer:
-        """Return the whole answer. If no way is chosen, decode row groups on the client that are too large for a
-        node."""
+        """Return the whole answer. If a row group is too large for a node to decode and `options` set no access path,
+        repeat the query with V2, so that the client decodes."""
         try:
             return self._answer(query, options)
         except TooLargeError:
@@ -131,7 +131,7 @@ class Executor:
         return Answer(table, asked.plan, streams.received)
 
     def rows(self, asked: Asked) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a query without aggregates as they arrive. Closing the iterator stops the nodes."""
+        """Yield the rows of a query without aggregates as they arrive. Closing the iterator makes the nodes stop."""
         begun = False
         try:
             with closing(self.streams(asked).rows(asked.sources)) as rows:
@@ -152,7 +152,8 @@ class Executor:
         )
 
         def renew(positions: Sequence[int], avoid: Sequence[str]) -> list[Endpoint]:
-            """Get endpoints to read these partitions of the same version: one stream, or one stream per partition."""
+            """Get endpoints to read these partitions of the same version: in one stream if possible, else in one stream
+            per partition."""
             options = replace(
                 asked.options, way=asked.plan.way, version=asked.plan.version, positions=tuple(positions), split=False
             )
@@ -200,7 +201,8 @@ def _shown(asked: Asked) -> pa.Schema:
 
 
 def _aggregated(aggregation: aggregates.AggregatePlan, batches: Iterable[pa.RecordBatch], plan: QueryPlan) -> pa.Table:
-    """Compute the answer from the nodes' partial aggregates or rows, and from rows that the catalog counted."""
+    """Compute the answer from partial aggregates (V1) or rows that nodes sent, and from the number of rows that the
+    catalog counted."""
     parts = [aggregates.counted(aggregation, plan.rows_counted)] if plan.groups_counted else []
     for batch in batches:
         table = pa.Table.from_batches([batch])

@@ -10,7 +10,8 @@ from libraries.near_storage.serving.protocol import Way, from_runs
 
 @dataclass(frozen=True)
 class PartitionRead:
-    """What is read from one partition: row groups, the row groups that match entirely, and the nodes that hold it."""
+    """What is read from one partition. `groups` are the row groups to read, `all_match` those of them in which every
+    row matches, `nodes` the nodes that hold the partition."""
 
     position: int
     digest: str
@@ -37,7 +38,7 @@ class Explanation:
     v2_bytes: int
     table_bytes: int
     groups_counted: int
-    """Row groups that are not read because only their number of rows is needed."""
+    """Number of row groups that are not read, because only their number of rows is needed."""
 
     def __str__(self) -> str:
         names = {"v1": "rows made by the nodes (V1)", "v2": "chunks sent as stored (V2)", "all": "whole files"}

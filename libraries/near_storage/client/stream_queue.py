@@ -22,7 +22,7 @@ use."""
 
 
 class StoppedError(NearStorageError):
-    """This side stopped the stream; there was no error."""
+    """The client itself stopped the stream. Nothing failed."""
 
 
 class Arrived(NamedTuple):
@@ -49,7 +49,7 @@ class Pump:
         threading.Thread(target=self._run, name=f"near-storage-{name}", daemon=True).start()
 
     def take(self, timeout_s: float) -> Arrived | None:
-        """Return the next batch, or None at the end of the stream; raise the error that ended it.
+        """Return the next batch, or None at the end of the stream. If an error ended the stream, raise it.
 
         Raises UnavailableError if nothing arrived for `timeout_s` seconds, StoppedError after `stop`.
         """
@@ -68,7 +68,7 @@ class Pump:
         return None
 
     def stop(self) -> None:
-        """End the stream here and at the node, without waiting for either."""
+        """End the stream in this client and at the node, without waiting for either."""
         with self._changed:
             self._stopped = True
             self._waiting.clear()

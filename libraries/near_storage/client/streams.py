@@ -36,7 +36,8 @@ STREAM_S = 600.0
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One stream to read: its ticket, the locations that accept the ticket, and what the stream is checked against."""
+    """One stream to read: its ticket, the locations of nodes that accept the ticket, and the data to check the
+    stream."""
 
     ticket: bytes
     locations: tuple[str, ...]
@@ -44,8 +45,8 @@ class Endpoint:
 
 
 Renew = Callable[[Sequence[int], Sequence[str]], list[Endpoint]]
-"""Takes partitions and the names of nodes to use last. Returns endpoints to read these partitions of the same
-version."""
+"""A function that takes partitions and the names of nodes to use last. It returns endpoints to read these partitions of
+the same version."""
 
 
 class Streams:
@@ -66,7 +67,7 @@ class Streams:
         self._one_at_a_time = False
 
     def rows(self, sources: Sequence[Endpoint]) -> Generator[tuple[int, pa.RecordBatch], None, None]:
-        """Yield (partition, batch) of all sources, by ascending partition, with the rows of a partition in stored
+        """Yield (partition, batch) from all sources, by ascending partition. The rows of a partition are in stored
         order."""
         self._all = [_Stream(self, source) for source in sources]
         pairs = zip(sources, self._all, strict=True)
@@ -85,7 +86,8 @@ class Streams:
         self.give_way(None)
 
     def give_way(self, to: _Stream | None) -> None:
-        """Stop the other streams if only one stream is read at a time, so that their nodes' slots become free."""
+        """Stop all streams except `to` if only one stream is read at a time, so that the slots of the stopped streams
+        become free."""
         if self._one_at_a_time:
             for stream in self._all:
                 if stream is not to:
@@ -95,10 +97,10 @@ class Streams:
 def _in_order(
     streams: Sequence[tuple[int, Iterator[tuple[int, pa.RecordBatch]]]],
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield the items of all streams in order of partitions. A partition is in one stream; in a stream, partitions
-    ascend.
+    """Yield the items of all streams in order of partitions. Each partition is in only one stream, and the partitions
+    of a stream ascend.
 
-    `streams` also has the first partition of each stream, so that no stream is awaited before it is needed.
+    `streams` also has the first partition of each stream, so that a stream is not awaited before its items are needed.
     """
     earliest = {index: first for index, (first, _) in enumerate(streams)}
     heads: dict[int, tuple[int, pa.RecordBatch]] = {}
@@ -133,7 +135,7 @@ class _Stream:
         self._pump = self._pumped(self._sources[0])
 
     def stop(self) -> None:
-        """End the stream; a later request for rows resumes after those already returned."""
+        """End the stream. A later request for rows resumes after the rows that were already returned."""
         pump, self._pump = self._pump, None
         if pump is not None:
             pump.stop()
@@ -213,7 +215,8 @@ class _Stream:
             raise error
 
     def _renew(self, error: NearStorageError) -> None:
-        """Ask the catalog where the remaining partitions are now. Do so only once until data arrives again."""
+        """Ask the catalog where the remaining partitions are now. If this was already done and no data arrived since,
+        raise the error."""
         if self._renewed:
             raise self._told(error)
         done = -1 if self._after is None else self._after.partition

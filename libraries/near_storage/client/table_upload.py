@@ -56,7 +56,8 @@ WATCH_S = 0.5
 """Seconds between checks whether nodes make progress."""
 
 Progress: TypeAlias = Callable[[int, int | None], None]
-"""Called with the number of bytes that all assigned nodes have received, and with the table's total size if known."""
+"""A function that is called with the number of bytes that all assigned nodes have received, and with the table's total
+size if it is known."""
 
 ReplyT = TypeVar("ReplyT")
 
@@ -75,7 +76,7 @@ class CatalogTarget:
         return coming_again(lambda: self.caller.act(self.uri, name, message), self.patience, self.closed)
 
     def ask(self, name: str, message: msgspec.Struct | bytes, kind: type[ReplyT]) -> ReplyT:
-        """Run an action and decode its reply."""
+        """Run an action of the catalog, like `act`, and decode its reply."""
         return decode(kind, self.act(name, message), RECEIPT_BYTES)
 
 
@@ -132,7 +133,7 @@ def _put_without(
 
 
 def _after_losses(lost: Mapping[str, NearStorageError], error: NearStorageError) -> NearStorageError:
-    """Return the error to report when the catalog found no other nodes, or when the other nodes failed too."""
+    """Return the error to report if the catalog found no other nodes, or if the other nodes failed too."""
     texts = "; ".join(f"{node}: {reason}" for node, reason in lost.items())
     if any(isinstance(reason, FullError) for reason in lost.values()):
         return FullError(f"not all nodes had space for the table ({texts})\n  {error}")
@@ -157,7 +158,7 @@ def _commit(target: CatalogTarget, upload: str) -> int:
         return target.ask("commit", OfUpload(upload), Committed).version
     except UnavailableError as error:
         raise UnavailableError(
-            f"all data is stored, but the version may not be visible yet: check when the catalog answers ({error})"
+            f"all data is stored, but the version may not be visible yet: look for it once the catalog answers ({error})"
         ) from None
 
 
@@ -193,8 +194,8 @@ def _send_one(
     given_up: threading.Event,
     told: Callable[[int], None] | None,
 ) -> None:
-    """Send a partition to all its nodes. Raises _NodesLost if nodes are lost, or a node's error about the file
-    itself."""
+    """Send a partition to all its nodes, and pass their receipts to the catalog. Raises _NodesLost if nodes are lost,
+    or a node's error about the file itself."""
     digest, size = digest_of_file(path)
     placed = target.ask("place", Place(upload, position, digest, size), Placements)
     sends = [_Sending(target, node, placed.permit, path, size, given_up) for node in placed.nodes]
@@ -210,7 +211,8 @@ def _send_one(
 
 
 class _Sending:
-    """Sends a file to one node, in a thread that can be abandoned. Arrow Flight cannot cancel an upload."""
+    """Sends a file to one node in a separate thread. The thread can be abandoned, because Arrow Flight cannot cancel an
+    upload."""
 
     def __init__(
         self, target: CatalogTarget, node: Placement, permit: bytes, path: Path, size: int, given_up: threading.Event
@@ -278,7 +280,8 @@ class _Sending:
 
 
 def _raise_first(found: Sequence[BaseException | None]) -> None:
-    """Raise a node's error about the partition itself if there is one, else _NodesLost with all lost nodes."""
+    """Raise a node's error about the partition itself if there is one. Otherwise raise _NodesLost with all lost nodes,
+    if any."""
     errors = [error for error in found if error is not None]
     for error in errors:
         if not isinstance(error, _NodesLost):

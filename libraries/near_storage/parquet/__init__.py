@@ -1,1 +1,1 @@
-"""Read Parquet footers with every bound checked, and keep what pruning needs."""
+"""Read Parquet footers, checking every number in them, and keep what is needed to skip row groups."""

@@ -1,4 +1,5 @@
-"""Kinds of the codes of Parquet's columns, and bounds in Parquet's plain encoding."""
+"""Map Parquet columns to kinds of codes (64-bit numbers that keep the order of values), and decode bounds in Parquet's
+plain encoding."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ _JULIAN_DAY_OF_1970 = 2_440_588
 
 
 def kind_of(column: Column) -> CodeKind:
-    """Return the kind of a leaf column; UNORDERED if Parquet defines no order for it or the order is not supported."""
+    """Return the kind of a leaf column's codes; UNORDERED if Parquet defines no order for the column or if the order is
+    not supported."""
     logical = column.logical
     if logical is None:
         return _PHYSICAL.get(column.physical) or CodeKind("fixed", bytes=column.length)
@@ -53,7 +55,8 @@ _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBL
 
 
 def bound_value(column: Column, kind: CodeKind, data: bytes) -> Value | None:
-    """Decode a bound in Parquet's plain encoding; return None if it is not a value of the type, or NaN."""
+    """Decode a bound in Parquet's plain encoding. Return None for NaN, and for bytes that are not a value of the
+    column's type or cannot be ordered."""
     width = column.length or _WIDTHS.get(column.physical)
     if width is not None and len(data) != width:
         return None
@@ -85,7 +88,8 @@ _FLOATS = {"float16": "<e", "float32": "<f", "float64": "<d"}
 
 
 def _nanoseconds(data: bytes) -> int | None:
-    """Return an INT96 as nanoseconds since 1970; None where Arrow's 64 bits would overflow."""
+    """Return an INT96 timestamp as nanoseconds since 1970. Return None if the time of day is invalid, or if the result
+    would overflow Arrow's 64 bits."""
     of_day, julian_day = struct.unpack("<qi", data)
     if not 0 <= of_day < _NANOSECONDS_A_DAY:
         return None

@@ -1,9 +1,10 @@
-"""Compact metadata from Parquet footers, for pruning and range reads: 24 bytes per column chunk (thesis 7.1).
+"""Compact metadata from Parquet footers, for skipping row groups and for range reads: 24 bytes per column chunk
+(Weigand 2025, 7.1).
 
-    offset  u32  of the chunk's first byte, from the first byte of its row group
+    offset  u32  of the chunk's first byte, counted from the first byte of its row group
     length  u32
-    minimum u64  codes that bound all values of the chunk that are neither null nor NaN (summaries.py, codes.py)
-    maximum u64
+    minimum u64  codes, which are numbers in the order of the values (libraries/filters/codes.py). They bound all
+    maximum u64  values of the chunk that are neither null nor NaN (summaries.py)
 
 In addition, there are three bits per chunk (HAS_NULLS, MAY_HOLD_NAN, EXACT), the base, rows and file of each row group,
 and the path and kind of each column. One CompactMetadata may hold the row groups of many files with the same columns.
@@ -56,14 +57,14 @@ class _Head(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class CompactMetadata:
-    """The row groups of `files` files: C columns, G groups.
+    """The compact metadata of C leaf columns and G row groups, which belong to `files` files.
 
     places  PLACE[C, G]
     codes   uint64[2, C, G], minima and maxima
     flags   uint8[3, C, ceil(G / 8)], one bit per chunk, highest bit first; HAS_NULLS, MAY_HOLD_NAN, EXACT in this order
     rows    int64[G]
-    base    uint64[G], the byte of the file that a group's offsets count from
-    file    int32[G], 0 to files - 1, ascending
+    base    uint64[G], the byte of the file from which the chunk offsets of a row group are counted
+    file    int32[G], the number of each row group's file: 0 to files - 1, ascending
     """
 
     columns: tuple[CompactColumn, ...]
@@ -91,11 +92,12 @@ class CompactMetadata:
         return sum(part.nbytes for part in self._arrays()) + len(self._head())
 
     def flag(self, which: int, column: int) -> npt.NDArray[np.bool_]:
-        """Return one of the three bits of a column's chunks: bool[G]."""
+        """Return one of the three bits (HAS_NULLS, MAY_HOLD_NAN or EXACT) for all chunks of a column: bool[G]."""
         return np.unpackbits(self.flags[which, column], count=self.groups).view(np.bool_)
 
     def of_file(self, file: int) -> CompactMetadata:
-        """Return the row groups of one file, as file 0. Raises RequestError if there is no such file."""
+        """Return the metadata of one file's row groups. The file gets number 0. Raises RequestError if there is no such
+        file."""
         if not 0 <= file < self.files:
             raise RequestError(f"compact metadata: no file {file}, there are {self.files}")
         first, last = (int(place) for place in np.searchsorted(self.file, (file, file + 1)))
@@ -161,7 +163,7 @@ def load(data: bytes) -> CompactMetadata:
 
 
 def from_footer(footer: Footer) -> CompactMetadata:
-    """Return the row groups of one file from its footer, checked by `parse_footer`."""
+    """Return the compact metadata of one file, made from its footer. `parse_footer` must have checked the footer."""
     columns, groups = footer.columns, footer.row_groups
     base = np.array([min((chunk.start for chunk in group.chunks), default=0) for group in groups], np.uint64)
     places = np.empty((len(columns), len(groups)), PLACE)
@@ -190,7 +192,7 @@ def from_footer(footer: Footer) -> CompactMetadata:
 
 
 def together(parts: Sequence[CompactMetadata]) -> CompactMetadata:
-    """Concatenate the row groups of several parts. Files are numbered consecutively.
+    """Concatenate several compact metadata, and number their files consecutively.
 
     Raises RequestError if there are no parts, or if their columns differ in path, kind or flatness.
     """

@@ -28,7 +28,8 @@ TAIL_BYTES = 8
 MOST_METADATA_BYTES = 256 << 20
 MOST_ROW_GROUPS = 1 << 20
 MOST_FROM_BASE = (1 << 32) - 1
-"""Maximum of offsets from a row group's first byte and of lengths, which are stored in 32 bits (thesis 7.1)."""
+"""Maximum offset of a chunk from the first byte of its row group, and maximum length of a chunk. Compact metadata store
+both in 32 bits (Weigand 2025, 7.1)."""
 
 _SIGNED = ("BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE")
 
@@ -85,7 +86,8 @@ class RowGroup(msgspec.Struct, frozen=True):
 
 
 class Footer(msgspec.Struct, frozen=True):
-    """The footer of a file of `file_bytes`; its metadata are the bytes [start, start + length)."""
+    """The footer of a file of `file_bytes` bytes. The footer's metadata are the bytes [start, start + length) of the
+    file."""
 
     rows: int
     columns: tuple[Column, ...]
@@ -124,10 +126,12 @@ def read_footer(file: BinaryIO) -> Footer:
 
 
 def parse_footer(metadata: bytes, file_bytes: int) -> Footer:
-    """Parse the footer from its bytes (FileMetaData, without length and magic) and the size of its file.
+    """Parse a footer. `metadata` are its bytes (FileMetaData, without length and magic), `file_bytes` is the size of
+    its file.
 
-    Raises FooterError for metadata that is broken, encrypted, refers to another file or is inconsistent. Inconsistent
-    are ranges that overlap, leave the data or are too far apart for 32 bits, and negative or contradictory counts.
+    Raises FooterError for metadata that are broken, encrypted, refer to another file or are inconsistent. Metadata are
+    inconsistent if ranges overlap, leave the data or are too far apart for 32 bits, or if counts are negative or
+    contradictory.
     """
     found = read_struct(metadata, _FILE_METADATA)
     if 8 in found or 9 in found:
@@ -148,8 +152,8 @@ def parse_footer(metadata: bytes, file_bytes: int) -> Footer:
 
 
 def _check_writer(created_by: bytes) -> None:
-    """Refuse files of parquet-mr before 1.2.9. Their chunks are longer than declared, so pyarrow reads beyond
-    (PARQUET-816)."""
+    """Refuse files of parquet-mr before 1.2.9. Their chunks are longer than declared, so pyarrow would read beyond the
+    declared end (PARQUET-816)."""
     match = re.match(rb"parquet-mr(?: version (\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?)?", created_by, re.IGNORECASE)
     if match and tuple(int(part or 0) for part in match.groups()) < (1, 2, 9):
         raise FooterError("Parquet footer: written by parquet-mr before 1.2.9, whose ranges are wrong; rewrite it")
@@ -217,7 +221,8 @@ def _physical(number: int) -> str | None:
 
 
 def _start(metadata: dict[int, Any]) -> int:
-    """Return the start of a chunk: its dictionary page, unless that offset is invalid (0 or past the data)."""
+    """Return the start of a chunk. This is its dictionary page, unless the position of that page is invalid (0, or not
+    before the first data page)."""
     first: int = metadata[9]
     dictionary: int = metadata.get(11, 0)
     return dictionary if 0 < dictionary < first else first
@@ -238,7 +243,8 @@ def _statistics(found: dict[int, Any], column: Column, values: int) -> Statistic
 
 
 def _is_signed(column: Column) -> bool:
-    """Return whether the deprecated min and max, which compare as signed, follow the column's order."""
+    """Return whether the deprecated statistics min and max, which were compared as signed numbers, follow the column's
+    order."""
     if column.logical is None:
         return column.physical in _SIGNED
     if column.logical.name == "integer":

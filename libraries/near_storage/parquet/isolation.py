@@ -28,14 +28,15 @@ MEMORY_BYTES = 1 << 30
 ANSWER_BYTES = 512 << 20
 
 _ANSWERED, _REFUSED, _FAILED = 73, 74, 75
-"""Exit codes of the child. 0 is not used, because the child could end with it before it has answered."""
+"""Exit codes of the child. 0 is not used, because a child that ends before it has answered could exit with 0."""
 _START = f"import json, sys; sys.path[:] = json.loads(sys.argv[1]); from {__name__} import child; child()"
 
 
 def read_footer_apart(
     path: str | os.PathLike[str], timeout_s: float = TIMEOUT_S, memory_bytes: int = MEMORY_BYTES
 ) -> Footer:
-    """Read the footer of a Parquet file in a child process. Raises FooterError, and OSError if it cannot be opened."""
+    """Read the footer of a Parquet file in a child process. Raises OSError if the file cannot be opened, else
+    FooterError."""
     with open(path, "rb") as file:
         answer = apart(f"{__name__}:encoded_footer", file, timeout_s, memory_bytes)
     return msgspec.msgpack.decode(answer, type=Footer)

@@ -1,4 +1,4 @@
-"""The schema of a Parquet footer: from the flattened tree of SchemaElements to its leaf columns.
+"""Turn the schema of a Parquet footer, a flattened tree of SchemaElements, into leaf columns.
 
 Ids and names come from parquet.thrift (apache/parquet-format 24102ed, August 2026).
 """
@@ -16,7 +16,8 @@ from libraries.near_storage.errors import FooterError
 from libraries.near_storage.parquet.thrift import BINARY, BOOLEAN, BYTE, I32, ListOf, Struct, Wanted
 
 MOST_ELEMENTS = 100_000
-"""Limit of elements in a schema. An element of three bytes becomes an object of some hundred bytes."""
+"""Maximum number of elements in a schema. It limits memory, because an element of three bytes becomes an object of some
+hundred bytes."""
 MOST_SCHEMA_DEPTH = 64
 
 PHYSICAL_TYPES = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
@@ -58,10 +59,11 @@ _ORDERS: Mapping[int, Order] = {1: "type", 2: "ieee 754 total", 3: "int96 timest
 
 
 class Logical(msgspec.Struct, frozen=True):
-    """The meaning of a leaf's values, from its LogicalType or, if it has none, from its ConvertedType.
+    """The meaning of a leaf's values, from the leaf's LogicalType, or from its ConvertedType if it has no LogicalType.
 
-    `name` is the LogicalType's in lower case, 'interval' (only in ConvertedType), or 'unknown'. `bits` and `signed` are
-    for integer, `unit` and `utc` for time and timestamp, `precision` and `scale` for decimal.
+    `name` is the name of the LogicalType in lower case, 'interval' (which exists only as ConvertedType), or 'unknown'.
+    `bits` and `signed` are set for integer, `unit` and `utc` for time and timestamp, `precision` and `scale` for
+    decimal.
     """
 
     name: str
@@ -116,7 +118,7 @@ class Column(msgspec.Struct, frozen=True):
 
 @dataclass
 class _Group:
-    """A group of the schema that is still open: its number of remaining children, its path, its levels."""
+    """A group of the schema whose children have not all been read: number of remaining children, path and levels."""
 
     to_come: int
     path: tuple[str, ...]
@@ -127,7 +129,8 @@ class _Group:
 def leaves(elements: list[dict[int, Any]], orders: list[dict[int, Any]] | None) -> tuple[Column, ...]:
     """Return the leaf columns of a schema in order, from SchemaElements and ColumnOrders as `read_struct` gives them.
 
-    Raises FooterError if the elements are not a tree, a leaf has an unknown type, or orders are missing.
+    Raises FooterError if the elements are not a tree, if a leaf has an unknown type, or if the number of orders differs
+    from the number of leaves.
     """
     if not elements:
         raise FooterError("Parquet schema: no root")
@@ -163,7 +166,8 @@ def leaves(elements: list[dict[int, Any]], orders: list[dict[int, Any]] | None) 
 
 
 def schema_hash(elements: list[dict[int, Any]]) -> str:
-    """Return a digest (blake2b, 16 bytes as hex) of names, types and nesting. It is equal for all files of a table."""
+    """Return a digest (blake2b, 16 bytes as hex) of names, types and nesting. The digest is equal for all files of a
+    table."""
     # Skip the root, whose name the writer chooses freely.
     shape = [_sorted(element) for element in elements[1:]]
     return hashlib.blake2b(msgspec.msgpack.encode(shape), digest_size=16).hexdigest()

@@ -14,10 +14,11 @@ from libraries.near_storage.parquet.schema import Column
 
 
 class Summary(NamedTuple):
-    """Codes that bound all values that are neither null nor NaN, and flags for the rest of the chunk.
+    """Codes that bound a chunk's ordinary values (neither null nor NaN), and flags about its other values.
 
-    The codes (LOWEST, HIGHEST) mean that bounds are unknown, (HIGHEST, LOWEST) that there is no such value. `exact` is
-    true if the codes of both bounds identify their values and the file does not mark the bounds as truncated.
+    The codes (LOWEST, HIGHEST) mean that the bounds are unknown. The codes (HIGHEST, LOWEST) mean that the chunk has no
+    ordinary value. `exact` is true if the code of each bound identifies the value of the bound, and if the file does
+    not mark a bound as truncated.
     """
 
     minimum: int
@@ -28,7 +29,8 @@ class Summary(NamedTuple):
 
 
 def summarize(chunk: Chunk, column: Column, kind: CodeKind) -> Summary:
-    """Return the summary of a chunk of a column of this kind. For columns that are not flat, bounds are unknown."""
+    """Return the summary of a chunk. `kind` is the kind of the codes of its column. If the column is not flat, the
+    bounds are unknown."""
     statistics = chunk.statistics
     nullable = column.nulls > 0
     if statistics is None or not column.flat:
@@ -58,7 +60,8 @@ def summarize(chunk: Chunk, column: Column, kind: CodeKind) -> Summary:
 
 
 def _bounds(statistics: Statistics, column: Column, kind: CodeKind) -> tuple[Value | None, Value | None, bool]:
-    """Return both bounds, None if unknown, and whether a bound is NaN, which proves NaNs regardless of their count."""
+    """Return the lower and the upper bound (None if unknown), and whether an unusable bound suggests that the chunk
+    holds NaN, whatever the NaN count states."""
     low, high = (
         None if data is None else bound_value(column, kind, data) for data in (statistics.minimum, statistics.maximum)
     )

@@ -17,7 +17,7 @@ from libraries.near_storage.errors import FooterError
 
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 BOOLEAN = TRUE
-"""A wanted boolean field. Its value is encoded in the type of the field, TRUE or FALSE."""
+"""The wanted type of a boolean field. The protocol encodes the value of the field as the type TRUE or FALSE."""
 
 MOST_NESTING = 32
 """Limit of nesting in skipped values; parquet.thrift needs six."""
@@ -35,7 +35,7 @@ class ListOf:
 
 @dataclass(frozen=True)
 class Struct:
-    """A struct: its name in the Thrift file, the wanted fields by id, and the required ones."""
+    """A struct: its name in the Thrift file, the wanted fields by id, and the ids of the required fields."""
 
     name: str
     fields: Mapping[int, Wanted]
@@ -43,7 +43,8 @@ class Struct:
 
 
 Wanted: TypeAlias = int | ListOf | Struct
-"""BOOLEAN (only as a field, not in a list), BYTE, I16, I32, I64, BINARY, a list or a struct."""
+"""A type that the caller wants to read: BOOLEAN (only as a field, not in a list), BYTE, I16, I32, I64, BINARY, a list
+or a struct."""
 
 
 def read_struct(data: bytes, struct: Struct) -> dict[int, Any]:
@@ -57,7 +58,7 @@ def read_struct(data: bytes, struct: Struct) -> dict[int, Any]:
 
 
 def read_struct_at(data: bytes | memoryview, position: int, struct: Struct) -> tuple[dict[int, Any], int]:
-    """Read a struct at `position`; return its fields and the position after it."""
+    """Read a struct at `position`. Return the wanted fields, and the position after the struct."""
     reader = _Reader(data, position)
     try:
         return reader.struct(struct), reader.position
@@ -183,7 +184,7 @@ class _Reader:
         self.position += size
 
     def skip(self, wire: int, depth: int) -> None:
-        """Skip a value. Not called for boolean fields, whose value is in their type."""
+        """Skip a value. Boolean fields need no call, because the type of the field holds the value."""
         if depth > MOST_NESTING:
             raise FooterError(f"Thrift: nested deeper than {MOST_NESTING} at byte {self.position}")
         if I16 <= wire <= I64:

@@ -130,7 +130,8 @@ def _group_by(select: exp.Select, scope: Scope) -> tuple[str, ...]:
 def _answer(
     select: exp.Select, scope: Scope
 ) -> tuple[tuple[str, ...] | None, tuple[Aggregate, ...], tuple[str, ...] | None]:
-    """Return the columns, the aggregates, and the order of all names, or None if all columns come first."""
+    """Return the columns, the aggregates, and the order of their names in the answer. The order is None if the columns
+    come before the aggregates. Columns are None for `SELECT *`."""
     items = select.expressions
     if not items:
         raise PredicateError(

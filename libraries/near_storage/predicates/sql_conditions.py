@@ -27,7 +27,8 @@ _FLIPPED: dict[Operator, Operator] = {"==": "==", "!=": "!=", "<": ">", "<=": ">
 
 @dataclass(frozen=True)
 class Scope:
-    """The table, and the qualifier of its columns: its alias, or else its name."""
+    """The table, and the name that may qualify its columns in the SQL text. This name is the table's alias, or the
+    table's own name if it has no alias."""
 
     table: str
     alias: str
@@ -50,7 +51,7 @@ def only(node: exp.Expression, *allowed: str) -> None:
 
 
 def condition(node: exp.Expression, scope: Scope) -> Predicate:
-    """Translate a condition into a filter. Raises PredicateError."""
+    """Translate a condition into a filter. Raises PredicateError for a condition that is not supported."""
     node = _bare(node)
     kind = type(node)
     if kind in (exp.And, exp.Or):
@@ -80,7 +81,8 @@ def condition(node: exp.Expression, scope: Scope) -> Predicate:
 
 
 def column_of(node: exp.Expression, scope: Scope) -> str:
-    """Return the name of the column that an expression is. Raises PredicateError."""
+    """Return the name of the column to which an expression refers. Raises PredicateError if the expression is not a
+    column of the table."""
     node = _bare(node)
     if type(node) is not exp.Column or type(node.this) is not exp.Identifier:
         raise refused(node, "a column of the table is required here")
@@ -103,7 +105,8 @@ def _bare(node: exp.Expression) -> exp.Expression:
 
 
 def _chain(node: exp.Expression) -> list[exp.Expression]:
-    """Return all operands of a chain of one connective, from left to right. Not recursive: chains can be long."""
+    """Return all operands of a chain of ANDs or of ORs, from left to right. The function is not recursive, because
+    chains can be long."""
     operands = []
     waiting = [node]
     while waiting:

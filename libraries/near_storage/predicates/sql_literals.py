@@ -23,7 +23,8 @@ _NUMBER = re.compile(r"(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?", re.ASCII)
 
 
 def literal_of(node: exp.Expression) -> Literal | None:
-    """Return the literal that an expression is, or None. Raises PredicateError for an invalid literal."""
+    """Return the literal that an expression represents, or None if it is not a literal. Raises PredicateError for an
+    invalid literal."""
     sign = 1
     while isinstance(node, exp.Paren | exp.Neg):
         if isinstance(node, exp.Neg):
@@ -90,7 +91,7 @@ def _timestamp_with_zone(text: str) -> Literal:
 
 
 def _finest(nanoseconds: int, zone: str | None) -> Literal:
-    """Return microseconds if they are exact, else nanoseconds."""
+    """Return a timestamp in microseconds if they represent it exactly, else in nanoseconds."""
     if nanoseconds % 1_000 == 0:
         return Literal(nanoseconds // 1_000, pa.timestamp("us", zone))
     low, high = integer_range(pa.int64())

@@ -52,14 +52,15 @@ Message = dict[str, object]
 
 
 def encode(predicate: Predicate) -> bytes:
-    """Encode a filter as JSON in UTF-8. Raises RequestError beyond the limits, so that the receiver can read it."""
+    """Encode a filter as JSON in UTF-8. Raises RequestError if the filter exceeds the limits, which the receiver also
+    checks."""
     limits.check(predicate)
     return _written({"version": VERSION, "filter": _to_json(predicate)})
 
 
 def translated(expression: pc.Expression | None, schema: pa.Schema) -> Translated:
-    """Translate as much of a pyarrow filter as the tree can express and a message with a query's columns can hold.
-    Never raises for a filter."""
+    """Translate as much of a pyarrow filter as the filter tree can express and one message can hold, next to the
+    query's columns. Never raises for a filter."""
     return translate(expression, schema, _check_length)
 
 
@@ -76,7 +77,7 @@ def decode(message: bytes) -> Predicate:
 
 
 def encode_query(query: Query) -> bytes:
-    """Encode a query as JSON in UTF-8. Raises RequestError beyond the limits."""
+    """Encode a query as JSON in UTF-8. Raises RequestError if the query exceeds the limits."""
     return _written(
         {
             "version": VERSION,

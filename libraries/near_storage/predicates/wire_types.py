@@ -56,7 +56,7 @@ _FLOAT = re.compile(r"nan|-?inf|-?\d{1,20}(\.\d{1,20})?(e[+-]?\d{1,3})?", re.ASC
 
 
 def type_name(type: pa.DataType) -> str:
-    """Return the wire name of a type. Raises RequestError for types that no literal has."""
+    """Return the name of a type in messages. Raises RequestError for a type that no literal can have."""
     if type in _NAMES:
         return _NAMES[type]
     if zone_of(type) is not None:
@@ -71,7 +71,7 @@ def type_name(type: pa.DataType) -> str:
 
 
 def type_of(name: object) -> pa.DataType:
-    """Return the type of a wire name. Raises RequestError."""
+    """Return the type with this name in messages. Raises RequestError for an unknown name."""
     if isinstance(name, str) and name in _PLAIN:
         return _PLAIN[name]
     text = name if isinstance(name, str) else ""
@@ -93,7 +93,7 @@ def literal_to_json(literal: Literal) -> dict[str, object]:
 
 
 def literal_from_json(message: dict[str, object]) -> Literal:
-    """Return the literal of a message with the keys type and value. Raises RequestError."""
+    """Return the literal of a message with the keys type and value. Raises RequestError if they are invalid."""
     type = type_of(message["type"])
     value = message["value"]
     return Literal(None, type) if value is None else checked(Literal(_value_from_json(value, type), type))

@@ -1,8 +1,8 @@
-"""The Parquet reader (V1) on the node, which returns matching rows (thesis, chapter 6).
+"""Access path V1 on the node: read row groups with a Parquet reader and return matching rows (Weigand 2025, chapter 6).
 
-pyarrow only decodes. The module `pruning` chooses the row groups beforehand, because pyarrow's pruning loses rows with
-NaN, and `filter_evaluation` filters the rows. The digest of each chunk is checked when the chunk is read. A caller that
-has enough rows stops iterating.
+pyarrow only decodes. `libraries.filters.pruning` chooses the row groups beforehand, because pyarrow's own pruning loses
+rows with NaN. `filter_evaluation` filters the rows. The digest of each chunk is checked when the chunk is read. A
+caller that has enough rows stops iterating.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from libraries.near_storage.words import number_of
 
 
 class StoredChunks:
-    """Chunks of one file for pyarrow, checked by their digests when they are read.
+    """Chunks of one file for pyarrow. Each chunk is checked by its digest when it is read.
 
-    `file` is the descriptor of the open file, or all of its bytes if they were fetched. `compact` and `digests`
-    ([row groups, leaf columns]) belong to this file only.
+    `file` is the descriptor of the open file, or a buffer with the whole file if it was fetched. `compact` and
+    `digests` ([row groups, leaf columns]) describe only this file.
     """
 
     def __init__(self, file: int | pa.Buffer, compact: CompactMetadata, digests: npt.NDArray[np.uint64]) -> None:
@@ -39,7 +39,7 @@ class StoredChunks:
         self.read_bytes = 0
 
     def hold(self, groups: Sequence[int]) -> None:
-        """Serve the chunks of these row groups, and no others."""
+        """Allow reading the chunks of these row groups, and of no others."""
         rows = np.asarray(groups)
         chunks = self._compact.chunks[rows]
         starts = (self._compact.base[rows, None] + chunks["offset"]).ravel().tolist()
@@ -47,7 +47,8 @@ class StoredChunks:
         self._places = dict(zip(places, self._digests[rows].ravel().tolist(), strict=True))
 
     def read(self, offset: int, nbytes: int) -> Chunk:
-        """Return the chunk at `offset`. Raises DamagedError if none of this length is there, or if bytes changed."""
+        """Return the chunk of `nbytes` bytes at `offset`. Raises DamagedError if there is no such chunk, or if its
+        bytes changed."""
         digest = self._places.get((offset, nbytes))
         if digest is None:
             raise DamagedError(f"the footer refers to {nbytes} bytes at {offset}, not a chunk of the row group")
@@ -69,10 +70,11 @@ class Chunks(Protocol):
     """Complete, checked chunks of one file. Only chunks of the row groups passed to `hold` can be read."""
 
     def hold(self, groups: Sequence[int]) -> None:
-        """Serve the chunks of these row groups."""
+        """Allow reading the chunks of these row groups, and of no others."""
 
     def read(self, offset: int, nbytes: int) -> Chunk:
-        """Return the chunk at `offset`. Raises DamagedError if none of this length is there, or if bytes changed."""
+        """Return the chunk of `nbytes` bytes at `offset`. Raises DamagedError if there is no such chunk, or if its
+        bytes changed."""
 
 
 def batches(
@@ -87,14 +89,14 @@ def batches(
     limit: int | None = None,
     claim: Claim | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of `groups` of one file for which `where` (bound) is true, in stored order, with these `columns`.
+    """Yield the rows of the row groups `groups` for which `where` is true, in stored order, with the columns `columns`.
 
-    `all_match` states for each group whether pruning proved that all its rows match. Such groups are not filtered. For
-    other groups, the filter's columns are decoded first, and the other columns from the first match on. Batches have
-    the types of `working_types.working` and hold at most about twice `batch_bytes`. An empty batch is yielded after
-    many rows without a match. `limit` is the number of rows after which the caller stops; with a limit, fewer rows are
-    decoded at a time. `claim` is called before memory is used. Raises DamagedError for changed bytes, RequestError for
-    an unknown column.
+    `where` is bound to the schema of the file. `all_match` states for each row group whether pruning proved that all
+    rows match; such groups are not filtered. For other groups, the filter's columns are decoded first, and the other
+    columns from the first match on. Batches have the types of `working_types.working` and hold at most about twice
+    `batch_bytes`. Decoded rows without a match are reported by an empty batch. `limit` is the number of rows after
+    which the caller stops; with a limit, fewer rows are decoded at a time. `claim` is called before memory is used.
+    Raises DamagedError for changed bytes, RequestError for an unknown column.
     """
     decoder = Decoder(footer, chunks.read)
     tested = columns_of(where) if where is not None else frozenset()
@@ -121,7 +123,7 @@ def batches(
 
 
 class _Stretch:
-    """Row groups that are decoded together, and their claimed memory."""
+    """Row groups that are decoded together, and the memory claimed for them."""
 
     def __init__(self, decoder: Decoder, groups: Sequence[int], rows: int, claim: Claim | None) -> None:
         self._decoder = decoder
@@ -145,7 +147,7 @@ class _Stretch:
     def _decoded(
         self, leaves: Sequence[int], most_rows: int, beside: bool = False
     ) -> tuple[int, Iterator[pa.RecordBatch]]:
-        """Return the maximum rows of a batch and the batches of these leaf columns."""
+        """Return the maximum number of rows per batch, and an iterator over the batches of these leaf columns."""
         reading = self._decoder.reading(self._groups, leaves, most_rows)
         self._needs[tuple(leaves)] = reading.nbytes
         self._claim_all()
@@ -192,8 +194,8 @@ def _side_by_side(one: pa.RecordBatch, other: pa.RecordBatch) -> pa.RecordBatch:
 
 
 class _Rows:
-    """Takes any number of rows from a stream of batches, because two streams of a row group may be split
-    differently."""
+    """Takes any number of rows from a stream of batches. Two streams of one row group may divide its rows into
+    different batches."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch], rows: int) -> None:
         self._batches = batches
@@ -206,7 +208,7 @@ class _Rows:
             count -= self.next(min(count, self._rows)).num_rows
 
     def next(self, count: int) -> pa.RecordBatch:
-        """Return the next `count` rows. Raises DamagedError if there are fewer."""
+        """Return the next `count` rows. Raises DamagedError if the stream has fewer rows."""
         taken: list[pa.RecordBatch] = []
         while count or not taken:
             batch = self._left.pop() if self._left else next(self._batches, None)

@@ -1,4 +1,4 @@
-"""Direct byte-range access (V2) on the node, which sends the chunks that a query needs as stored in the file.
+"""Access path V2 on the node: send the column chunks that a query needs, byte for byte as they are in the file.
 
 Chunks are not decoded. They are not hashed either, because their digests were computed when the file was stored. One
 call reads all chunks that are adjacent in the file, and one buffer of the answer holds many chunks, because creating a
@@ -19,7 +19,8 @@ from libraries.near_storage.parquet.compact import CompactMetadata
 from libraries.near_storage.reading import ranges
 
 BATCH_BYTES = 4 << 20
-"""Bytes of a batch of parts. Larger batches do not fit in the CPU caches: 16 MiB took 1.3 times as long in a test."""
+"""Maximum data bytes of a batch. Larger batches do not fit in the CPU caches: 16 MiB took 1.3 times as long in a
+test."""
 
 PARTS = pa.schema(
     [
@@ -32,12 +33,13 @@ PARTS = pa.schema(
 )
 """Schema of parts: number of the row group and of the leaf column, position in the file, xxh3 of the chunk, and bytes.
 
-A part is a chunk, or a piece of a chunk that exceeds a batch. Pieces follow each other at ascending offsets.
+A part is a whole column chunk. A chunk that is larger than a batch is split into several parts, which follow each other
+at ascending offsets.
 """
 
 _DATA = PARTS.field("data")
 _NUMBERS = PARTS.remove(PARTS.get_field_index("data"))
-"""One row of `PARTS`; `data` shares the batch's memory."""
+"""`PARTS` without the column `data`."""
 
 
 class FilePart(NamedTuple):
@@ -59,12 +61,13 @@ def parts(
     batch_bytes: int = BATCH_BYTES,
     gap_bytes: int = 0,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the chunks of `groups` x `leaves` of one file, as batches of `PARTS`.
+    """Yield the chunks of these row groups and leaf columns of one file, as batches of `PARTS`.
 
     Groups come in the given order, the chunks of a group in file order. With ascending groups of an ordinary file, the
-    whole stream is in file order, so its reader holds one group at a time. A batch holds at most `batch_bytes` of data.
-    Each batch has separate memory, which this generator does not retain. `digests` has the shape [row groups, leaf
-    columns] and, like `compact`, describes this file only. Raises DamagedError if the file was truncated.
+    whole stream is in file order, so a receiver needs to hold only one group at a time. A batch holds at most
+    `batch_bytes` of data. Each batch has separate memory, which this generator does not retain. `digests` has the shape
+    [row groups, leaf columns] and, like `compact`, describes this file only. Gaps of up to `gap_bytes` between chunks
+    are read and dropped to save calls. Raises DamagedError if the file was truncated.
     """
     plan = _Plan(compact, digests, groups, leaves, batch_bytes)
     for start, stop, length, touching in plan.batches(batch_bytes):
@@ -78,7 +81,7 @@ def parts(
 
 
 def each(batch: pa.RecordBatch) -> Iterator[FilePart]:
-    """Yield the rows of a batch of `PARTS` without nulls."""
+    """Yield the rows of a batch of `PARTS`. The batch must not contain nulls."""
     numbers = [batch.column(number).to_numpy().tolist() for number in range(4)]
     data = batch.column(4)
     _, bounds, stored = data.buffers()
@@ -120,7 +123,7 @@ class _Plan:
         self._numbers = pa.RecordBatch.from_arrays([pa.array(each) for each in values], schema=_NUMBERS)
 
     def _cut(self, piece_bytes: int) -> npt.NDArray[np.int64]:
-        """Split chunks that exceed a batch into pieces; return the chunk of each piece."""
+        """Split chunks that are larger than a batch into pieces. Return for each piece the index of its chunk."""
         counts = np.maximum(1, -(-self.lengths // piece_bytes))
         rows = np.repeat(np.arange(len(counts)), counts)
         skipped = (np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)) * piece_bytes
@@ -129,8 +132,8 @@ class _Plan:
         return rows
 
     def batches(self, batch_bytes: int) -> list[tuple[int, int, int, bool]]:
-        """Return for each batch its first and last (exclusive) row, its bytes, and whether its parts are adjacent on
-        disk.
+        """Return for each batch its first row, its last row (exclusive), its bytes, and whether its parts are adjacent
+        in the file.
 
         A batch has as many rows as fit, and at least one row.
         """

@@ -1,8 +1,7 @@
-"""Direct byte-range access (V2) on the client: decode rows from a file's original footer and received parts of the
-file.
+"""Access path V2 on the client: decode rows from the original footer of a file and the received column chunks.
 
-The digest of a chunk is checked before the chunk is decoded. A stretch of row groups is decoded once all its chunks
-have arrived. The result is unfiltered rows; filtering is a later step.
+The digest of a chunk is checked before the chunk is decoded. Row groups that are decoded together (a stretch) are
+decoded once all chunks of the stretch have arrived. The rows are not filtered here.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ def batches(
     """Yield the rows of `groups` of one file, in the given order, with the top-level `columns` in file order.
 
     `parts` are batches of `by_ranges.PARTS` for exactly `groups` and the leaves of `columns`, group by group. Rows have
-    the types of `working_types.working`. `digests` are the catalog's digests, [row groups, leaf columns]; without them
-    the digests of the parts are trusted. Memory holds one batch and the chunks of one stretch of row groups, which is
-    one group or several small groups of up to `batch_bytes`. Raises DamagedError if a digest differs, or if a part is
+    the types of `working_types.working`. `digests` are the catalog's digests, [row groups, leaf columns]; None means
+    that the digests in the parts are trusted. Memory holds one batch and the chunks of one large row group, or of
+    several small row groups of up to `batch_bytes` in total. Raises DamagedError if a digest differs, or if a part is
     missing, repeated or unexpected.
     """
     received = Received()
@@ -105,7 +104,8 @@ class Received:
         leaves: Sequence[int],
         digests: npt.NDArray[np.uint64] | None = None,
     ) -> None:
-        """Expect these chunks and drop earlier chunks. Positions come from the footer, never from the parts."""
+        """Expect the chunks of these row groups and leaf columns, and drop earlier chunks. The positions of the chunks
+        come from the footer, never from the received parts."""
         self._whole.clear()
         for group in groups:
             info = footer.metadata.row_group(group)
@@ -141,7 +141,8 @@ class Received:
         del self._expected[key]
 
     def chunk(self, offset: int, nbytes: int) -> Chunk:
-        """Return the chunk at `offset` and release its memory. Raises DamagedError unless there is a complete chunk."""
+        """Return the chunk of `nbytes` bytes at `offset`, and release its memory. Raises DamagedError if no such chunk
+        has arrived completely."""
         chunks = self._whole.get((offset, nbytes))
         if not chunks:
             raise DamagedError(f"the footer refers to {nbytes} bytes at {offset}, which are not a requested chunk")

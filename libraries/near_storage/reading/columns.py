@@ -1,7 +1,7 @@
 """Map columns of a table to the numbers of their leaf columns in a Parquet file.
 
-Dotted names are ambiguous: a column `a.b` and a field b of a struct a have the same dotted name, and pyarrow selects
-both by it. Numbers are unique.
+Dotted names are ambiguous. For example, a column `a.b` and the field b of a struct a have the same dotted name, and
+pyarrow selects both. Numbers are unique.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Leaves:
             start = stop
 
     def of(self, names: Iterable[str]) -> list[int]:
-        """Return the numbers of the leaf columns of these top-level columns, ascending, counted as in the footer.
+        """Return the numbers of the leaf columns that belong to these top-level columns, in ascending order. Leaf
+        columns are numbered as in the footer.
 
         Raises RequestError for a missing or duplicate name.
         """
@@ -55,5 +56,5 @@ class Leaves:
 
 
 def leaves_of(schema: pa.Schema, names: Iterable[str]) -> list[int]:
-    """Return the leaf columns for a schema that is used only once."""
+    """Return the numbers of leaf columns like `Leaves.of`. Use `Leaves` for a schema that is used repeatedly."""
     return Leaves(schema).of(names)

@@ -25,16 +25,17 @@ BATCH_BYTES = 16 << 20
 """Maximum uncompressed bytes of a batch, as counted by Parquet. Decoded data may take more, see `row_memory`."""
 
 LEAST_FILLED = 0.75
-"""Minimum share of the next power of two that the rows of a batch must fill to be decoded in one call. pyarrow decodes
-into buffers of 2^n values, and its allocator does not reclaim the unused part. For example, 500,000 rows of 93 columns
-(359 MB) took 810 MB in batches of 70,000 rows, but 530 MB in batches of 65,536 rows and a smaller last batch, in the
-same time (pyarrow 26, mimalloc)."""
+"""Share of the next power of two that the rows of a batch must at least fill; otherwise the batch gets half of that
+power of two as its number of rows. pyarrow decodes into buffers of 2^n values, and its allocator does not reclaim the
+unused part. For example, 500,000 rows of 93 columns (359 MB) took 810 MB in batches of 70,000 rows, but 530 MB in
+batches of 65,536 rows and a smaller last batch, in the same time (pyarrow 26, mimalloc)."""
 
 UNCUT_ROWS = 1 << 15
 """Batches with fewer rows are not divided, because a second call costs more than it saves."""
 
 ROUNDING_BYTES = 16
-"""Maximum bytes by which the bitmaps of a column's slice exceed their proportional share."""
+"""Maximum bytes by which the bitmaps of a column's slice exceed the slice's proportional share of the column's
+bitmaps."""
 
 Chunk: TypeAlias = "pa.Buffer | memoryview | bytes"
 ReadChunk: TypeAlias = Callable[[int, int], Chunk]
@@ -44,7 +45,8 @@ _END = 1 << 62
 
 
 Claim: TypeAlias = Callable[[int, str], None]
-"""Called with a number of bytes and their purpose, before this memory is used. Raises if it is not available."""
+"""A function that is called with a number of bytes and their purpose before the memory is used. It raises an error if
+the memory is not available."""
 
 
 class ChunkFile:
@@ -57,8 +59,8 @@ class ChunkFile:
         self._position = 0
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Move the position. The reported end is far beyond every chunk, because pyarrow only checks positions against
-        it."""
+        """Move the position and return it. The end of the file is reported far beyond every chunk, because pyarrow uses
+        the end only to check positions."""
         self._position = offset + (0, self._position, _END)[whence]
         return self._position
 
@@ -67,13 +69,13 @@ class ChunkFile:
         return self._position
 
     def read(self, nbytes: int = -1) -> Chunk:
-        """Return the chunk at the position; pyarrow shares its memory."""
+        """Return the chunk at the position. pyarrow uses the chunk's memory without a copy."""
         chunk = self._read_chunk(self._position, nbytes)
         self._position += nbytes
         return chunk
 
     def close(self) -> None:
-        """Do nothing, because the provider of the chunks owns them."""
+        """Mark the file as closed. No memory is freed, because the provider of the chunks owns them."""
         self.closed = True
 
 
@@ -120,8 +122,8 @@ class Decoder:
         return row_memory.estimate(self._footer, groups, leaves, batch_rows)
 
     def reading(self, groups: Sequence[int], leaves: Sequence[int], batch_rows: int) -> Reading:
-        """Return how many rows, at most `batch_rows`, batches of these columns may have without being too large in
-        memory.
+        """Return how many rows (at most `batch_rows`) a batch of these columns may have, and the memory that reading
+        takes.
 
         Chunks that are inspected for this purpose are kept until `batches` uses them. Raises DamagedError for broken
         pages.
@@ -150,10 +152,10 @@ def stretches(
     batch_rows: int = BATCH_ROWS,
     batch_bytes: int = BATCH_BYTES,
 ) -> Iterator[tuple[list[int], int]]:
-    """Yield row groups that are decoded together, and the number of rows that their batches may have.
+    """Yield lists of row groups to decode together, each with the maximum number of rows per batch.
 
-    Small groups are combined up to the bounds, because each pyarrow call has a fixed cost. A batch of a larger group
-    has as many rows as fit.
+    Small groups are combined up to `batch_rows` and `batch_bytes`, because each pyarrow call has a fixed cost. A larger
+    group is divided into batches with as many rows as fit.
     """
     together: list[int] = []
     rows = held = 0
@@ -185,8 +187,8 @@ def slices(batch: pa.RecordBatch, most_bytes: int = 2 * BATCH_BYTES) -> Iterator
     if size <= most_bytes or batch.num_rows <= 1:
         yield batch
         return
-    # Every slice includes the whole dictionaries. Rows may take the same size again, or the space that dictionaries
-    # leave.
+    # Every slice includes the whole dictionaries. The rows of a slice may take as many bytes as the dictionaries, or
+    # what remains of `most_bytes` if that is more.
     fixed = batch.slice(0, 0).nbytes
     allowed = max(most_bytes - fixed, fixed)
     if size - fixed <= allowed:

@@ -1,7 +1,7 @@
 """Digests of column chunks. They are computed once when a file is stored, and checked before a chunk is decoded.
 
-They detect bytes that changed on disk or in transit, but do not prove where the bytes come from. The digest of the
-partition, which the catalog keeps, proves that.
+The digests detect bytes that changed on disk or in transit. They do not prove the origin of the bytes; only the digest
+of the whole partition, which the catalog keeps, proves the origin.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ Digests = npt.NDArray[np.uint64]
 """xxh3 (64 bits, seed 0) of each chunk: [row groups, leaf columns], in the order of the compact metadata."""
 
 chunk_digest = xxhash.xxh3_64_intdigest
-"""xxh3 (64 bits, seed 0). The client hashes all bytes that it receives, so the hash limits the speed of a stream."""
+"""Return the digest of a whole chunk: xxh3 (64 bits, seed 0). A fast hash is needed, because the client hashes all
+bytes that it receives."""
 
 ChunkHash = xxhash.xxh3_64
 """xxh3 of a chunk that arrives in pieces."""

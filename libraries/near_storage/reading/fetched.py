@@ -1,4 +1,4 @@
-"""Chunks of a whole file that arrived in pieces, for the Parquet reader of a client that fetches whole files.
+"""Read column chunks from a whole file that a client fetched in pieces (access path `all`).
 
 Pieces are not joined. Only a chunk that spans two pieces is copied. As on nodes, the digest of a chunk is checked when
 the chunk is read.
@@ -32,7 +32,8 @@ class FetchedChunks:
         self._places: dict[tuple[int, int], int] = {}
 
     def footer_bytes(self) -> bytes:
-        """Return the end of the file for `footers.checked`. Raises DamagedError if the file is too short."""
+        """Return the footer with its length and `PAR1`, as `footers.checked` needs them. Raises DamagedError if the
+        file is too short."""
         size = self._starts[-1]
         length = int.from_bytes(self._slice(size - FOOTER_END_BYTES, 4), "little")
         return bytes(self._slice(size - FOOTER_END_BYTES - length, length + FOOTER_END_BYTES))
@@ -47,11 +48,12 @@ class FetchedChunks:
             self._of_group[group] = {place_of(info.column(leaf)): int(digests[group, leaf]) for leaf in leaves}
 
     def hold(self, groups: Sequence[int]) -> None:
-        """Serve the chunks of these row groups, and no others."""
+        """Allow reading the chunks of these row groups, and of no others."""
         self._places = {place: digest for group in groups for place, digest in self._of_group[group].items()}
 
     def read(self, offset: int, nbytes: int) -> Chunk:
-        """Return the chunk at `offset`. Raises DamagedError if none of this length is there, or if bytes changed."""
+        """Return the chunk of `nbytes` bytes at `offset`. Raises DamagedError if there is no such chunk, or if its
+        bytes changed."""
         digest = self._places.get((offset, nbytes))
         if digest is None:
             raise DamagedError(f"the footer refers to {nbytes} bytes at {offset}, not a chunk of the row group")

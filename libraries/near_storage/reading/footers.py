@@ -25,8 +25,8 @@ from libraries.near_storage.reading.leaf_sizes import Shape, shapes
 UNCOMPRESSED, COMPRESSED, VALUES = range(3)
 
 PARSED_PER_RAW = 9
-"""Bytes in memory per byte of footer. pyarrow 26 took 8.1 bytes for 93 columns and 223 row groups; this module's
-objects add to this. The thesis reports 10.3 bytes for parquet2 (8.4)."""
+"""Assumed bytes in memory of a parsed footer, per byte of the stored footer. pyarrow 26 took 8.1 bytes for 93 columns
+and 223 row groups; this module's objects add to this. Weigand 2025 (8.4) reports 10.3 bytes for parquet2."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class ParsedFooter:
 
     @cached_property
     def leaves(self) -> Leaves:
-        """The leaf columns of each column."""
+        """The leaf columns that belong to each top-level column."""
         return Leaves(self.schema)
 
     @cached_property
@@ -58,7 +58,8 @@ class ParsedFooter:
         return np.zeros(shape, np.bool_), np.zeros((*shape, 3), np.int64)
 
     def chunk_sizes(self, group: int, leaves: Sequence[int]) -> npt.NDArray[np.int64]:
-        """Return [leaves, 3] of a row group: UNCOMPRESSED and COMPRESSED bytes and VALUES of each chunk."""
+        """Return the sizes of a row group's chunks, [leaves, 3]: UNCOMPRESSED bytes, COMPRESSED bytes and number of
+        VALUES."""
         known, sizes = self._sizes
         numbers = np.asarray(leaves, np.intp)
         missing = numbers[~known[group, numbers]].tolist()
@@ -77,7 +78,8 @@ class ParsedFooter:
 
 
 def parse(footer_bytes: bytes) -> ParsedFooter:
-    """Parse the end of a file: footer, its length (4 bytes) and `PAR1`. Raises DamagedError if pyarrow fails."""
+    """Parse the end of a file, which holds the footer, the footer's length (4 bytes) and `PAR1`. Raises DamagedError if
+    pyarrow fails."""
     try:
         metadata = pq.read_metadata(pa.BufferReader(footer_bytes))
         return ParsedFooter(metadata, metadata.schema.to_arrow_schema())
@@ -86,7 +88,7 @@ def parse(footer_bytes: bytes) -> ParsedFooter:
 
 
 def checked(footer_bytes: bytes, digest: str) -> ParsedFooter:
-    """Parse a footer. Raises DamagedError before parsing if its blake2b-256 digest is not `digest` (hex)."""
+    """Parse a footer after checking its blake2b-256 digest. Raises DamagedError if the digest is not `digest` (hex)."""
     found = hashlib.blake2b(footer_bytes, digest_size=32).hexdigest()
     if found != digest:
         raise DamagedError(
@@ -97,8 +99,8 @@ def checked(footer_bytes: bytes, digest: str) -> ParsedFooter:
 
 
 def place_of(chunk: pq.ColumnChunkMetaData) -> tuple[int, int]:
-    """Return the start and the length of a chunk. It starts at its dictionary page if that offset is valid and
-    smaller."""
+    """Return the start and the length of a chunk in the file. The chunk starts with its dictionary page if the footer
+    gives a valid position of that page before the first data page."""
     start, dictionary = chunk.data_page_offset, chunk.dictionary_page_offset
     if dictionary is not None and 0 < dictionary < start:
         start = dictionary
@@ -120,7 +122,8 @@ class FooterCache:
         return self._bytes
 
     def get(self, key: Hashable, load: Callable[[], ParsedFooter]) -> ParsedFooter:
-        """Return the footer of `key`, or call `load`. Two threads may load the same footer; one result is kept."""
+        """Return the cached footer of `key`, or load it with `load`. If two threads load the same footer, only one
+        result is kept."""
         with self._lock:
             if (held := self._footers.get(key)) is not None:
                 self._footers.move_to_end(key)

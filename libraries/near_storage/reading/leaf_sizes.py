@@ -17,8 +17,8 @@ _PHYSICAL_BYTES = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4
 class Shape(NamedTuple):
     """The memory that a leaf column takes: bytes per value without the bytes of texts, and values per row.
 
-    `slots` is the number of values per row in lists of fixed size. A null list has the same number. It is 0 inside
-    lists of variable size.
+    `slots` is the product of the sizes of all enclosing lists of fixed size, so each row has at least that many values.
+    A null list of fixed size takes as many values as any other. Lists of variable size do not change `slots`.
     """
 
     value_bytes: int

@@ -1,6 +1,7 @@
 """Read the page headers of a column chunk: number of values, bytes and encoding of each page.
 
-These, and the lengths of values in a dictionary, bound the decoded size before the chunk is decoded.
+Together with the lengths of dictionary values, the headers give an upper bound of the decoded size before the chunk is
+decoded.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ _HEADER = Struct(
 
 
 class Page(NamedTuple):
-    """A page. `start` is the position of the first byte after its header, `plain_bytes` its size before compression."""
+    """A page. `start` is the position of the first byte after the page's header, `plain_bytes` the page's size before
+    compression."""
 
     kind: int
     start: int
@@ -75,8 +77,8 @@ def read(chunk: memoryview) -> list[Page]:
 
 
 def longest(chunk: memoryview, page: Page, codec: str) -> int:
-    """Return an upper bound of the bytes of a value in a text or binary dictionary. For an unsupported codec, this is
-    the size of the whole page."""
+    """Return an upper bound of the length in bytes of the values in a text or binary dictionary. If the dictionary
+    cannot be read, e.g. because its codec is unsupported, this is the size of the whole page."""
     stored = chunk[page.start : page.start + page.stored_bytes]
     values: memoryview | pa.Buffer = stored
     most = position = 0

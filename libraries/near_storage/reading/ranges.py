@@ -1,6 +1,6 @@
 """Read exact byte ranges of one file with `preadv` into the caller's memory.
 
-Adjacent ranges are read by one system call (thesis, 7.3).
+Adjacent ranges are read by one system call (Weigand 2025, 7.3).
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ Positions = npt.NDArray[np.int64]
 
 
 def merged(offsets: Positions, lengths: Positions, gap_bytes: int = 0) -> tuple[Positions, Positions]:
-    """Return the first and last (exclusive) index of each run of ranges that one call reads.
+    """Divide ranges into runs, each of which one call reads. Return the first and the last (exclusive) index of each
+    run.
 
     Two neighbours are in one run if the second range begins at the end of the first or up to `gap_bytes` later. The
     order of the ranges is kept. Without ranges there are no runs.
@@ -35,8 +36,8 @@ def merged(offsets: Positions, lengths: Positions, gap_bytes: int = 0) -> tuple[
 def read(fd: int, offsets: Positions, lengths: Positions, into: memoryview, gap_bytes: int = 0) -> int:
     """Fill `into` with the ranges in the given order; return the number of bytes read, including gaps.
 
-    `into` is a writable view of exactly `lengths.sum()` bytes. Bytes of gaps are read and dropped. Raises DamagedError
-    if the file ends before a range does. OSError is passed on unchanged.
+    `into` is a writable view of exactly `lengths.sum()` bytes. Gaps of up to `gap_bytes` between ranges are read and
+    dropped to save calls. Raises DamagedError if the file ends before a range does. OSError is passed on unchanged.
     """
     total = int(lengths.sum())
     if into.nbytes != total:
@@ -66,7 +67,8 @@ def read(fd: int, offsets: Positions, lengths: Positions, into: memoryview, gap_
 
 
 def fill(fd: int, offset: int, pieces: Sequence[memoryview]) -> None:
-    """Read one stretch of the file completely into `pieces`, even if calls return fewer bytes.
+    """Fill `pieces`, one after the other, with consecutive bytes of the file from `offset` on. Read again after a call
+    that returned fewer bytes.
 
     Raises DamagedError if the file ends early.
     """

@@ -28,7 +28,8 @@ class Chosen:
 
 
 def choose(metadata: CompactMetadata, where: Predicate | None) -> list[Chosen]:
-    """Return the row groups to read of each file, in the order of the files. Files without such row groups are omitted.
+    """Return for each file the row groups to read, in the order of the files. Files without such row groups are
+    omitted.
 
     `where` is bound to the schema; None means all row groups. Row groups without rows are omitted.
     """

@@ -24,13 +24,16 @@ SMALL_BYTES = 4 << 20
 """Chunks that decode to at most this size are not inspected."""
 
 COARSE_BYTES = 64 << 20
-"""Row groups up to this uncompressed size are not inspected. Their pages are assumed to need this whole size."""
+"""Row groups up to this uncompressed size are not inspected. Their pages are assumed to take the whole uncompressed
+size."""
 
 ROUNDED = 1.25
-"""Maximum width of a batch relative to the smallest possible width."""
+"""A batch may exceed WIDE_BYTES if a single row alone does. Its size is then at most this multiple of the size of a
+batch of one row."""
 
 COPIES = 3
-"""Copies of a batch in memory. pyarrow's buffers grow by doubling, and casts, filters and sending copy a batch."""
+"""Assumed number of copies of a batch in memory. pyarrow's buffers grow by doubling, and casts, filters and sending
+copy a batch."""
 
 
 class Reading(NamedTuple):
@@ -129,7 +132,8 @@ class _Chunk:
         return self._pages
 
     def page_bytes(self) -> int:
-        """Bytes of pages that are held at a time: a dictionary, and a page in compressed and decompressed form."""
+        """Return the bytes of pages that are in memory at a time. These are the dictionary and the largest page,
+        decompressed; for a small chunk they are all pages."""
         if self.plain_bytes <= SMALL_BYTES:
             return self.plain_bytes
         dictionary = sum(page.plain_bytes for page in self.all_pages() if page.kind == pages.DICTIONARY_PAGE)
@@ -144,7 +148,8 @@ class _Chunk:
 
 
 class _Text:
-    """Sizes of texts or binary values of one column, page by page: number, total bytes, and longest."""
+    """Upper bounds for the text or binary values of one column, per page: number of values, total bytes, and bytes of
+    the longest value."""
 
     def __init__(self) -> None:
         self._pages: list[tuple[int, int, int]] = []
@@ -169,7 +174,8 @@ class _Text:
         return sum(nbytes for _, nbytes, _ in self._pages)
 
     def widest(self, rows: int) -> int:
-        """Return the maximum bytes of a batch of `rows` rows, for consecutive batches from the first row on."""
+        """Return an upper bound of the bytes of any batch, if all rows are divided into consecutive batches of `rows`
+        rows."""
         if not self._pages:
             return 0
         values, nbytes, longest = np.array(self._pages, np.float64).T

@@ -1,8 +1,8 @@
 """Convert rows to types in which they can be filtered, sliced and aggregated, and back to the types of the table.
 
-Views of text, bytes and lists refer to buffers that every slice and message carries completely, and Arrow cannot filter
-views (pyarrow 26). Views are cast once after decoding to types without views, whose slices are small. They are cast
-back before rows are returned or sent.
+Arrow's view types of text, bytes and lists have two disadvantages. Each slice and each message carries the complete
+buffers to which its views refer, and Arrow cannot filter views (pyarrow 26). Therefore columns of views are cast to
+types without views once, after decoding, and cast back before rows are returned or sent.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import pyarrow.types as pat
 
 
 def mapped(type_: pa.DataType, rule: Callable[[pa.DataType], pa.DataType | None]) -> pa.DataType:
-    """Apply `rule`, which returns another type or None, to the type and all types inside it."""
+    """Replace the type and all types inside it according to `rule`, which takes a type and returns its replacement, or
+    None to keep the type."""
     if (changed := rule(type_)) is not None:
         return mapped(changed, rule)
 
@@ -48,8 +49,8 @@ def working_type(type_: pa.DataType) -> pa.DataType:
 
 
 def _without_list_views(type_: pa.DataType) -> pa.DataType:
-    """Keep list views inside other lists and maps, because Arrow cannot cast to them and `_cast` handles only
-    structs."""
+    """Replace list views, except inside ordinary lists and maps. Arrow cannot cast to list views there, and `_cast`
+    converts them only inside structs."""
     if pat.is_list_view(type_):
         return pa.list_(type_.value_field.with_type(_without_list_views(type_.value_type)))
     if pat.is_large_list_view(type_):
@@ -84,7 +85,8 @@ def working_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Cast the rows to the types of `schema`, column by column. Raises ArrowException that names the failing column."""
+    """Cast the rows to the types of `schema`, column by column. Raises an ArrowException that names the failing
+    column."""
     if not batch.num_columns or batch.schema.equals(schema):
         return batch
     columns = []

@@ -22,17 +22,18 @@ def plain_type(type_: pa.DataType) -> pa.DataType:
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema in which rows of `schema` are sent."""
+    """Return the schema in which rows of `schema` are sent, i.e. the schema without dictionaries."""
     return pa.schema([field.with_type(plain_type(field.type)) for field in schema])
 
 
 def to_plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Convert the rows to `schema`, a `plain_schema`. Raises RequestError if Arrow cannot."""
+    """Convert rows to `schema`, which has no dictionaries (see `plain_schema`). Raises RequestError if Arrow does not
+    support the conversion."""
     return _cast(batch, schema)
 
 
 def from_plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Convert received rows to the table's own types."""
+    """Convert received rows back to the types of the table."""
     return _cast(batch, schema)
 
 
@@ -51,11 +52,12 @@ _WIDTHS = {
         *(pa.timestamp("us"), pa.duration("us")),
     )
 }
-"""Bytes per value, by type number, for types with a single buffer of values."""
+"""Bytes per value, by Arrow's type id, for types with a single buffer of values."""
 
 
 def _values(column: pa.Array) -> memoryview | None:
-    """Return the buffer of a column if it holds values of one width without nulls. This buffer is sent unchanged."""
+    """Return the value buffer of a column of fixed width without nulls, which is sent unchanged. Return None for other
+    columns."""
     width = _WIDTHS.get(column.type.id)
     if width is None or column.null_count:
         return None
@@ -66,7 +68,8 @@ def _values(column: pa.Array) -> memoryview | None:
 
 
 def without_empty_masks(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Drop validity bitmaps of plain columns without nulls: decoders create them, nodes never send them."""
+    """Drop the validity bitmaps of fixed-width columns without nulls. Decoders create such bitmaps, but nodes never
+    send them."""
     columns = [
         pa.Array.from_buffers(column.type, len(column), [None, column.buffers()[1]], 0, column.offset)
         if column.type.id in _WIDTHS and not column.null_count
@@ -77,7 +80,8 @@ def without_empty_masks(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def settled(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the same rows with buffers cut and padded as they arrive at a client. Plain columns are not copied."""
+    """Return the same rows with their buffers cut and padded, as a client receives them. Fixed-width columns without
+    nulls are not copied."""
     columns = batch.columns
     copied = [number for number, column in enumerate(columns) if _values(column) is None]
     if not copied:
@@ -90,9 +94,11 @@ def settled(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def sealed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Return rows in the types of `working_types.working` as they are sent: with the types of `schema`, and settled.
+    """Convert rows from the types of `working_types.working` to the form in which they are sent: the types of `schema`,
+    and the memory layout that `settled` makes.
 
-    Rows are cut before they are converted to views, because views carry the whole memory that they were cut from.
+    Buffers are cut before the conversion to view types (views refer to values in a buffer), because views carry the
+    whole buffer.
     """
     own = settled(batch)
     return own if own.schema.equals(schema) else settled(to_plain(own, schema))
@@ -101,8 +107,8 @@ def sealed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 def digest_of(batch: pa.RecordBatch, place: Sequence[int] = ()) -> int:
     """Return xxh3 (64 bits) over the lengths, null counts and buffers of a settled batch, before or after sending.
 
-    `place` are the position numbers of the batch's metadata. Without them, a batch in a wrong position would pass as
-    another part of the answer.
+    `place` are the numbers in the batch's metadata that state its position in the answer. The digest covers them,
+    because otherwise a batch in a wrong position would pass as another part of the answer.
     """
     columns = batch.columns
     counts = np.array([*place, batch.num_rows, *(column.null_count for column in columns)], "<i8")
@@ -122,7 +128,7 @@ def digest_of(batch: pa.RecordBatch, place: Sequence[int] = ()) -> int:
 
 
 def check(batch: pa.RecordBatch, digest: int, place: Sequence[int] = ()) -> None:
-    """Raise DamagedError unless batch and `place` are as they were sent. Check a batch before it is used."""
+    """Raise DamagedError if the batch or its `place` differs from what was sent. Call this before using the batch."""
     try:
         batch.validate()
         right = digest_of(batch, place) == digest

@@ -110,7 +110,8 @@ class CatalogServer(GuardedServer):
     # --- methods of GuardedServer ------------------------------------------------------------------------
 
     def answer_info(self, context: flight.ServerCallContext, descriptor: flight.FlightDescriptor) -> flight.FlightInfo:
-        """Return endpoints for a query (`protocol.Ask` as command), or for all rows of a table (its name as path)."""
+        """Return endpoints for a query. The descriptor has a command, which is a `protocol.Ask`, or a path, which is
+        the name of a table and requests all rows."""
         security.require(context, "client", "cluster")
         with self.gate.admitting():
             ask = _asked(descriptor)
@@ -214,7 +215,7 @@ class CatalogServer(GuardedServer):
         return Tables(tuple(found))
 
     def _described(self) -> Iterator[tuple[catalog.TableSummary, pa.Schema]]:
-        """Yield all tables with their columns, except tables deleted at the same time."""
+        """Yield all tables with their columns. Skip tables that are deleted meanwhile."""
         for table in self._catalog.tables():
             try:
                 schema = self._catalog.current(table.table).schema
@@ -279,7 +280,8 @@ class CatalogServer(GuardedServer):
 
 
 def _asked(descriptor: flight.FlightDescriptor) -> Ask:
-    """Return the query of a descriptor. A path, for any Flight client, means all rows of the table as batches."""
+    """Return the request of a descriptor. A path, which any Flight client can send, requests all rows of the table as
+    decoded batches (V1)."""
     if descriptor.descriptor_type == flight.DescriptorType.PATH:
         try:
             (name,) = (part.decode() for part in descriptor.path)

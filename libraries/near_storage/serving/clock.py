@@ -9,10 +9,10 @@ import time
 
 
 def now_s() -> float:
-    """Return seconds since the epoch, which machines of a cluster share."""
+    """Return seconds since the epoch. Tickets expire by this time, so the clocks of a cluster's machines must agree."""
     return time.time()
 
 
 def elapsed_s() -> float:
-    """Return seconds of a clock that never goes back, since an arbitrary moment of this process."""
+    """Return the seconds of a clock that never goes back, counted from an arbitrary moment."""
     return time.monotonic()

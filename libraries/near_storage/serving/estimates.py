@@ -1,7 +1,7 @@
 """Estimate the bytes that each access path would send, so that the catalog can choose an access path.
 
-For row groups in which some rows may match, selectivities are the constants of System R (Selinger et al., Access Path
-Selection, SIGMOD 1979, table 1). Pruning shows which groups match entirely or not at all.
+Pruning shows which row groups match entirely or not at all. For the other row groups, the share of matching rows is
+estimated with the constants of System R (Selinger et al., Access Path Selection, SIGMOD 1979, table 1).
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def selectivity(where: Predicate | None) -> float:
 
 
 def row_bytes(schema: pa.Schema, columns: Sequence[str], metadata: CompactMetadata) -> float:
-    """Return the approximate wire bytes of a row of these columns: fixed widths, and the stored size of text."""
+    """Return the approximate bytes that a row of these columns takes in transit: fixed widths, and the stored size of
+    text."""
     stored = metadata.chunks["length"].sum(axis=0, dtype=np.int64)
     rows = max(1, int(metadata.rows.sum()))
     total = 0.0
@@ -63,8 +64,8 @@ def row_bytes(schema: pa.Schema, columns: Sequence[str], metadata: CompactMetada
 def chunk_bytes(
     metadata: CompactMetadata, groups: npt.NDArray[np.int64], leaves: Sequence[int]
 ) -> npt.NDArray[np.int64]:
-    """Return for each of the row groups, which are numbered as in `metadata`, the stored bytes of these leaf
-    columns."""
+    """Return the stored bytes of these leaf columns for each row group of `groups`. Row groups are numbered as in
+    `metadata`."""
     lengths = metadata.chunks["length"]
     held = np.zeros(len(groups), np.int64)
     for leaf in leaves:

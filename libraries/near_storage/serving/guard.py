@@ -33,12 +33,12 @@ KINDS: dict[str, type[NearStorageError]] = {
     for kind in vars(errors).values()
     if isinstance(kind, type) and issubclass(kind, NearStorageError)
 }
-"""Errors that keep their kind in transit."""
+"""Error classes by name. An error of these classes arrives at the caller as an error of the same class."""
 
 _PATH = re.compile(r"(?:(?<![\w.~/:])~?/+|(?<=:)/(?!/))[^\s'\":,;)]+|(?<!\w)[A-Za-z]:\\[^\s'\"]+")
 _DETAIL = re.compile(r"\. Detail: |\. gRPC client debug context: ", re.DOTALL)
 _GRPC = re.compile(r"Flight returned \w+ error, with message: (failed to connect to all addresses; last error: \w+: )?")
-"""The prefix of the reason why a server cannot be reached."""
+"""Matches the text that Flight and gRPC write before the reason why a server cannot be reached."""
 
 _ADDRESS_STEPS = {
     errno.EADDRINUSE: "another program uses it: give another port with --port, 0 for any free port",
@@ -49,18 +49,19 @@ ResultT = TypeVar("ResultT")
 
 
 class Told(msgspec.Struct, frozen=True):
-    """Metadata of a Flight error."""
+    """Metadata of a Flight error: the name of the error's class, and the message."""
 
     kind: str
     message: str
 
 
 def to_flight(error: BaseException) -> flight.FlightError:
-    """Return a Flight error that reveals no more of an exception than a caller may know."""
+    """Return the Flight error to send for an exception. It contains only what the caller may know, e.g. no file
+    paths."""
     if isinstance(error, flight.FlightError):
         return error
     ours = error if isinstance(error, NearStorageError) else _ours(error)
-    # A SilentError is about a server that this server called. The caller would take it to be about this server.
+    # A SilentError is about a server that this server called. The caller would think that this server is silent.
     kind = errors.UnavailableError if isinstance(ours, errors.SilentError) else type(ours)
     told = Told(kind.__name__, pathless(str(ours)))
     extra = msgspec.json.encode(told)
@@ -108,7 +109,7 @@ def from_flight(error: BaseException) -> NearStorageError:
 
 
 def from_call(location: str, error: BaseException) -> NearStorageError:
-    """Return the error of near storage for a failed call to `location`. SilentError if the server did not send an
+    """Return the error of near storage for a failed call to `location`. This is a SilentError if no server sent the
     error."""
     ours = from_flight(error)
     if ours is error or type(ours) is not errors.UnavailableError or getattr(error, "extra_info", None):
@@ -149,11 +150,11 @@ def check_free(host: str, port: int) -> None:
 
 
 class GuardedServer(flight.FlightServerBase):
-    """A Flight server that guards every entry point. Subclasses override the `answer_...` methods.
+    """A Flight server that converts the exceptions of all its calls to errors that may be sent.
 
-    GetSchema is refused earlier, by `security.BearerFactory`. Calls that a subclass does not override are refused with
-    an error that names the call. The server accepts calls from construction on, so subclasses create their state first.
-    `roles` maps hashes of tokens to roles.
+    Subclasses override the `answer_...` methods. Calls for which they do not override the method are refused with an
+    error. GetSchema is refused earlier, by `security.BearerFactory`. The server accepts calls from construction on, so
+    subclasses create their state first. `roles` maps hashes of tokens to roles.
     """
 
     def __init__(self, host: str, port: int, tls: Tls | None, roles: Mapping[str, Role]) -> None:

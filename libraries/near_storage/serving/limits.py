@@ -22,11 +22,12 @@ freed memory that allocators keep. In a test, many hostile requests claimed 340 
 mimalloc)."""
 
 SMALL_SHARE, LARGE_SHARE = 1 / 8, 3 / 4
-"""Shares of the claimable memory. A request that claims more than the first share must stay within the second share
-unless it runs alone, so that small requests can continue at the same time."""
+"""Shares of the claimable memory. A claim above the first share is granted only if all claims together stay within the
+second share, or if no other request holds memory. Small requests can therefore continue next to large ones."""
 
 OVERDUE_S = 5.0
-"""A request that has waited this long gets the next turn, so that its client does not consider the server hung."""
+"""A request that has waited this long gets the next turn (permission to compute), so that its client does not consider
+the server hung."""
 
 TURN_S = 60.0
 """Maximum wait of a running request for its next turn. Turns are short."""
@@ -38,11 +39,11 @@ ItemT = TypeVar("ItemT")
 class Limits:
     """The limits of one server.
 
-    At most `requests` requests compute at once, and the same number of uploads is accepted. `waiting` further requests
-    are admitted. They are between two batches, or wait at most `wait_s` for their first turn. Other requests are
-    refused as busy. A batch of an answer has about `batch_bytes`, and at least one row; larger batches do not fit in
-    the CPU caches. All requests and cached footers together hold at most `memory_bytes`, in addition to the memory of
-    the idle process. An uploaded partition has at most `partition_bytes`.
+    At most `requests` requests compute at once, and the same number of uploads is accepted. Up to `waiting` further
+    requests are admitted. Each of them is between two batches of its answer, or waits at most `wait_s` seconds for its
+    first turn. Other requests are refused as busy. A batch of an answer has about `batch_bytes`, and at least one row;
+    larger batches do not fit in the CPU caches. All requests and cached footers together hold at most `memory_bytes`,
+    in addition to the memory of the idle process. An uploaded partition has at most `partition_bytes`.
     """
 
     requests: int = 8
@@ -54,14 +55,14 @@ class Limits:
 
 
 class Gate:
-    """Gives requests memory, and turns to compute. Thread-safe.
+    """Grants requests memory, and turns, which are permissions to compute. Thread-safe.
 
     The next turn goes to an overdue request if there is one, else to the request that has computed least. Short
     requests therefore overtake long requests.
     """
 
     def __init__(self, limits: Limits, tidy: Callable[[], None] = lambda: None) -> None:
-        """`tidy` is called often, before memory is claimed; it may return freed memory to the system."""
+        """`tidy` may return freed memory to the operating system. It is called often: before each claim of memory."""
         self._limits = limits
         self._tidy = tidy
         self._memory_bytes = int(CLAIMED_SHARE * limits.memory_bytes)
@@ -137,10 +138,10 @@ class Gate:
             _serve(self._for_turn)
 
     def claim(self, request: Request, needed: int, what: str) -> None:
-        """Replace the request's claim by `needed` bytes.
+        """Replace the memory that the request claims by `needed` bytes.
 
         While other requests hold too much memory, the request gives up its turn and waits. Raises BusyError if it waits
-        too long, and TooLargeError if `needed` exceeds the total limit.
+        too long, and TooLargeError if `needed` exceeds the memory for all requests. `what` begins the error message.
         """
         if needed > self._memory_bytes:
             raise TooLargeError(
@@ -181,8 +182,8 @@ class Gate:
             _serve(self._for_memory)
 
     def _wait(self, line: list[_Waiting], request: Request, start: Callable[[], bool], wait_s: float) -> bool:
-        """Return whether the request started in time, either at once or when another request served the queue
-        `line`."""
+        """Wait up to `wait_s` seconds until `start` succeeds, at once or when another request serves the queue `line`.
+        Return whether it succeeded."""
         if not line and start():
             return True
         waiting = _Waiting(request, start, threading.Condition(self._lock), clock.elapsed_s())
@@ -204,8 +205,8 @@ class _Waiting:
 
 
 def _serve(line: list[_Waiting]) -> None:
-    """Start the requests of a queue that can start, overdue requests first, then by least computing time. Hold the
-    lock."""
+    """Start those requests of a queue that can start: overdue requests first, then by least computing time. The caller
+    must hold the lock."""
     overdue_s = clock.elapsed_s() - OVERDUE_S
     for waiting in sorted(line, key=lambda each: (each.since_s > overdue_s, each.request.computed_s)):
         if not waiting.started and waiting.start():
@@ -235,11 +236,12 @@ class Request:
             self._gate.leave(self)
 
     def claim(self, nbytes: int, what: str) -> None:
-        """Replace the request's claim by `nbytes`; see `Gate.claim`."""
+        """Replace the memory that the request claims by `nbytes` bytes; see `Gate.claim`."""
         self._gate.claim(self, nbytes, what)
 
     def pause(self) -> None:
-        """Give requests that computed less a turn. Raises UnavailableError if the client is gone."""
+        """If other requests wait for a turn, give up this turn and wait for the next. Raises UnavailableError if the
+        client is gone."""
         if self._is_cancelled():
             raise UnavailableError("the client is gone")
         if self._gate.is_wanted():
@@ -247,8 +249,8 @@ class Request:
             self._gate.take_turn(self, TURN_S)
 
     def in_turns(self, items: Iterator[ItemT]) -> Iterator[ItemT]:
-        """Yield the items. Each item is computed in a turn; other requests get the turn while the caller processes the
-        item."""
+        """Yield the items. Each item is computed during a turn. Other requests can take the turn while the caller
+        processes the item."""
         for item in items:
             self._gate.give_turn(self)
             yield item

@@ -39,11 +39,13 @@ COLLECT_EVERY_S = 60.0
 ASKED_AT_ONCE = 16
 
 Ticket = Callable[[Piece, int], bytes]
-"""Makes a ticket that lets a node copy one partition of the given size from another node."""
+"""A function that takes a partition and its size in bytes. It returns a ticket with which a node can copy the partition
+from another node."""
 
 
 class Maintaining:
-    """Checks, repairs and removes for one catalog. Only one repair runs at a time. Thread-safe."""
+    """Checks and repairs the partitions of one catalog, and removes unneeded ones. Only one check or repair runs at a
+    time. Thread-safe."""
 
     def __init__(self, catalog: Catalog, peers: Caller, ticket: Ticket, orphan_age_s: float) -> None:
         self._catalog = catalog
@@ -73,8 +75,8 @@ class Maintaining:
     def check(self, verify: bool) -> Checked:
         """Return the deviations from the expected state. Raises BusyError while another check or repair runs.
 
-        With `verify`, every live node must complete its check. Otherwise raises BusyError or UnavailableError, which
-        names the node.
+        With `verify`, nodes read every byte. If a running node does not complete this, its error (e.g. BusyError or
+        UnavailableError) is raised and names the node.
         """
         with self._alone():
             found = self._checked(verify)
@@ -104,10 +106,10 @@ class Maintaining:
             return Repaired(_findings(found), copied, recorded, removed, tuple(failed))
 
     def restore(self, version: TableVersion) -> None:
-        """Replace damaged descriptions of partitions in the catalog. Nodes compute them again from the partitions'
-        bytes.
+        """Replace damaged descriptions of this version's partitions in the catalog by the descriptions that the nodes
+        have.
 
-        Raises DamagedError if no node can describe one of the partitions.
+        Raises DamagedError if no node can describe one of these partitions.
         """
         for partition in version.partitions:
             try:
@@ -135,8 +137,8 @@ class Maintaining:
         return integrity.check(self._catalog.upkeep.view(), reports, self._orphan_age_s)
 
     def _report(self, node: Node, verify: bool) -> NodeReport | None:
-        """Return a node's report; None if the node does not answer. Raises if it is alive but could not read all
-        partitions."""
+        """Return a node's report, or None if the node does not answer. With `verify`, raise an error if the node
+        answers but could not read all its partitions."""
         try:
             told = self._peers.ask(node.uri, "report", Report(verify), Reported, VERIFY_S if verify else CALL_S)
         except NearStorageError as error:

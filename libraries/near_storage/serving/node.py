@@ -133,7 +133,8 @@ class StorageNode(GuardedServer):
         reader: flight.MetadataRecordBatchReader,
         writer: flight.FlightMetadataWriter,
     ) -> None:
-        """Store the partition that a permit names. Send the receipt once the partition is on disk."""
+        """Store the partition that a permit (a ticket for an upload) names. Send the receipt once the partition is on
+        disk."""
         grant, _ = open_ticket(self._secret, command, clock.now_s(), ("put",))
         if not reader.schema.equals(UPLOAD):
             raise RequestError(f"upload: got columns {reader.schema.names}, expected one of large_binary named 'data'")

@@ -32,24 +32,26 @@ from libraries.near_storage.storing.partitions import PartitionStore
 from libraries.near_storage.words import number_of
 
 ALIVE_S = 1.0
-"""Seconds without a batch after which a working node sends a sign of life."""
+"""Seconds without a batch after which a working node sends a sign of life, an empty batch."""
 WHOLE = -1
-"""Used as number of the row group and of the column for other bytes of a file: its footer, or the whole file."""
+"""The number of the row group and of the column for bytes that are not a column chunk: a footer, a piece of a whole
+file, or aggregates of a whole partition."""
 PARTS_MERGED = 16
 """Number of partial aggregates that are held before they are merged."""
 MERGED_BYTES = 4 << 20
-"""Bytes of partial aggregates that are held before they are merged, if this is more than twice the last merge's
-size."""
+"""Partial aggregates are merged once they take more than this many bytes, and more than twice the bytes of the last
+merge's result."""
 COPIES_MERGED = 4
 """Copies of partial aggregates in memory during a merge, which concatenates, groups and sorts them."""
 COPIES_SENT = 3
-"""Copies of a batch of chunks or bytes in memory while it is read and sent."""
+"""Copies of a batch in memory while its chunks or bytes are read and sent."""
 
 Stream: TypeAlias = tuple[pa.Schema, Iterator[tuple[pa.RecordBatch, bytes]]]
 
 
 class _Item(NamedTuple):
-    """A batch, its position, and the number of row groups that it completes. Without a batch, it is a sign of life."""
+    """A batch, its position in the answer, and the number of row groups that are complete with it. Without a batch, the
+    item reports progress."""
 
     partition: int
     group: int
@@ -66,7 +68,7 @@ class Sent:
 
 
 class Answering:
-    """The streams of one node. Thread-safe."""
+    """Creates the streams of one node. Thread-safe."""
 
     def __init__(self, store: PartitionStore, limits: Limits) -> None:
         self._store = store
@@ -77,8 +79,8 @@ class Answering:
     def stream(self, grant: Grant, wish: Wish, request: Request) -> Stream:
         """Return the schema and the batches that answer a ticket. Each batch comes with its metadata (`protocol.Note`).
 
-        `request` claims memory, and gives other requests turns between batches. Raises NotFoundError, at once or during
-        iteration, if a partition is no longer on the node.
+        Memory is claimed for `request`, and other requests may compute between two of its batches. Raises
+        NotFoundError, at once or during iteration, if a partition is no longer on the node.
         """
         if not grant.pieces:
             raise RequestError("ticket: names no partition")
@@ -123,7 +125,7 @@ class Answering:
     def _aggregated(
         self, grant: Grant, wish: Wish, query: Query, plan: aggregates.AggregatePlan, claim: Claim
     ) -> Iterator[_Item]:
-        """Yield the partial aggregates of each partition, in as many batches as its groups need."""
+        """Yield the partial aggregates of each partition. The number of batches depends on the number of groups."""
         claims = _Claims(claim)
         for piece, groups, _ in _remaining(grant, wish):
             parts: list[pa.Table] = []
@@ -219,7 +221,8 @@ class Answering:
         claim: Claim,
         limit: int | None = None,
     ) -> Iterator[tuple[int, int, Iterator[pa.RecordBatch]]]:
-        """Yield for row groups that are read together the first group, their number, and their matching rows."""
+        """Yield a tuple for row groups that are read together: number of the first row group, count of row groups, and
+        an iterator over the matching rows."""
         info = self._store.info(piece.digest)
         _check_groups(info, groups)
         claims = _Claims(claim)
@@ -246,14 +249,16 @@ class Answering:
 
 
 class _Claims:
-    """The sum of a request's claims, for the row groups that it reads now and for data that it keeps."""
+    """Adds up a request's memory for the row groups that it reads now and for data that it keeps, because each claim
+    replaces the previous one."""
 
     def __init__(self, claim: Claim) -> None:
         self._claim = claim
         self._read_bytes = self._kept_bytes = 0
 
     def read(self, nbytes: int, what: str) -> None:
-        """Claim memory for the current row groups, instead of the claim for the previous row groups."""
+        """Claim memory for the row groups that are read now. It replaces the memory claimed for the previous row
+        groups."""
         self._read_bytes = nbytes
         self._claim(self._read_bytes + self._kept_bytes, what)
 
@@ -288,7 +293,8 @@ def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _remaining(grant: Grant, wish: Wish) -> Iterator[tuple[Piece, list[int], int]]:
-    """Yield the pieces and row groups that a client still needs, and how many rows of the first group it has."""
+    """Yield the pieces and row groups that a client still needs, and how many rows of the first of these row groups the
+    client already has."""
     after = wish.after or Position(-1, -1, 0)
     for piece in grant.pieces:
         if piece.position < after.partition:
@@ -299,9 +305,12 @@ def _remaining(grant: Grant, wish: Wish) -> Iterator[tuple[Piece, list[int], int
 
 
 def _check_groups(info: PartitionInfo, groups: list[int]) -> None:
-    """Raise StaleError for row groups that the partition does not have, because the plan is for another partition."""
+    """Raise StaleError if the partition does not have these row groups, i.e. if the plan was made for another
+    partition."""
     if groups and not 0 <= min(groups) <= max(groups) < len(info.compact.rows):
-        raise StaleError(f"Partition {info.digest} has {len(info.compact.rows)} row groups, but others were requested")
+        raise StaleError(
+            f"Partition {info.digest} has {len(info.compact.rows)} row groups, and the request names others"
+        )
 
 
 def _bytes_of(offset: int, data: bytes | pa.Buffer) -> pa.RecordBatch:

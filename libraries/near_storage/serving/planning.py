@@ -1,8 +1,8 @@
 """Plan a query: choose the row groups to read, the access path and the nodes.
 
-The catalog prunes the compact metadata of all partitions at once. Aggregates use V1, so nodes compute them. Other
-queries use the access path with fewer estimated bytes (`estimates`). Small answers use V1, because V2 needs footers
-first.
+The catalog prunes the compact metadata of all partitions at once. V2 is used for row groups that are too large to
+decode on a node. Otherwise, aggregates use V1, so that nodes compute them, and other queries use the access path with
+fewer estimated bytes (`estimates`). Small answers use V1, because V2 needs footers first.
 """
 
 from __future__ import annotations
@@ -30,15 +30,17 @@ from libraries.near_storage.storing.uploads import Node
 FEW_BYTES = 1 << 20
 """An answer of at most this many bytes uses V1."""
 HELD_SHARE = 1 / 4
-"""Nodes do not decode row groups whose chunks exceed this share of their memory. Decoding takes as much memory
-again."""
+"""Nodes do not decode row groups whose chunks exceed this share of a node's memory, because decoding takes as much
+memory again. The client decodes them (V2)."""
 MOST_PIECES = 10_000
-"""Limit of partitions per endpoint. A ticket for four times as many partitions is longer than a node accepts."""
+"""Maximum number of partitions per endpoint. A ticket for four times as many partitions would be longer than nodes
+accept."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One stream: what its client must know, and the nodes that can send it, starting with the preferred node."""
+    """One stream of an answer: the nodes that can send it, the preferred node first, and the data with which the client
+    checks it."""
 
     nodes: tuple[Node, ...]
     share: Share
@@ -46,7 +48,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Planned:
-    """Where to read for a query."""
+    """The plan of a query, and the endpoints from which the answer is read."""
 
     query: Query
     table_schema: pa.Schema
@@ -56,7 +58,8 @@ class Planned:
 
 @dataclass(frozen=True)
 class Table:
-    """A table version and the metadata of its partitions."""
+    """A table version and the metadata of its partitions. `info` returns the description of a partition by its
+    digest."""
 
     version: TableVersion
     metadata: CompactMetadata
@@ -107,7 +110,8 @@ def plan(table: Table, query: Query, ask: Ask, memory_bytes: int) -> Planned:
 
 
 def bind(query: Query, schema: pa.Schema) -> Query:
-    """Bind the filter of a query to the table. Raises PredicateError, and RequestError for unknown columns."""
+    """Check the columns of a query, and bind its filter to the table's schema (`filters.binding`). Raises
+    PredicateError, and RequestError for unknown columns."""
     if query.aggregated:
         aggregates.plan(query, schema)
     else:
@@ -143,7 +147,8 @@ def _figures(table: Table, query: Query, chosen: Sequence[Chosen], leaves: Seque
 
 @dataclass(frozen=True)
 class _Counted:
-    """Row groups that are not read, because only their number of rows is needed, and their total rows."""
+    """How many row groups are not read, because only their number of rows is needed, and how many rows they have in
+    total."""
 
     groups: int = 0
     rows: int = 0
@@ -185,7 +190,8 @@ def _places(metadata: CompactMetadata, chosen: Sequence[Chosen]) -> tuple[np.nda
 
 
 def _limited(table: Table, chosen: list[Chosen], query: Query) -> list[Chosen]:
-    """Drop row groups after the point where enough rows certainly match for the LIMIT."""
+    """For a query with a LIMIT, drop the last row groups if the row groups before them surely have enough matching
+    rows."""
     if query.limit is None or query.aggregated or not chosen:
         return chosen
     groups, all_match = _places(table.metadata, chosen)
@@ -224,8 +230,8 @@ def _endpoints(table: Table, chosen: Sequence[Chosen], way: Way, leaves: tuple[i
 def _preferred(partitions: Sequence[Partition], ask: Ask) -> list[tuple[Node, ...]]:
     """Order the replicas of each partition by preference, so that all nodes send about the same number of bytes.
 
-    If there are at least as many sets of replicas as nodes, all partitions of a set have the same order, which gives
-    one stream per set.
+    Partitions with the same set of replicas get the same order if there are at least as many sets as nodes. Then one
+    stream can send all partitions of a set.
     """
     sets = {partition.nodes for partition in partitions}
     names = {node.name for nodes in sets for node in nodes}
@@ -269,6 +275,6 @@ def _share(table: Table, chosen: Sequence[Chosen], nodes: tuple[Node, ...], way:
 
 
 def check_positions(ask: Ask) -> None:
-    """Raise RequestError if partitions are named without their version, or by an invalid number."""
+    """Raise RequestError if partitions are requested without a version, or by a negative number."""
     if ask.positions is not None and (ask.version is None or any(position < 0 for position in ask.positions)):
         raise RequestError("request partitions by numbers of at least 0, together with their version")

@@ -26,12 +26,12 @@ MOST_GROUPS = 1 << 24
 """Maximum row groups of one partition that a message may name."""
 
 Way: TypeAlias = Literal["v1", "v2", "all"]
-"""The access path. v1: the node reads Parquet, filters and aggregates. v2: the node sends chunks as stored; the client
-decodes and filters. all: the node sends whole files, like a store that cannot compute. The catalog never chooses
+"""The access path. v1: the node reads Parquet, filters and aggregates. v2: the node sends chunks as stored, and the
+client decodes and filters. all: the node sends whole files, like a store that cannot compute. The catalog never chooses
 `all`."""
 Footers: TypeAlias = Literal["cached", "parsed"]
-"""Whether V1 keeps parsed footers between queries, or parses the footers of all partitions for each query, as in
-chapter 8.1 of the thesis."""
+"""cached: V1 keeps parsed footers between queries. parsed: V1 parses the footers of all partitions for each query, as
+in Weigand 2025, 8.1."""
 
 MessageT = TypeVar("MessageT")
 
@@ -46,10 +46,10 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Ask(Message, frozen=True):
     """A request to the catalog for the endpoints of a query, sent as the command of a Flight descriptor.
 
-    Without a `way` the catalog chooses. `version` and `positions` request partitions of one version; if it is no longer
-    current, StaleError is raised. With `split`, each partition has its own endpoint. Nodes named in `avoid` are used
-    last. `footers` and `filtered` are for measurements. `filtered=False` requests all rows of the row groups that
-    remain after pruning.
+    Without a `way` (access path) the catalog chooses. `version` and `positions` request partitions of one version;
+    StaleError is raised if this version is no longer served. With `split`, each partition has its own endpoint. Nodes
+    named in `avoid` are used last. `footers` and `filtered` are for measurements. `filtered=False` requests all rows of
+    the row groups that remain after pruning.
     """
 
     query: msgspec.Raw
@@ -90,10 +90,10 @@ class QueryPlan(Message, frozen=True):
 
 
 class Piece(Message, frozen=True, array_like=True):
-    """One partition's part of a ticket: its position in the table, its digest, and row groups encoded by `to_runs`.
+    """One partition's part of a ticket: the partition's position in the table, its digest, and two lists of row groups.
 
-    There are two lists of row groups: the groups to read, and the groups among them in which every row passes the
-    filter.
+    `groups` are the row groups to read. `plain` are those row groups among them in which every row passes the filter.
+    Both are encoded by `to_runs`.
     """
 
     position: int
@@ -103,12 +103,12 @@ class Piece(Message, frozen=True, array_like=True):
 
 
 class Share(Message, frozen=True):
-    """The data against which a client checks a stream, sent as `app_metadata` of its endpoint.
+    """The data against which a client checks a stream, sent as `app_metadata` of the stream's endpoint.
 
-    `nodes` are the names of the endpoint's locations, in order. If the client decodes, `footers` and `chunks` have one
-    entry per piece. They are the blake2b digest of the footer, and the xxh3 of each chunk that the client may need (row
-    groups x leaf columns, little-endian). For V2 these are chunks of the row groups to read, for whole files chunks of
-    all row groups.
+    `nodes` are the names of the nodes at the endpoint's locations, in the same order. If the client decodes, `footers`
+    and `chunks` have one entry per piece: the blake2b digest of the footer, and the xxh3 of each chunk that the client
+    may need (row groups x leaf columns, little-endian). For V2 these are the chunks of the row groups to read, for
+    whole files the chunks of all row groups.
     """
 
     nodes: tuple[str, ...]
@@ -141,7 +141,8 @@ def from_runs(runs: Sequence[int]) -> list[int]:
 
 
 class Position(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """How far a client has read a stream: partition, row group, and rows of that group's answer (-1 means all rows)."""
+    """How far a client has read a stream: partition, row group, and number of rows of that row group's answer. The
+    client has everything before this position. A group of -1 is before the first row group."""
 
     partition: int
     group: int
@@ -149,9 +150,11 @@ class Position(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
 
 
 class Note(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True, tag="batch"):
-    """The `app_metadata` of a batch: its number in the stream, its position, and a digest over both and the batch.
+    """The `app_metadata` of a batch: its number in the stream, its position, and a digest over number, position and
+    batch.
 
-    `rows` is the number of rows of the row group's answer before this batch. A batch without rows reports progress.
+    `rows` is the number of rows of the row group's answer before this batch. A batch without rows reports progress. The
+    digest is 0 for chunks and whole files, which have other digests.
     """
 
     number: int
@@ -174,7 +177,7 @@ class Totals(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields
 
 
 class Begin(Message, frozen=True):
-    """Begin a new version of a table. Do not use nodes that are known to be down or full."""
+    """Begin a new version of a table. `avoid` names nodes that are down or full; they get no partition."""
 
     table: str
     avoid: tuple[str, ...] = ()
@@ -187,7 +190,7 @@ class Begun(Message, frozen=True):
 
 
 class Place(Message, frozen=True):
-    """Request nodes for this partition."""
+    """Request the nodes that will store this partition of an upload."""
 
     upload: str
     position: int
@@ -216,7 +219,7 @@ class OfUpload(Message, frozen=True):
 
 
 class OfTable(Message, frozen=True):
-    """Describe or delete this table."""
+    """Delete this table."""
 
     table: str
 
@@ -270,7 +273,8 @@ class Checked(Message, frozen=True):
 
 
 class Repaired(Message, frozen=True):
-    """The result of a repair: earlier findings, replicas copied, recorded and removed, failed steps with reasons."""
+    """The result of a repair: the findings before it, the numbers of replicas copied, recorded and removed, and the
+    failed steps with reasons."""
 
     findings: tuple[Finding, ...]
     copied: int
@@ -280,10 +284,10 @@ class Repaired(Message, frozen=True):
 
 
 class NodeAddress(Message, frozen=True):
-    """A storage node reports its name, its address for clients, and its folder.
+    """A registration of a storage node: its name, its address for clients, and its folder.
 
-    `folder` is the identity of the folder. `catalog` is the identity of the catalog to which the folder belongs, if
-    any.
+    `folder` is the identity of the folder. `catalog` is the identity of the catalog to which the folder belongs, or
+    None if it belongs to none yet.
     """
 
     node: str
@@ -318,7 +322,7 @@ class Reported(Message, frozen=True):
 
 
 class OfDigest(Message, frozen=True):
-    """Describe this partition."""
+    """Request the description of this partition."""
 
     digest: str
 
@@ -331,7 +335,7 @@ class Removing(Message, frozen=True):
 
 
 class Copy(Message, frozen=True):
-    """Fetch this partition from another node."""
+    """Copy this partition from the node at `location`, which accepts the ticket."""
 
     digest: str
     stored_bytes: int
@@ -371,7 +375,8 @@ def encode(message: msgspec.Struct) -> bytes:
 
 
 def decode(kind: type[MessageT], data: bytes | memoryview, most_bytes: int = REQUEST_BYTES) -> MessageT:
-    """Decode a message of `kind` from JSON. Raises RequestError if it is too long or invalid."""
+    """Decode a message of `kind` from JSON. Raises RequestError if the data are longer than `most_bytes`, or
+    invalid."""
     name = getattr(kind, "__name__", "message")
     if len(data) > most_bytes:
         raise RequestError(f"{name}: {len(data)} bytes, at most {most_bytes} are allowed; request less at once")

@@ -16,13 +16,14 @@ import pyarrow as pa
 from libraries.near_storage.serving import clock
 
 GROWN_SHARE = 0.4
-"""Share of the limit by which a process may grow before memory is returned. Allocating it again would take time."""
+"""Free memory is returned only once the process has grown by this share of its memory limit, because allocating it
+again takes time."""
 EVERY_S = 0.1
 """Minimum seconds between runs, because each run walks through all memory."""
 
 
 class Resident:
-    """The growth of this process since construction. Thread-safe."""
+    """Watches how much memory this process has gained since construction. Thread-safe."""
 
     def __init__(self, limit_bytes: int) -> None:
         self._most_bytes = int(GROWN_SHARE * limit_bytes)
@@ -53,4 +54,4 @@ def resident_bytes() -> int:
 
 
 _TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None)
-"""Exists in glibc only."""
+"""The C library's function `malloc_trim`, or None if the C library is not glibc."""

@@ -31,7 +31,8 @@ ReplyT = TypeVar("ReplyT")
 class Caller:
     """Connections to any number of servers, each kept until `close`. Thread-safe.
 
-    `token` is sent with calls that use it; `tls_roots` are PEM certificates to trust instead of the system's.
+    `token` is sent with calls whose `options` include it. `tls_roots` are PEM certificates to trust instead of the
+    system's certificates.
     """
 
     def __init__(self, token: str | None = None, tls_roots: bytes | None = None) -> None:
@@ -44,7 +45,7 @@ class Caller:
         self._closed = False
 
     def client(self, location: str) -> flight.FlightClient:
-        """Return the connection to `grpc://host:port` or `grpc+tls://host:port`; its first call connects.
+        """Return the connection to `grpc://host:port` or `grpc+tls://host:port`. It is established by the first call.
 
         Raises RequestError for any other address. Also raises it for an unencrypted address of another machine, because
         tokens and rows must not cross a network unencrypted.
@@ -70,7 +71,8 @@ class Caller:
         return flight.FlightCallOptions(timeout=timeout_s, headers=headers, read_options=_ALIGNED)
 
     def act(self, location: str, name: str, message: msgspec.Struct | bytes, timeout_s: float = CALL_S) -> bytes:
-        """Return the reply to an action. Raises SilentError if nothing answers there."""
+        """Run an action of the server at `location` and return its reply. Raises SilentError if no server answers
+        there."""
         body = message if isinstance(message, bytes) else encode(message)
         client = self.client(location)
         try:
@@ -82,7 +84,7 @@ class Caller:
     def ask(
         self, location: str, name: str, message: msgspec.Struct | bytes, kind: type[ReplyT], timeout_s: float = CALL_S
     ) -> ReplyT:
-        """Return the reply to an action, decoded as a message of `kind`."""
+        """Run an action of the server at `location`. Return its reply, decoded as a message of `kind`."""
         return decode(kind, self.act(location, name, message, timeout_s), RECEIPT_BYTES)
 
     def close(self) -> None:
@@ -95,7 +97,7 @@ class Caller:
 
 
 def check_location(location: str) -> None:
-    """Raise RequestError unless this is a server address with TLS or on this machine."""
+    """Raise RequestError unless `location` is a valid server address that uses TLS or is on this machine."""
     check_uri(location)
     try:
         parts = urlsplit(location)

@@ -80,8 +80,8 @@ def read_secret(file: Path) -> bytes:
         raise RequestError(f"secret: {file} is readable by other users; run: chmod 600 {file}")
     if len(secret) < SECRET_BYTES:
         raise RequestError(
-            f"secret: {file} has {len(secret)} bytes, at least {SECRET_BYTES} are required; copy the catalog's file, "
-            "or delete the catalog's own file, so that it creates a new one"
+            f"secret: {file} has {len(secret)} bytes, at least {SECRET_BYTES} are required; on a node, "
+            "copy the file of the catalog; on the catalog, delete the file, and it creates a new one"
         )
     return secret
 
@@ -93,7 +93,7 @@ def check_secret(secret: bytes) -> None:
 
 
 def cluster_token(secret: bytes) -> str:
-    """Return the token that servers of a cluster send each other. It is derived from the secret, which is never
+    """Return the token that servers of a cluster send each other. The token is derived from the secret, which is never
     sent."""
     return hmac.new(secret, b"near storage: a server of this cluster", hashlib.sha256).hexdigest()
 
@@ -111,7 +111,7 @@ def check_address(host: str, tls: Tls | None) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether every address of the host is on this machine."""
+    """Return whether every address of the host is on this machine. Raises RequestError for an unknown host."""
     host = host.strip("[]")
     try:
         addresses = {str(found[4][0]) for found in socket.getaddrinfo(host, None)}
@@ -121,7 +121,8 @@ def is_loopback(host: str) -> bool:
 
 
 def is_everywhere(host: str) -> bool:
-    """Return whether the host means all addresses of a machine. Servers can listen there, but it cannot be called."""
+    """Return whether the host stands for all addresses of a machine, e.g. 0.0.0.0. A server can listen at such a host,
+    but clients cannot call it."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_unspecified
     except ValueError:
@@ -129,7 +130,7 @@ def is_everywhere(host: str) -> bool:
 
 
 class Bearer(flight.ServerMiddleware):
-    """What is known about the caller of one call."""
+    """The role of the caller of one call."""
 
     def __init__(self, role: Role) -> None:
         self.role: Role = role
@@ -146,7 +147,8 @@ class BearerFactory(flight.ServerMiddlewareFactory):
         self._roles = dict(roles)
 
     def start_call(self, info: flight.CallInfo, headers: Mapping[str, list[str]]) -> Bearer:
-        """Called by Flight for each call, in the thread of the call."""
+        """Return the role of the caller, or refuse the call. Flight calls this method for each call, in the thread of
+        the call."""
         if info.method == flight.FlightMethod.GET_SCHEMA:
             # Refuse the call here. pyarrow sends the traceback of any exception from its GetSchema method, even of
             # typed errors.

@@ -1,6 +1,6 @@
 """Run a catalog or a node as a process until it is terminated.
 
-Prints nothing; a callback receives the address once requests are answered.
+The functions print nothing. They pass the server's address to a callback once the server answers requests.
 """
 
 from __future__ import annotations
@@ -49,10 +49,9 @@ def serve_catalog(
 ) -> None:
     """Serve the catalog in `folder` until SIGTERM or SIGINT. Call it from the main thread.
 
-    `secret` is the cluster's secret, `tokens` are hashes of the clients' tokens (`security.hash_token`); `tls_roots`
-    are PEM
-    certificates to verify nodes. `ready` is called with the address once requests are answered. Raises errors of near
-    storage if the folder, the address or a file cannot be used.
+    `secret` is the cluster's secret, `tokens` are hashes of the clients' tokens (`security.hash_token`). `tls_roots`
+    are PEM certificates to verify nodes. `ready` is called with the address once requests are answered. Raises errors
+    of near storage if the folder, the address or a file cannot be used.
     """
     if grace_s < LIFETIME_S:
         raise RequestError(f"the grace period must be at least the ticket life of {LIFETIME_S} s (got {grace_s:g} s)")
@@ -80,10 +79,10 @@ def serve_node(
 ) -> None:
     """Serve the partitions in `folder` until SIGTERM or SIGINT. Call it from the main thread.
 
-    `name` is permanent for this node. The node registers at `catalog` (and waits until it is available) with the
-    address `advertise`, by default its own; then `ready` is called with its own address. `tls_roots` are PEM
-    certificates to verify catalog and other nodes. Raises errors of near storage if the folder, the address or the name
-    cannot be used.
+    `name` is permanent for this node. The node registers at `catalog`, and waits until the catalog is available. It
+    registers the address `advertise`, by default the address at which it listens. Then `ready` is called with the
+    address at which it listens. `tls_roots` are PEM certificates to verify catalog and other nodes. Raises errors of
+    near storage if the folder, the address or the name cannot be used.
     """
     if advertise is None and is_everywhere(host):
         raise RequestError(f"clients cannot call {host}: give the node's own address with --advertise")
@@ -100,7 +99,8 @@ def serve_node(
 
 
 def _registered(server: StorageNode, catalog: str, advertise: str | None, stopping: threading.Event) -> bool:
-    """Retry to register until the process is stopped; return whether it succeeded. Log each reason once."""
+    """Try to register the node until this succeeds or the process is stopped. Return whether it succeeded. Log each new
+    reason for waiting."""
     told, told_s = "", 0.0
     while not stopping.is_set():
         try:
@@ -127,7 +127,7 @@ def _stop_signals() -> threading.Event:
 def _end(server: CatalogServer | StorageNode) -> None:
     if server.close():
         return
-    # A call hangs if its client stopped reading, and cannot be ended from here. Exiting is safe, because data is
-    # synced.
+    # A call hangs if its client stopped reading, and such a call cannot be ended from here. Exiting is safe, because
+    # data is synced.
     LOG.warning("hanging streams were cut off")
     os._exit(0)

@@ -1,8 +1,8 @@
 """Tickets, which permit a caller to request certain data from a node for a short time.
 
 A ticket is a JSON grant, signed by HMAC-SHA256 (RFC 2104) with the cluster's secret. Nodes need no list of users,
-because the catalog authenticated the holder of a ticket at most a minute ago. After the signed part a client may append
-an unsigned position to resume at, which can only shorten the answer.
+because the catalog authenticated the client before it issued the ticket, and a ticket expires soon. After the signed
+part a client may append an unsigned position to resume at, which can only shorten the answer.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _EMPTY = msgspec.Raw(b"null")
 class Grant(Message, frozen=True):
     """A permission to read pieces of one table version by one access path, or to upload one partition.
 
-    `upload` and `stored_bytes` are for uploads. The node accepts exactly that many bytes, with that digest.
+    For an upload, `upload` is its name and `stored_bytes` the size of the partition. The node accepts only a file of
+    this size, with the digest in `pieces`.
     """
 
     kind: Way | Literal["put"]
@@ -56,7 +57,8 @@ class Grant(Message, frozen=True):
 
 
 class Wish(Message, frozen=True):
-    """The unsigned end of a ticket: the position after which to resume, and partitions whose footers to omit (V2)."""
+    """The unsigned end of a ticket: the position after which to resume, and the partitions whose footers the client
+    already has (V2)."""
 
     after: Position | None = None
     known: tuple[int, ...] = ()
@@ -67,7 +69,7 @@ def _signature(secret: bytes, payload: bytes | memoryview) -> bytes:
 
 
 def issue(secret: bytes, grant: Grant) -> bytes:
-    """Sign a grant as a ticket. Raises RequestError if it is longer than a node accepts."""
+    """Sign a grant as a ticket. Raises RequestError if the ticket is longer than nodes accept."""
     payload = encode(grant)
     if _HEAD.size + len(payload) > REQUEST_BYTES:
         raise RequestError(
@@ -78,17 +80,17 @@ def issue(secret: bytes, grant: Grant) -> bytes:
 
 
 def with_wish(ticket: bytes, wish: Wish) -> bytes:
-    """Return the ticket with a wish for less data."""
+    """Return the ticket with `wish` as its unsigned end. An earlier wish is replaced."""
     length = _HEAD.unpack_from(ticket)[2]
     return ticket[: _HEAD.size + length] + encode(wish)
 
 
 def open_ticket(secret: bytes, ticket: bytes, now_s: float, kinds: tuple[str, ...]) -> tuple[Grant, Wish]:
-    """Return the grant of a ticket, and the position to resume at.
+    """Return the grant of a ticket, and the wish at its end.
 
     Raises UnauthenticatedError if the ticket was not signed by this cluster, has expired, or is not of one of `kinds`.
-    Raises RequestError if it is too long or its unsigned end is invalid. The signature is compared in constant time,
-    before the grant is decoded.
+    Raises RequestError if the ticket is too long or its unsigned end is invalid. The signature is compared in constant
+    time, before the grant is decoded.
     """
     if len(ticket) > REQUEST_BYTES:
         raise RequestError(f"ticket: {len(ticket)} bytes, at most {REQUEST_BYTES} are allowed")
@@ -127,8 +129,8 @@ class _ReceiptHead(Message, frozen=True):
 
 
 def open_receipt(secret: bytes, receipt: bytes | memoryview, most_bytes: int) -> tuple[str, str, bytes]:
-    """Return upload, node and encoded `PartitionInfo` of a receipt. Raises UnauthenticatedError if its signature is
-    wrong."""
+    """Return upload, node and encoded `PartitionInfo` of a receipt. Raises UnauthenticatedError if the signature is
+    wrong, and RequestError if the receipt is longer than `most_bytes`."""
     if len(receipt) > most_bytes:
         raise RequestError(f"receipt: {len(receipt)} bytes, at most {most_bytes} are allowed")
     payload = memoryview(receipt)[32:]

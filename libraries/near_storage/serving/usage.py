@@ -29,7 +29,8 @@ def of_this_process() -> Usage:
 
 
 def _high_water_bytes(otherwise: int) -> int:
-    """Return the peak resident memory of this program. ru_maxrss is not used, because it includes the parent's peak."""
+    """Return the peak resident memory of this program. ru_maxrss is not used, because it includes the parent's peak.
+    Return `otherwise` if the system does not report the peak."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:

@@ -2,7 +2,7 @@
 
 Versions never change. A new version becomes current in one transaction, after every replica of every partition was
 acknowledged as synced (`uploads`). A reader therefore sees either the old or the new version. A replaced or deleted
-version stays readable for a grace period and is then collected (`upkeep`).
+version stays readable for a grace period and is then removed (`upkeep`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class TableVersion:
-    """One version of a table: `partitions` in the table's order, counted from 0."""
+    """One version of a table. `partitions` are in the table's order; their positions are counted from 0."""
 
     table: str
     number: int
@@ -79,8 +79,8 @@ class Catalog:
     """The catalog in a folder. Raises `BusyError` if another process owns the folder. Thread-safe.
 
     `replicas` is the number of nodes that must hold each partition of future uploads. A replaced or deleted version can
-    be read for `grace_s` seconds, which must be at least the life of a ticket; tickets are only for current versions.
-    `upkeep.collect` aborts uploads without activity for `upload_idle_s` seconds.
+    be read for `grace_s` seconds. This time must be at least the lifetime of a ticket, the signed permission to read
+    from a node. `upkeep.collect` aborts uploads without activity for `upload_idle_s` seconds.
     """
 
     def __init__(
@@ -144,10 +144,10 @@ class Catalog:
             return tuple(Node(*row) for row in connection.execute("SELECT name, uri FROM nodes ORDER BY name"))
 
     def forget_node(self, name: str) -> None:
-        """Remove a node that is lost permanently. A repair then copies its partitions from other nodes.
+        """Remove a node that is lost permanently. A repair then copies the partitions of this node from other nodes.
 
-        Raises `RequestError` if the node has the only copy of a partition, or an upload uses it; `NotFoundError` if the
-        node is unknown.
+        Raises `RequestError` if the node has the only copy of a partition or if an upload uses the node,
+        `NotFoundError` if the node is unknown.
         """
         with self._database.transaction(moves=True) as connection:
             alone = connection.execute(
@@ -205,7 +205,8 @@ class Catalog:
             return self._version(connection, number)
 
     def delete(self, table: str) -> None:
-        """Delete a table; its bytes are removed after the grace period. Raises `NotFoundError` for an unknown table."""
+        """Delete a table. The bytes of the table are removed after the grace period. Raises `NotFoundError` for an
+        unknown table."""
         with self._database.transaction() as connection:
             gone = connection.execute(
                 "UPDATE versions SET replaced_s = ? WHERE table_name = ? AND replaced_s IS NULL",
@@ -217,11 +218,13 @@ class Catalog:
     # --- what is known of partitions ---------------------------------------------------------------------
 
     def info(self, digest: str) -> PartitionInfo:
-        """Return a partition's description. Raises `DamagedError` if it is damaged; `restore_info` can replace it."""
+        """Return the description of a partition. Raises `DamagedError` if the stored description is damaged;
+        `restore_info` can replace it."""
         return self._infos.get(check_digest(digest), lambda: self._load_info(digest))
 
     def restore_info(self, info: PartitionInfo) -> None:
-        """Replace a damaged description by a description that a node computed from the partition's bytes."""
+        """Replace a damaged description by a description that a node computed from the partition's bytes. Raises
+        `NotFoundError` if the catalog has no such partition."""
         with self._database.transaction() as connection:
             changed = connection.execute(
                 "UPDATE partitions SET info = ? WHERE digest = ? AND stored_bytes = ? AND rows = ?",
@@ -231,8 +234,8 @@ class Catalog:
                 raise NotFoundError(f"There is no partition {info.digest} of {info.stored_bytes:,} bytes.")
 
     def metadata(self, version: TableVersion) -> CompactMetadata:
-        """Return the compact metadata of all partitions. Its `file` numbers are positions of partitions in the
-        version."""
+        """Return the compact metadata of all partitions of a version. `file` in the result is a partition's position in
+        the version."""
         digests = [partition.digest for partition in version.partitions]
         return self._metadata.get(
             version.number, lambda: compact.together([self.info(digest).compact for digest in digests])
@@ -249,7 +252,7 @@ class Catalog:
         return info
 
     def _version(self, connection: sqlite3.Connection, number: int) -> TableVersion:
-        """Return a version; read it again only if nodes or replicas have changed."""
+        """Return a version from the cache. Read the version again only if nodes or replicas have changed."""
         key = number, self._database.moves
         return self._versions.get(key, lambda: self._read_version(connection, number))
 

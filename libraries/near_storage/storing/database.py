@@ -67,7 +67,7 @@ TABLES = (
         stored_bytes INTEGER NOT NULL, acknowledged INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (upload, digest, node)
     ) STRICT, WITHOUT ROWID""",
     "CREATE INDEX uploads_of_partition ON placements (digest, node)",
-    # Decided, possibly not yet done. Until it is done, the partition is placed on other nodes.
+    # Removals that were decided, and may not be done yet. Until then, uploads place the partition on other nodes.
     """CREATE TABLE removals (
         number INTEGER PRIMARY KEY AUTOINCREMENT, digest TEXT NOT NULL, node TEXT NOT NULL REFERENCES nodes,
         UNIQUE (digest, node)
@@ -83,7 +83,8 @@ class Database:
         self._owned: int | None = own_folder(calls, folder)
         self._lock = RLock()
         self.moves = 0
-        """Increases when a known partition may have moved, so that cached positions can be checked."""
+        """Counter that increases when a partition may have moved to other nodes. Caches compare it to detect outdated
+        entries."""
         with _told():
             self._connection = calls.connect(folder / "catalog.sqlite")
         try:

@@ -14,9 +14,10 @@ from libraries.near_storage.errors import BusyError, FullError, NearStorageError
 
 
 def own_folder(calls: durable.FileCalls, folder: Path) -> int:
-    """Create the folder if necessary and own it; return the descriptor of its lock, which ends with the process.
+    """Create the folder if necessary and lock it for this process. Return the descriptor of the lock, which ends with
+    the process.
 
-    Raises `BusyError` if another process owns it.
+    Raises `BusyError` if another process has locked the folder.
     """
     try:
         return durable.own_folder(calls, folder)

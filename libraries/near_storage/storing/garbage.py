@@ -1,7 +1,7 @@
 """The catalog's decisions about unneeded bytes and repaired replicas.
 
-A removal is recorded in the transaction that makes the bytes unneeded, and only then carried out on the node. Until it
-is done, no upload places the same partition on this node, so a late removal cannot delete a new upload.
+A removal is recorded in the transaction that makes the bytes unneeded, and only then carried out on the node. Until the
+removal is done, no upload places the same partition on this node, so a late removal cannot delete newly uploaded bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from libraries.near_storage.storing.uploads import give_up, remove_unused, remov
 
 
 class Upkeep:
-    """Collection and repair, on the catalog's side."""
+    """Decides for the catalog which bytes are removed from nodes, and records repaired replicas."""
 
     def __init__(
         self, database: Database, replicas: int, grace_s: float, upload_idle_s: float, clock: Callable[[], float]
@@ -62,7 +62,8 @@ class Upkeep:
             connection.execute("DELETE FROM removals WHERE number = ?", (removal.number,))
 
     def view(self) -> CatalogView:
-        """Return the catalog's view for `integrity.check`. Raises `DamagedError` if the catalog's file is damaged."""
+        """Return the state that the catalog expects, for `integrity.check`. Raises `DamagedError` if the catalog's file
+        is damaged."""
         with self._database.reading() as connection:
             (verdict,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if verdict != "ok":
@@ -86,14 +87,15 @@ class Upkeep:
         return CatalogView(self._replicas, nodes, wanted, uploading, removals)
 
     def permit(self, discards: Iterable[Discard]) -> tuple[Removal, ...]:
-        """Decide to remove orphans that a check found, unless they are needed by now. Return all pending removals."""
+        """Decide to remove orphans (unneeded partitions that a check found), except those that are needed by now.
+        Return all pending removals."""
         with self._database.transaction() as connection:
             for discard in discards:
                 remove_unwanted(connection, check_digest(discard.digest), check_node(discard.node))
         return self.removals()
 
     def record(self, digest: str, node: str) -> None:
-        """Record that a node holds a good, synced replica of a partition: copied to it, or found on it.
+        """Record that a node holds a good, synced replica of a partition, which was copied to the node or found on it.
 
         Raises `NotFoundError` if no version needs the partition any more, `BusyError` while it is being removed from
         that node.

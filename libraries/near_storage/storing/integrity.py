@@ -1,7 +1,8 @@
 """Find what is wrong with a store and the steps to repair it, from the catalog's view and the nodes' reports.
 
-This module reads no disk and calls no node. The caller first copies (the node's `put` with the partition's digest, then
-`upkeep.record`), and removes only partitions that `upkeep.permit` allows.
+This module reads no disk and calls no node; the caller carries out the steps. The caller first copies partitions (the
+node's `put` with the partition's digest, then `upkeep.record`). Afterwards it removes partitions, but only those that
+`upkeep.permit` allows.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ ProblemKind: TypeAlias = Literal["silent", "lost", "damaged", "unrecorded", "few
 
 @dataclass(frozen=True)
 class Wanted:
-    """A partition of some readable version: its size, its expected nodes, and the tables that need it."""
+    """A partition that a readable version needs: its size, its expected nodes, and the tables that need it."""
 
     stored_bytes: int
     nodes: frozenset[str]
@@ -36,7 +37,8 @@ class Removal:
 
 @dataclass(frozen=True)
 class CatalogView:
-    """The catalog's expected state at one moment. `uploading` and `removals` are (digest, node) in progress."""
+    """The catalog's expected state at one moment. `uploading` and `removals` are the (digest, node) pairs whose upload
+    or removal is in progress."""
 
     replicas: int
     nodes: tuple[str, ...]
@@ -47,12 +49,17 @@ class CatalogView:
 
 @dataclass(frozen=True)
 class Finding:
-    """A deviation from the expected state. `gone` means lost data, `young` is only reported.
+    """A deviation from the expected state. `kind` is one of:
 
-    silent: the node did not answer. lost, damaged: a replica is missing or wrong. unrecorded: a replica unknown to the
-    catalog. few: fewer good replicas than required. gone: no good replica anywhere. orphan, young: bytes that nothing
-    needs, for longer or shorter than the grace period. `tables` need the partition; `mendable` states whether the steps
-    together resolve the finding.
+    - silent: the node did not answer.
+    - lost, damaged: a replica is missing or wrong.
+    - unrecorded: a node holds a good replica that the catalog does not know.
+    - few: there are fewer good replicas than required.
+    - gone: no node that answered has a good replica.
+    - orphan: a node holds a partition that nothing needs.
+    - young: like orphan, but the partition is so recent that it is kept.
+
+    `tables` are the tables that need the partition. `mendable` states whether the repair steps resolve the finding.
     """
 
     kind: ProblemKind
@@ -65,7 +72,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Copy:
-    """Have `target` put the partition that `source` holds; then `upkeep.record(digest, target)`."""
+    """A repair step: the node `target` copies the partition from the node `source`. Afterwards, the caller calls
+    `upkeep.record(digest, target)`."""
 
     digest: str
     source: str
@@ -74,7 +82,8 @@ class Copy:
 
 @dataclass(frozen=True)
 class Record:
-    """The node holds a replica that the catalog does not know: `upkeep.record(digest, node)`."""
+    """A repair step: the caller calls `upkeep.record(digest, node)`, because the node holds a replica that the catalog
+    does not know."""
 
     digest: str
     node: str
@@ -82,7 +91,8 @@ class Record:
 
 @dataclass(frozen=True)
 class Discard:
-    """The node holds a partition that nothing needs. The caller passes it to `upkeep.permit`, which may refuse."""
+    """A repair step: the node holds a partition that nothing needs. The caller passes the step to `upkeep.permit`,
+    which may refuse it."""
 
     digest: str
     node: str
@@ -162,7 +172,7 @@ class _Checking:
             self.copies.append(Copy(digest, source, target))
 
     def held(self, node: str, digest: str, old: bool, stored_bytes: int) -> None:
-        """Check one partition of a node for whether anything needs it."""
+        """Check whether anything needs a partition that a node holds."""
         place = (digest, node)
         if digest in self.view.wanted or place in self.view.uploading or place in self.view.removals:
             return
@@ -180,12 +190,13 @@ class _Checking:
         return node in wanted.nodes or self._is_free(digest, node)
 
     def _is_free(self, digest: str, node: str) -> bool:
-        """Return whether the node may become a replica: no upload or removal of it is in progress."""
+        """Return whether a new replica may be on the node: no upload or removal of the partition is in progress
+        there."""
         return (digest, node) not in self.view.uploading and (digest, node) not in self.view.removals
 
     def _targets(self, digest: str, wanted: Wanted, good: set[str], broken: list[str]) -> list[str]:
-        """Return the nodes to copy to: nodes that should have the partition, then other nodes until there are
-        enough."""
+        """Return the nodes to copy a partition to. These are the nodes that should have it, then other nodes until
+        there are enough replicas."""
         missing = self.view.replicas - len(good)
         others = sorted(
             (name for name in self.reports if name not in good | wanted.nodes and self._is_free(digest, name)),

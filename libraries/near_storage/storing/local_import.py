@@ -1,6 +1,6 @@
-"""Fill the folders of a catalog and its nodes without running services, for local files and disks.
+"""Fill the folders of a catalog and its nodes without running servers, for local files and disks.
 
-Services open these folders afterwards, and each node registers its address.
+Servers can open these folders afterwards. Each node then registers its address at the catalog.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ NOT_SERVED = "grpc://127.0.0.1:0"
 def fill(folder: Path, table: str, paths: Iterable[Path], nodes: int = 1, replicas: int = 1) -> None:
     """Store Parquet files, byte for byte and in order, as a new version of a table.
 
-    The catalog is in `folder/catalog`, the nodes `node-1`, `node-2` ... in folders of these names. Raises the errors of
-    `PartitionStore.put` and `Uploads`; the table is then unchanged.
+    The catalog is in `folder/catalog`, the nodes are in `folder/node-1`, `folder/node-2` and so on. Raises the errors
+    of `PartitionStore.put` and `Uploads`; the table is then unchanged.
     """
     catalog = Catalog(folder / "catalog", replicas)
     stores: dict[str, PartitionStore] = {}

@@ -1,7 +1,7 @@
 """The description of one partition: its schema, compact metadata, and the digests of its column chunks.
 
-It is computed when a partition is stored, and kept next to the partition and in the catalog. It can be rebuilt from the
-partition's bytes.
+The description is computed when a partition is stored. It is kept in a file next to the partition and in the catalog,
+and can be rebuilt from the partition's bytes.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ FORMAT = 2
 
 @dataclass(frozen=True, eq=False)
 class PartitionInfo:
-    """One partition's description. `encode` and `decode` convert it for the catalog and the file next to the partition.
+    """The description of one partition. `encode` and `decode` convert it for the catalog and the file next to the
+    partition.
 
-    `digest` is the blake2b-256 of all `stored_bytes` bytes of the file, `footer_digest` that of its end: the Thrift
-    footer, its length in 4 bytes, and `PAR1`. `chunk_digests` has one row per row group and one column per leaf, as in
-    `compact.chunks`.
+    `digest` is the blake2b-256 of the whole file of `stored_bytes` bytes. `footer_digest` is the blake2b-256 of the
+    last `footer_bytes` bytes: the Thrift footer, the footer's length in 4 bytes, and `PAR1`. `chunk_digests` has one
+    row per row group and one column per leaf, as in `compact.chunks`.
     """
 
     digest: str
@@ -52,11 +53,13 @@ class PartitionInfo:
 
     @property
     def leaves_digest(self) -> str:
-        """Digest of the leaf columns (paths and kinds): equal in all partitions of a table, as pruning requires."""
+        """Digest of the paths and kinds of the leaf columns. It must be equal in all partitions of a table, so that row
+        groups can be skipped."""
         return blake2b(msgspec.msgpack.encode(self.compact.columns)).hexdigest()
 
     def same_content(self, other: PartitionInfo) -> bool:
-        """Return whether two nodes describe the same bytes. Compact metadata may differ between releases."""
+        """Return whether both descriptions are of the same bytes. Compact metadata are not compared, because they may
+        differ between releases."""
         return (
             (self.digest, self.stored_bytes, self.rows) == (other.digest, other.stored_bytes, other.rows)
             and (self.footer_digest, self.footer_bytes) == (other.footer_digest, other.footer_bytes)
@@ -65,7 +68,7 @@ class PartitionInfo:
         )
 
     def encode(self) -> bytes:
-        """Encode the description, preceded by the blake2b-256 digest of the rest."""
+        """Encode the description. The first 32 bytes are the blake2b-256 digest of all bytes that follow."""
         wire = _Wire(
             FORMAT,
             self.digest,
@@ -133,7 +136,7 @@ Describe: TypeAlias = Callable[[Path, str], PartitionInfo]
 
 
 def describe_apart(path: Path, digest: str) -> PartitionInfo:
-    """Describe an untrusted file. A child process reads its footer."""
+    """Describe an untrusted file. A child process reads the footer, because the footer may be hostile."""
     footer = read_footer_apart(path)
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -185,7 +188,7 @@ def encode_schema(schema: pa.Schema) -> bytes:
 
 
 def decode_schema(data: bytes) -> pa.Schema:
-    """Decode the schema in `data`. Raises `DamagedError` if there is none."""
+    """Decode the schema in `data`. Raises `DamagedError` if the bytes are not a schema."""
     try:
         return pa.ipc.read_schema(pa.py_buffer(data))
     except (pa.ArrowException, OSError) as error:

@@ -54,9 +54,10 @@ class NodeReport:
 
 
 class PartitionStore:
-    """A node's partitions. Thread-safe. Raises errors of near storage, without paths.
+    """A node's partitions. Thread-safe. Raises errors of near storage, whose messages contain no paths.
 
-    Opening takes ownership of the folder (`BusyError` if another process has it) and removes what a crash left.
+    Opening takes ownership of the folder (`BusyError` if another process has it) and removes unfinished files that a
+    crash left.
     """
 
     def __init__(self, folder: Path, calls: FileCalls | None = None, describe: Describe = describe_apart) -> None:
@@ -121,7 +122,8 @@ class PartitionStore:
 
     @contextmanager
     def opened(self, digest: str) -> Iterator[int]:
-        """Yield a descriptor of the partition, which stays valid if the file is removed. Raises `NotFoundError`."""
+        """Yield a descriptor of the partition, which stays valid if the file is removed. Raises `NotFoundError` if the
+        partition is not in the folder."""
         check_digest(digest)
         with self._told(f"Partition {digest}"):
             descriptor = self._calls.open(self._path(digest))
@@ -140,7 +142,8 @@ class PartitionStore:
         return self._infos.get(digest, lambda: self._load(digest))
 
     def footer_bytes(self, digest: str) -> bytes:
-        """Return the end of the file: Thrift footer, its length and `PAR1`. Raises `DamagedError` if it changed."""
+        """Return the end of the file: the Thrift footer, the footer's length and `PAR1`. Raises `DamagedError` if these
+        bytes changed."""
         info = self.info(digest)
         with self.opened(digest) as descriptor, self._told(f"Partition {digest}"):
             end = self._calls.read(descriptor, info.footer_bytes, info.stored_bytes - info.footer_bytes)
@@ -149,7 +152,7 @@ class PartitionStore:
         return end
 
     def verify(self, digest: str) -> None:
-        """Read all bytes of a partition. Raises `DamagedError` if they changed since it was stored."""
+        """Read all bytes of a partition. Raises `DamagedError` if the bytes changed since the partition was stored."""
         hashing = blake2b()
         with self.opened(digest) as descriptor, self._told(f"Partition {digest}"):
             offset = 0
@@ -162,20 +165,21 @@ class PartitionStore:
             )
 
     def digests(self) -> frozenset[str]:
-        """Return the partitions that are in the folder now."""
+        """Return the digests of the partitions that are in the folder now."""
         with self._told("The node's folder"):
             return frozenset(name.removesuffix(PARTITION) for name in self._listed(PARTITION))
 
     def total_bytes(self) -> int:
-        """The bytes of all partitions."""
+        """Return the total bytes of all partitions."""
         return sum(held.stored_bytes for held in self._held(0.0).values())
 
     def report(self, now_s: float, verify: bool = False) -> NodeReport:
-        """Report the contents for `integrity`; `verify` reads every byte. `now_s` is the time since the epoch."""
+        """Report the contents of the folder for `integrity`. With `verify`, read every byte. `now_s` is the current
+        time in seconds since the epoch."""
         held = self._held(now_s)
         with self._told("The node's folder"):
-            # Make all names durable. A failed `put` may have left a name that is not, which the catalog would count as
-            # replica.
+            # Make all names durable. A failed `put` may have left a name that is not durable, and the catalog would
+            # count this name as a replica.
             self._calls.fsync_folder(self._folder)
         if not verify:
             return NodeReport(held)

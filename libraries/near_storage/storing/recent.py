@@ -29,7 +29,7 @@ class Recent(Generic[Held]):
         self._lock = Lock()
 
     def get(self, key: Hashable, load: Callable[[], Held]) -> Held:
-        """Return the value of the key, or call `load`. Two threads may load the same value."""
+        """Return the cached value of the key, or load it with `load`. Two threads may load the same value."""
         with self._lock:
             if key in self._held:
                 self._held.move_to_end(key)

@@ -1,10 +1,11 @@
 """Uploads, which bring a new version of a table into the catalog.
 
-Call `begin`; for each partition `place` (which returns its nodes), send the bytes to these nodes, and `acknowledge`
-each node that has them on disk; finally `commit`. Two uploads to one table may run at the same time; each becomes a
-version when it commits, and the last commit is current. Nothing is visible before.
+First call `begin`. For each partition, call `place`, which returns nodes, and send the bytes to these nodes. Call
+`acknowledge` for each node that has synced the bytes to disk. Finally call `commit`. Two uploads to one table may run
+at the same time. Each becomes a version when it commits, and the last commit is current. Readers see nothing of an
+upload before its commit.
 
-Partitions are recorded here before their bytes are sent, so that they are not collected as orphans.
+Partitions are recorded here before their bytes are sent, so that a check does not take them for unneeded bytes.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class Node:
 
 
 class Uploads:
-    """The uploads of one catalog. All calls raise `StaleError` after an upload was committed, aborted or timed out."""
+    """The uploads of one catalog. Calls for an upload that was committed, aborted or timed out raise `StaleError`,
+    except a repeated `commit`."""
 
     def __init__(self, database: Database, replicas: int, clock: Callable[[], float]) -> None:
         self._database = database
@@ -69,10 +71,10 @@ class Uploads:
         return upload
 
     def place(self, upload: str, position: int, digest: str, stored_bytes: int) -> tuple[Node, ...]:
-        """Announce the partition at `position` (from 0); return the nodes that still need its bytes.
+        """Announce the partition at `position` (from 0). Return the nodes that still need its bytes.
 
-        If it is called again, return the nodes that have not acknowledged yet. Raises `BusyError` while a partition
-        with the same bytes is being removed from these nodes.
+        A repeated call returns the nodes that have not acknowledged the partition yet. Raises `BusyError` if too few
+        nodes are free because the same partition is being removed from the others.
         """
         check_digest(digest)
         if not 0 <= position < MOST_PARTITIONS or not 0 < stored_bytes <= MOST_PARTITION_BYTES:
@@ -169,7 +171,8 @@ class Uploads:
             give_up(connection, upload)
 
     def _open(self, connection: sqlite3.Connection, upload: str) -> list[str]:
-        """Return the nodes that the upload may use, and mark it as active now."""
+        """Return the nodes that the upload may use, and mark the upload as active now. Raises `StaleError` if the
+        upload is over."""
         found = connection.execute(
             "UPDATE uploads SET active_s = ? WHERE id = ? RETURNING nodes", (self._clock(), upload)
         ).fetchall()
@@ -178,7 +181,8 @@ class Uploads:
         return list(json.loads(found[0][0]))
 
     def _check_columns(self, connection: sqlite3.Connection, upload: str, info: PartitionInfo) -> None:
-        """Check that the columns equal those of the first acknowledged partition, in Arrow and as Parquet leaves."""
+        """Check that the partition has the same columns as the first acknowledged partition, both in Arrow and as
+        Parquet leaves. Raises `RequestError` otherwise."""
         schema, leaves_digest = connection.execute(
             "SELECT schema, leaves_digest FROM uploads WHERE id = ?", (upload,)
         ).fetchone()
@@ -201,7 +205,8 @@ class Uploads:
         return placed.fetchone() is not None
 
     def _choose(self, connection: sqlite3.Connection, nodes: list[str], position: int, digest: str) -> list[str]:
-        """Return as many nodes as replicas, starting one node further for each position."""
+        """Return one node for each replica. The choice starts one node further for each position, which spreads the
+        partitions."""
         removing = {
             name for (name,) in connection.execute("SELECT node FROM removals WHERE digest = ?", (digest,)).fetchall()
         }
@@ -254,7 +259,8 @@ def give_up(connection: sqlite3.Connection, upload: str) -> None:
 
 
 def remove_unwanted(connection: sqlite3.Connection, digest: str, node: str) -> None:
-    """Decide to remove a partition from a node, unless it is a replica or part of an upload there."""
+    """Record the decision to remove a partition from a node, unless it is a recorded replica or part of an upload
+    there."""
     connection.execute(
         """INSERT OR IGNORE INTO removals (digest, node) SELECT ?1, ?2
            WHERE EXISTS (SELECT * FROM nodes WHERE name = ?2)

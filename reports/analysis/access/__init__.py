@@ -1,2 +1,2 @@
-"""Sections about reading part of a table: the best format for each operation, copies that stay open, training loops,
-and limits of the device."""
+"""Sections about reading part of a table: the fastest format for each operation, stored copies that stay open, training
+loops, and limits of the device."""

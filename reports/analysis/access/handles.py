@@ -1,9 +1,8 @@
 """Show the times of stored copies that stay open: the time to open a copy, the time of the first call, and the time of
 later calls.
 
-Other tables show one time for each operation. This section adds the time to open a copy, which is most of the work for
-a wide table. It also adds the latency of a call. If several streams call at once, the latency is longer than the time
-per call.
+Other tables show one time for each operation. This section adds the time to open a copy, which for a wide table is most
+of the work. It also adds the latency of a call, which is longer than the time per call if several streams call at once.
 """
 
 from __future__ import annotations

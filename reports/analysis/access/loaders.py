@@ -1,8 +1,8 @@
 """Show training loops: rows per second, waits, and quality of the shuffle. Each order in which loaders return the rows
-has its own figures.
+has a separate table.
 
-The most shuffled order comes first. A loader is ranked only among loaders that return the rows in the same order, so
-that a loader that does not shuffle cannot win.
+The most shuffled order comes first. A loader is ranked only among loaders with the same order, so that a loader that
+does not shuffle cannot win.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reports.analysis.units import MILLISECONDS, number_text, spread_text
 from reports.analysis.words import NOTHING, fallback_mark
 
 EPOCH = "epoch_rows"
-"""Name of a figure that only training loops have. A summary that has this figure belongs to a loop."""
+"""Name of a figure that only training loops have. A summary with this figure is that of a training loop."""
 HEADERS = ("rows/s", "", "epoch\n1", "epoch\n2", "first\nbatch ms", "p99\ngap ms", "locality", "parts", "rows\nread")
 """Headers of the columns to the right of the format's name."""
 WHOLE = "all"
@@ -38,7 +38,8 @@ def has_loaders(table: Table) -> bool:
 
 
 def loaders_of(run: Run, table: Table) -> Iterator[Figures]:
-    """Yield one `Figures` with the loaders of each order of the rows, the most shuffled order first.
+    """Yield one `Figures` (table of numbers) for each order in which loaders return the rows. The most shuffled order
+    comes first.
 
     Equally shuffled orders follow the order of the table's columns. Within an order, the fastest loaders come first,
     and loaders without a rank come last.
@@ -94,8 +95,8 @@ def _texts(table: Table, row: Row, column: Column) -> tuple[str, ...]:
 
 
 def _per_second(cell: CellSummary, of: Callable[[Mapping[str, int]], tuple[int, int]]) -> float:
-    """Return rows per second, computed from the median over rounds of the time per row. Loaders sorted by this rate
-    have the same order as their ranks."""
+    """Return rows per second, computed from the median over rounds of the time per row. Sorted by this result, loaders
+    have the order of their ranks."""
     of_a_row_ns = []
     for number in cell.by_round[EPOCH]:
         rows, time_ns = of({name: values[number] for name, values in cell.by_round.items() if number in values})

@@ -1,6 +1,6 @@
 """Compare measured rates with the device's limits, and the bytes read with the bytes returned.
 
-For takes, scans and reads of a table, show the rate as a share of the limit that was measured on the device during the
+For takes, scans and reads of a table, show the rate as a share of the device's limit, which was measured during the
 run. Also show the bytes read for each byte of the result.
 """
 
@@ -21,22 +21,24 @@ from reports.analysis.words import CACHED as FROM_LIBRARY
 from reports.analysis.words import FALLBACK, NOTHING
 
 SMALL_BYTES = 4_096
-"""Size of the smallest read from a device. A row of fewer bytes also takes one read of this size."""
+"""Size of the smallest read from a device. Even a row of fewer bytes takes one read of this size."""
 CHANGED = 0.2
-"""A note names a device whose rate changed by more than this share between the start and the end of the run."""
+"""If the rate of a device changed by more than this share between the start and the end of the run, a note names the
+device."""
 _THOUSANDS = 100_000
-"""Reads per second of at least this number are shown in thousands."""
+"""Reads per second from this number on are shown in thousands."""
 RESULT, LOGICAL, DEVICE, DISTINCT = "result_bytes", "asked_bytes", "device_read_bytes", "distinct_bytes"
 SHARES = "share of the roofline"
 """Title of the figures that show rates as a share of the device's limit."""
 PARTS = ("take", "scan")
-"""A table has this section only if it has one of these operations. Full reads and reads of columns are shown in
-addition."""
+"""A table has this section only if it has one of these operations. The section then also shows full reads and reads of
+columns."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The highest rate per second of reads, rows or bytes. With `at_least`, the device may be faster."""
+    """The highest rate per second that was measured, of reads, rows or bytes. With `at_least`, the device may be faster
+    than this."""
 
     per_second: float
     at_least: bool
@@ -59,7 +61,7 @@ def has_roofline(table: Table) -> bool:
 
 def roofline_of(run: Run, table: Table) -> Iterator[Figures]:
     """Yield up to three `Figures`: the device's limits, the measured rates as a share of these limits, and the bytes
-    read. Figures without content are left out."""
+    read. The first two are left out if the run did not measure the device."""
     probes = [each for each in run.info.rooflines if _is_under(each, table)]
     found = [each for each in probes if each.lines]
     if probes:
@@ -225,7 +227,8 @@ def _per_second(cell: CellSummary, amount: Callable[[Mapping[str, int]], float])
 
 
 def _row_limits(lines: Sequence[RooflineLine], row_bytes: float, streams: int, *, cold: bool) -> list[Limit | None]:
-    """Return the limit at the queue depth of the calls and at the best depth; for the page cache a single limit."""
+    """Return the limits of rows per second. For a device, there are two limits: at the queue depth of the calls, and at
+    the best queue depth. For the page cache, there is only one."""
     if not cold:
         return [_row_limit(lines, (CACHED,), (CACHED, CACHED_SEQUENTIAL), row_bytes, None)]
     return [_row_limit(lines, (RANDOM,), (RANDOM, SEQUENTIAL), row_bytes, depth) for depth in (streams, None)]
@@ -235,7 +238,7 @@ def _row_limit(
     lines: Sequence[RooflineLine], single: Sequence[str], together: Sequence[str], row_bytes: float, depth: int | None
 ) -> Limit | None:
     """Return the most rows per second that a device can give. Each row takes at least one read, and all bytes of the
-    row are read."""
+    row are read. The slower of these two limits applies."""
     reads = _most(lines, single, depth, lambda line: line.per_second, SMALL_BYTES)
     moved = _most(lines, together, depth, lambda line: line.bytes_per_second)
     if reads is None or moved is None:
@@ -245,7 +248,8 @@ def _row_limit(
 
 
 def _byte_limits(lines: Sequence[RooflineLine], *, cold: bool) -> list[Limit | None]:
-    """Return the most bytes per second of sequential reads: with one read at a time, and at the best queue depth."""
+    """Return the limits of bytes per second of sequential reads. For a device, there are two limits: with one read at a
+    time, and at the best queue depth. For the page cache, there is only one."""
     if not cold:
         return [_most(lines, (CACHED_SEQUENTIAL,), None, lambda line: line.bytes_per_second)]
     return [_most(lines, (SEQUENTIAL,), depth, lambda line: line.bytes_per_second) for depth in (1, None)]
@@ -258,7 +262,8 @@ def _most(
     value: Callable[[RooflineLine], float],
     size_bytes: int | None = None,
 ) -> Limit | None:
-    """Return the highest value among measured limits of these kinds. `depth=None` and `size_bytes=None` mean any."""
+    """Return the highest value among the measured limits of these kinds. With `depth=None` or `size_bytes=None`, limits
+    of any depth or size are used."""
     found = [
         line
         for line in lines
@@ -291,8 +296,8 @@ def _share_notes(table: Table) -> Iterator[str]:
 
 
 def _result_bytes(table: Table, operation: OperationName) -> float | None:
-    """Return the result size of raw I/O, which has only the requested values. Without raw I/O, return the smallest size
-    of all variants."""
+    """Return the size in bytes of an operation's result. The result of raw I/O is used, because it has only the
+    requested values. Without raw I/O, the smallest result of all variants is used."""
     given = {
         row.variant: row.cells[operation].figures[RESULT].median
         for row in table.rows

@@ -1,9 +1,9 @@
 """Name the fastest variants for each operation of a table with many operations.
 
 A fallback reads everything and then selects, because the library has no call for the operation. Fallbacks are never
-ranked, but a fallback that beats every native call is mentioned. Each entry states whether another variant is slower,
-tied with the fastest, or has too few rounds for a verdict. If most variants have no figure, for example on a busy
-machine, no fastest variant is named.
+ranked, but a fallback is mentioned if it beats all variants whose library has the call. Each entry states whether
+another variant is slower, tied with the fastest, or has too few rounds for a verdict. If most variants have no figure,
+for example on a busy machine, no fastest variant is named.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from reports.analysis.tables import Row, Table, unit_for, value_text
 from reports.analysis.units import number_text
 
 FEWEST_OPERATIONS = 4
-"""A table needs at least this many operations to have this section. Save and read do not count."""
+"""A table needs at least this many operations, in addition to save and read, to have this section."""
 MOST_OTHERS = 4
 """Largest number of variants that are named after the fastest."""
 NO_VERDICT = "?"
@@ -29,12 +29,13 @@ USES_MEANING = (
     f"2.10: takes 2.10 times as long as the fastest; =: tied with it; {NO_VERDICT}: too few rounds for a verdict"
 )
 IN_PLACE = {"rewrite": "rewriting everything with", "save-all": "gathering everything with"}
-"""Wording for fallbacks other than reading everything."""
+"""Wording for fallbacks that do something other than reading everything."""
 
 
 @dataclass(frozen=True)
 class Use:
-    """The fastest variants for one operation as printed: 'take 100 rows', 'vortex 4.42 ms', 'feather 1.4, f3 1.6?'."""
+    """The fastest variants for one operation as printed: 'take 100 rows' (title), 'vortex 4.42 ms' (best), and 'feather
+    1.4, f3 1.6?' (others)."""
 
     title: str
     best: str
@@ -72,19 +73,20 @@ def uses_of(run: Run, table: Table) -> Iterator[Use]:
 
 
 def _multiple(ratio: Ratio) -> str:
-    """Return '=' for a tie, or the ratio, with NO_VERDICT if it has no verdict."""
+    """Return '=' for a tie, otherwise the ratio. NO_VERDICT follows the ratio if there are too few rounds."""
     return "=" if ratio.tied else f"{number_text(ratio.ratio)}{NO_VERDICT if ratio.tied is None else ''}"
 
 
 def _none_ranked(table: Table, column: Column) -> str:
-    """Return why no call is named as the fastest: 'no native call' if no variant has one, else 'none ranked'."""
+    """Return why no variant is named as the fastest: 'no native call' if no library has a call for the operation, else
+    'none ranked'."""
     own = any(column.operation in row.cells and not row.fallback(column.operation) for row in _ours(table))
     return "none ranked" if own else "no native call"
 
 
 def _whole(table: Table, column: Column, first: Row | None) -> str:
-    """Return a sentence about the fastest fallback if it beats the fastest native call, or if there is no native call;
-    else ''."""
+    """Return a sentence about the fastest fallback if it beats all variants whose library has the call, or if there are
+    none. Return '' otherwise."""
     places = [
         row
         for row in _ours(table)

@@ -1,4 +1,5 @@
-"""Show how fast stores ingest documents, with and without the time of merges, and when an index is slower than a scan.
+"""Show how fast stores ingest documents, with and without the time of merges. Also show when a query by index is slower
+than a scan.
 
 Documents per second and bytes per second are computed from rows, bytes and times. Sections 6.3 and 6.4 of Alkowaileet
 and Carey, VLDB 2022, show the same figures for other stores.
@@ -36,7 +37,7 @@ def documents_of(run: Run, table: Table) -> Iterator[Figures]:
 
 
 def _ingestions(table: Table) -> Iterator[tuple[OperationName, list[Row]]]:
-    """Yield each operation that ingests documents, with the rows that have figures, the fastest row first."""
+    """Yield each operation that ingests documents, with the rows that have figures. The fastest row comes first."""
     for operation in table.columns.operations:
         # A save whose time did not count has a size, but no rate.
         cells = ((row, row.cells[operation].figures) for row in table.rows if operation in row.cells)
@@ -70,8 +71,8 @@ def _rates(table: Table, cell: CellSummary) -> Iterator[str]:
 
 
 def _megabytes_a_second(cell: CellSummary, times: Sequence[str]) -> str:
-    """Return the median over rounds of MB per second, so that stores have the same order by rate as by time. Return
-    NOTHING if a time was not measured."""
+    """Return MB per second, as the median over rounds of this rate. Stores then have the same order by rate as by time.
+    Return NOTHING if a time was not measured."""
     if not all(name in cell.figures for name in times):
         return NOTHING
     rates = [
@@ -86,8 +87,8 @@ def _megabytes_a_second(cell: CellSummary, times: Sequence[str]) -> str:
 
 
 def _ranges(table: Table) -> Iterator[Figures]:
-    """Yield the paper's table 3: the times of range queries by scan and by index. There is a row for each store and
-    number of fields, and a column for each share of documents."""
+    """Yield the times of range queries by scan and by index, as in the paper's table 3. Each store and number of fields
+    has a row, and each share of documents a column."""
     names = {name: name.parameters for name in table.columns.operations if name.name == RANGE}
     fields = sorted({int(settings["paths"]) for settings in names.values()})
     ways = sorted({(settings["by"] != "scan", float(settings["selectivity"])) for settings in names.values()})

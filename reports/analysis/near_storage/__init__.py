@@ -1,2 +1,2 @@
-"""Interpret figures of near-storage reading, where a service next to the data filters them: throughput by selectivity,
-retrieval rates, and cost."""
+"""Interpret figures of near-storage reading, in which a service next to the data filters the data: throughput by
+selectivity, retrieval rates, and cost."""

@@ -27,7 +27,8 @@ def is_way(variant: Variant) -> bool:
 
 
 def is_fetching(variant: Variant) -> bool:
-    """Return whether a variant is the baseline of near storage: the client fetches all files and does all work."""
+    """Return whether a variant is the baseline of near storage, in which the client fetches all files and does all the
+    work."""
     return is_way(variant) and variant.settings.get("reader") == "fetch"
 
 
@@ -38,7 +39,8 @@ def is_near(variant: Variant) -> bool:
 
 
 def is_foil(variant: Variant) -> bool:
-    """Return whether a variant is only for comparison with the thesis: its node parses all footers for each query."""
+    """Return whether a variant was measured only to compare it with the thesis. The storage node of such a variant
+    parses all Parquet footers again for each query."""
     return is_way(variant) and variant.settings.get("footers") == "parsed"
 
 
@@ -60,7 +62,8 @@ def way_label(variant: Variant) -> str:
 
 
 def network_place(network: str) -> tuple[bool, bool, int, str]:
-    """Return a sort key for networks: one process, then loopback, then limited networks with the slowest first."""
+    """Return a sort key for networks. First come services within one process, then the loopback interface, then limited
+    networks, the slowest first."""
     mbit = line_mbit(network)
     return bool(network), bool(mbit), mbit, network
 
@@ -72,8 +75,8 @@ def line_mbit(network: str) -> int:
 
 
 def place_of(variant: Variant) -> tuple[int, int, str]:
-    """Return a sort key for variants: V2, V1, the fetching baseline, then other access paths. The variant with the
-    fewest settings of each path comes first."""
+    """Return a sort key for variants. V2 comes first, then V1, the fetching baseline, and other access paths. Within an
+    access path, variants with few settings come first."""
     settings = variant.settings
     reader = settings.get("reader", "")
     return (_PLACES.index(reader) if reader in _PLACES else len(_PLACES)), len(settings), variant

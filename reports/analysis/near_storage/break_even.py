@@ -1,8 +1,9 @@
-"""Find the selectivity below which near-storage reading beats fetching the files.
+"""Find the selectivity below which near-storage reading beats fetching the files. Selectivity is the share of row
+groups that a query has to read.
 
 If the run has a network of the requested bandwidth, measured times are compared. For another bandwidth, the time to
-send the bytes of a query at this bandwidth is added to its time on loopback, as `recommend --bandwidth` does. A service
-that sends while it works is faster than this sum, so the output states that the time was computed. Nothing is
+send the bytes of a query at this bandwidth is added to the query's time on loopback, as `recommend --bandwidth` does. A
+service that sends while it works is faster than this sum, so the output states that the time was computed. Nothing is
 extrapolated.
 """
 
@@ -52,18 +53,18 @@ class NearBreakEven:
     percents: tuple[float, ...]
     told: Crossovers
     below: Interval | None
-    """Percentage of row groups that a query has to read, below which this path is faster. None if there is no single
-    such percentage."""
+    """This path is faster for queries that have to read less than this percentage of row groups. None if there is no
+    such percentage, or more than one."""
 
     @property
     def always(self) -> bool:
-        """Whether this path is faster at every measured share."""
+        """Whether this path is faster at every measured percentage of row groups."""
         return self.told.told and not self.told.found and self.told.first == self.variant and not self.told.equals
 
     @property
     def since(self) -> float | None:
-        """The percentage from which fetching is faster, if below it neither this path nor fetching is clearly faster;
-        else None."""
+        """The percentage of row groups from which fetching is clearly faster, if this path and fetching are tied below
+        it. None in all other cases."""
         return next(
             (each.since for each in self.told.found if isinstance(each, Behind) and each.after != self.variant), None
         )
@@ -72,11 +73,12 @@ class NearBreakEven:
 def break_evens(
     summaries: Mapping[Cell, CellSummary], bandwidth_bytes_per_s: float | None = None, datasets: Sequence[str] = ()
 ) -> list[NearBreakEven]:
-    """Return the access path that beats fetching over the widest range. There is one result for each stored table,
-    placement of the matching row groups, and network.
+    """Return the access path that beats fetching over the widest range of selectivities. Each stored table, placement
+    of the matching row groups, and network has one result.
 
-    Paths are compared at the given bandwidth. Without a bandwidth, they are compared on each limited network of the
-    run. Return an empty list if the run has no network on which both near-storage reading and fetching were measured.
+    Paths are compared at the given bandwidth. Without a bandwidth, they are compared on each network of the run except
+    loopback. Return an empty list if the run has no network on which both near-storage reading and fetching were
+    measured.
     """
     groups: dict[tuple[str, str, Conditions, int], list[Series]] = {}
     for series in series_of(summaries):
@@ -139,8 +141,9 @@ def _told(each: NearBreakEven) -> str:
 def _asked(
     groups: Mapping[tuple[str, str, Conditions, int], list[Series]], bandwidth_bytes_per_s: float | None
 ) -> dict[tuple[str, str, Conditions, int], list[Series]]:
-    """Return the measurements to compare. With a bandwidth, these are the measurements on a network of about that
-    bandwidth, or else on loopback. Without a bandwidth, they are the measurements on all networks except loopback."""
+    """Return the measurements to compare. With a bandwidth, these are measurements on a network of about that
+    bandwidth. Data sets that were not measured on such a network are compared on loopback. Without a bandwidth, these
+    are the measurements on all networks except loopback."""
     if bandwidth_bytes_per_s is None:
         return {key: group for key, group in groups.items() if key[2].network != LOOPBACK}
     like = {key: group for key, group in groups.items() if _is_like(key[2], bandwidth_bytes_per_s)}
@@ -189,8 +192,8 @@ def _against(
 
 
 def _times(summary: CellSummary, line: float | None) -> ByRound:
-    """Return the time of each round. If `line` is given, in bytes per second, the time to send the round's bytes is
-    added."""
+    """Return the time of each round. If the bandwidth `line` (bytes per second) is given, the time to send the round's
+    bytes is added."""
     walls = summary.by_round[WALL]
     if line is None:
         return {number: max(value, 1) for number, value in walls.items()}

@@ -1,7 +1,7 @@
-"""Build charts of throughput by the share of row groups that a query has to read. There is a chart for each network,
-and a line for each access path.
+"""Build charts of throughput by the share of row groups that a query has to read. Each network has a chart, and each
+access path is a line.
 
-These charts are drawn like all charts over a parameter, except that higher values are better.
+These charts are drawn like all charts over a parameter, but higher values are better.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _LEAST_GB = 0.05
 _COLUMN = Column(QUERY, "wall_ns", Role.TIME, "throughput")
 AXIS = "% of the row groups"
 LINEAR_BELOW_PERCENT = 1.0
-"""The axis is linear below this value, so that it can show 0 %."""
+"""The axis is linear below this value and logarithmic above, so that it can show 0 %."""
 _Key = tuple[str, str, str, Conditions, str]
 
 
 def throughput_charts(found: Sequence[Series], summaries: Mapping[Cell, CellSummary]) -> tuple[Chart, ...]:
-    """Return a chart for each suite, data set, machine, set of conditions and placement of matching row groups, if at
-    least two selectivities were measured.
+    """Return a chart for each suite, data set, machine, set of conditions and placement of matching row groups. A chart
+    needs at least two measured selectivities.
 
     Charts of clustered row groups come before charts of scattered ones. A variant has the same style in all charts.
     """
@@ -118,7 +118,8 @@ def _in_bytes(rate: Interval) -> Interval:
 def _marks(
     group: Sequence[Series], percents: Sequence[float], summaries: Mapping[Cell, CellSummary]
 ) -> dict[Variant, dict[float, str]]:
-    """Return the marks at each selectivity: '*' for the fastest variant, '=' for variants tied with it."""
+    """Return the marks at each selectivity: '*' for the fastest variant, '=' for variants that are tied with the
+    fastest."""
     found: dict[Variant, dict[float, str]] = {}
     for percent in percents:
         cells = {each.cell: series.variant for series in group if (each := series.at(percent)) is not None}
@@ -132,7 +133,8 @@ def _marks(
 def _winners(
     group: Sequence[Series], percents: Sequence[float], summaries: Mapping[Cell, CellSummary]
 ) -> Crossovers | None:
-    """Return where the fastest variant changes. Variants that return more rows than requested cannot win."""
+    """Return where the fastest variant changes. Variants that return another kind of result, such as unfiltered rows,
+    cannot win."""
     ranked = [series for series in group if not series.variant.is_apart]
     return crossovers(list(_points(ranked, percents, summaries)), logarithmic=False)
 

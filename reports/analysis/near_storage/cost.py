@@ -17,8 +17,8 @@ HOURS_OF_MONTH = 24 * 365 / 12
 
 @dataclass(frozen=True)
 class Tier:
-    """One price step of a provider: the price of data above the previous tier's limit and up to `up_to_gb`. None means
-    no upper limit."""
+    """One price step of a provider. The price applies to data above the limit of the previous tier and up to
+    `up_to_gb`. None means no upper limit."""
 
     up_to_gb: float | None
     per_gb_month: float
@@ -39,7 +39,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Machines that hold all data with their redundancy, and their cost per month."""
+    """Machines that together hold all data and the redundant copies or parts, and their cost per month."""
 
     machines: int
     per_month: float

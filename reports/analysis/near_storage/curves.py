@@ -1,6 +1,6 @@
 """Show the curves fitted to a run's throughput, the errors of the curves, and how often a month all data could be read.
 
-The figures correspond to tables 8.2 and 8.3 of Weigand, TU Munich 2025, for our measurements alone.
+The figures have the form of tables 8.2 and 8.3 of Weigand, TU Munich 2025, but only with our measurements.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reports.analysis.units import number_text
 from reports.analysis.words import NOTHING
 
 FEWEST_POINTS = 5
-"""The error of a curve with four parameters is unknown if it is fitted to fewer points."""
+"""Smallest number of points for a curve. A curve has four parameters, so with fewer points its error is unknown."""
 _FORM = "T(x) = a + b / (1 + c x^d) in GB/s, x in percent of the row groups; least-squares fit to the medians"
 
 
@@ -51,8 +51,8 @@ def _of_place(about: str, several: Sequence[Series]) -> Iterator[Figures]:
 
 
 def _fitted(found: Sequence[Series]) -> list[Series]:
-    """Return the measurements of near-storage access paths with enough points. Fetching is left out, because its
-    throughput is the same at each selectivity."""
+    """Return the measurements of near-storage access paths that have enough points for a curve. Fetching is left out,
+    because its throughput does not depend on the selectivity."""
     return [series for series in found if len(series.measured) >= FEWEST_POINTS and is_near(series.variant)]
 
 

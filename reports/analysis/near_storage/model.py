@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 PARAMETERS = 4
-"""Number of fitted parameters. A curve fits this many points exactly, so its error is unknown."""
+"""Number of fitted parameters. A curve passes exactly through this many points, so its error is then unknown."""
 
 
 class NoFit(Exception):
@@ -43,7 +43,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Curve:
-    """The fitted function, which can be called. `errors` are the standard deviations of a, b, c and d, from the
+    """The fitted function, which can be called. `errors` are the standard deviations of a, b, c and d, taken from the
     covariance of the fit."""
 
     a: float
@@ -53,7 +53,7 @@ class Curve:
     errors: tuple[float, float, float, float]
 
     def __call__(self, percent: float) -> float:
-        """Return the throughput in GB/s at a selectivity in percent, which is at least 0."""
+        """Return the throughput in GB/s at a selectivity in percent. The result is at least 0."""
         # 0 to the power of `d` is 0, so the curve is a + b at 0 %.
         powered = float(percent) ** self.d if percent > 0 else 0.0
         return self.a + self.b / (1 + self.c * powered)
@@ -66,12 +66,13 @@ class Curve:
 def fit(points: Sequence[Point]) -> Curve:
     """Fit a curve to the points by least squares of the throughput itself.
 
-    The thesis minimizes absolute errors. High throughput is therefore fitted almost exactly, and errors of some percent
-    remain where throughput is low. The start values follow from the meaning of the parameters: a is the throughput at
-    the highest selectivity, a + b at the lowest. With scipy's default start values (all ones), the fit fails.
+    As in the thesis, absolute errors are minimized. High throughput is therefore fitted almost exactly, and errors of
+    some percent remain where throughput is low. The start values follow from the meaning of the parameters: a is the
+    throughput at the highest selectivity, a + b at the lowest. With scipy's default start values (all ones), the fit
+    fails.
 
-    Raises NoFit for four or fewer points of different selectivities, if no curve of this form is found, and if the
-    error of b, c or d is larger than its value.
+    Raises NoFit if the points do not determine a curve. Examples are four or fewer different selectivities, a curve
+    that would rise or reach 0, and an error of b, c or d that is larger than the parameter.
     """
     # Imported here because code that only reads published curves does not need numpy and scipy.
     import numpy as np

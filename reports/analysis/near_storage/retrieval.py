@@ -1,4 +1,4 @@
-"""Compute how often a month all stored data could be read, given the selectivity of the queries.
+"""Compute how often a month all stored data could be read. The result depends on the selectivity of the queries.
 
 Source: Weigand, TU Munich 2025. The distributions are from chapter 4, the rates from section 8.2 (table 8.2). A rate is
 the number of times per month that a node's whole storage can be read: throughput * seconds per month / capacity.
@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 MONTH_S = 365 * 24 * 3600 / 12
-"""Seconds per month, as in the thesis. Its formula for R_disk lacks the 12, but its printed result includes it."""
+"""Seconds per month, as in the thesis. The thesis's formula for R_disk lacks the division by 12, but its printed result
+includes it."""
 
 
 @dataclass(frozen=True)
 class Band:
-    """Percentage of queries with a selectivity over `above` and up to `up_to` percent. If both limits are 0, the
-    selectivity is exactly 0."""
+    """The share of queries, in percent, whose selectivity is over `above` and up to `up_to` percent. If both limits are
+    0, the selectivity is exactly 0."""
 
     above: float
     up_to: float
@@ -27,9 +28,10 @@ class Band:
 class Expected:
     """Throughput of a mix of queries in GB/s.
 
-    `mean` is the thesis's figure: the mean over queries of the throughput that each query would reach alone.
-    `sustained` is the throughput of a node that answers all queries one after the other, that is bytes divided by time,
-    or the harmonic mean. `sustained` is lower than `mean`, because slow queries take most of the time.
+    `mean` is the figure of the thesis: the mean over queries of the throughput that each query would reach alone.
+    `sustained` is the throughput of a node that answers all queries one after the other. It is all bytes divided by the
+    total time, which is the harmonic mean. `sustained` is lower than `mean`, because slow queries take most of the
+    time.
     """
 
     mean: float
@@ -37,7 +39,8 @@ class Expected:
 
 
 def buckets(bands: tuple[Band, ...]) -> Mapping[int, float]:
-    """Return the percentage of queries for each selectivity in whole percents, rounded up as in equation 4.9.
+    """Return the percentage of queries at each whole percent of selectivity. Selectivities are rounded up, as in
+    equation 4.9.
 
     The percentages add up to the sum of the bands. A band that covers several percents is spread evenly over them.
     """
@@ -65,5 +68,5 @@ def expected(throughput: Callable[[float], float], bands: tuple[Band, ...]) -> E
 
 
 def rate_per_month(gb_per_s: float, capacity_gb: float) -> float:
-    """Return how many times a month a node of this capacity can be read at this throughput."""
+    """Return how many times a month a node can be read completely at this throughput, if it stores `capacity_gb`."""
     return gb_per_s * MONTH_S / capacity_gb

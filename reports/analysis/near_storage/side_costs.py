@@ -34,7 +34,7 @@ TECHNIQUES = tuple(
         ("aggregates alone", "", "aggregate[groups=0.01,values=100]"),
     )
 )
-"""Techniques of section 8.1: (title, variant, operation). Each entry uses one technique more than the one before."""
+"""Techniques of section 8.1 as (title, variant, operation). Each entry adds one technique to the entry before it."""
 _GROUP_ROWS = "row_group_rows"
 
 
@@ -44,7 +44,7 @@ def has_near_storage(table: Table) -> bool:
 
 
 def near_storage_of(run: Run, table: Table) -> Iterator[Figures]:
-    """Yield the figures in the thesis's order."""
+    """Yield the figures in the order of the thesis's sections."""
     return _all(run, table)
 
 
@@ -58,7 +58,7 @@ def _all(run: Run | None, table: Table) -> Iterator[Figures]:
 
 
 def _cell(row: Row, operation: OperationName, figure: str) -> CellSummary | None:
-    """Return the summary of an operation if it has `figure` and is not a fallback, else None."""
+    """Return the summary of an operation. Return None if the summary lacks `figure`, or if a fallback was measured."""
     cell = row.cells.get(operation)
     return cell if cell is not None and figure in cell.figures and not cell.fallback else None
 
@@ -133,7 +133,8 @@ def _grid(
     text: Callable[[CellSummary], str],
     notes: Sequence[str],
 ) -> Iterator[Figures]:
-    """Yield `Figures` with a column for each operation. Operations that ask for row groups come first."""
+    """Yield `Figures` with a row for each access path and a column for each operation. Yield nothing if no operation
+    has the figure."""
     names = [
         name
         for name in table.columns.operations
@@ -234,8 +235,8 @@ def _small_groups(run: Run | None, table: Table, rows: Sequence[Row]) -> Iterato
 
 
 def _times(row: Row, usual: Row, operation: OperationName) -> str:
-    """Return one row's time divided by the time of the row with usual row groups, with its interval. Return '' if a
-    time is missing."""
+    """Return the time of `row` divided by the time of `usual`, which has row groups of the usual size, with the
+    interval. Return '' if a time is missing."""
     small, large = (_cell(each, operation, "wall_ns") for each in (row, usual))
     if small is None or large is None:
         return ""

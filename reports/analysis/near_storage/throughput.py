@@ -1,8 +1,8 @@
-"""Compute the throughput of a stored table at each share of row groups that a query has to read. Throughput is the
-table's bytes divided by the query's time.
+"""Compute the throughput of a stored table at each share of row groups that a query has to read.
 
-The definition is from Weigand, TU Munich 2025, chapter 8. It uses the bytes of the whole table, however little of the
-table is read. A query that reads one percent of the table may therefore exceed the speed of a disk many times.
+Throughput is the table's bytes divided by the query's time. The definition is from Weigand, TU Munich 2025, chapter 8.
+It always uses the bytes of the whole table, even if a query reads little of it. A query that reads one percent of the
+table may therefore exceed the speed of a disk many times.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ QUERY, SAVE = operation_name_of("query"), operation_name_of("save")
 
 @dataclass(frozen=True)
 class CellThroughput:
-    """The throughput of one query: GB/s at a share of row groups in percent. The interval results from the interval of
-    its times."""
+    """The throughput of one query in GB/s, at a share of row groups in percent. The interval is computed from the
+    interval of the query's times."""
 
     percent: float
     gb_per_s: Interval
@@ -30,8 +30,8 @@ class CellThroughput:
 
 @dataclass(frozen=True)
 class Series:
-    """The throughput of one variant on one data set under one set of conditions, the query that reads the fewest row
-    groups first."""
+    """The throughput of one variant on one data set under one set of conditions. In `measured`, the query that reads
+    the fewest row groups comes first."""
 
     variant: Variant
     dataset: OperationName
@@ -48,17 +48,17 @@ class Series:
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """The medians, through which a curve is fitted."""
+        """The medians as points, to which a curve is fitted."""
         return tuple(Point(each.percent, each.gb_per_s.median) for each in self.measured)
 
     def at(self, percent: float) -> CellThroughput | None:
-        """Return the measurement at this selectivity, None if there is none."""
+        """Return the measurement at this selectivity, or None if it was not measured."""
         return next((each for each in self.measured if each.percent == percent), None)
 
     @property
     def reaches_all(self) -> bool:
-        """Whether a query that reads all row groups was measured. Such queries are the slowest and dominate the rate of
-        a mix of queries, so a curve without them gives no rate."""
+        """Whether a query that reads all row groups was measured. Such queries are the slowest and take most of the
+        time of a mix of queries. A curve without them therefore gives no rate for the mix."""
         return self.at(100) is not None
 
     def curve(self) -> Curve | NoFit:
@@ -70,8 +70,8 @@ class Series:
 
 
 def series_of(summaries: Mapping[Cell, CellSummary]) -> tuple[Series, ...]:
-    """Return the throughput of each variant, for each data set, set of conditions and placement, from queries that
-    return all columns.
+    """Return the throughput of each variant, for each data set, set of conditions and placement. Only queries that
+    return all columns are used.
 
     As in every ranking, fallbacks, answers from a library's cache, wrong answers and raw I/O are left out.
     """
@@ -95,8 +95,8 @@ def series_of(summaries: Mapping[Cell, CellSummary]) -> tuple[Series, ...]:
 
 
 def _asked(operation: OperationName) -> tuple[float | None, str]:
-    """Return the share of row groups in percent, and their placement. The share is None if the operation is not a query
-    for all columns of a share of row groups."""
+    """Return the share of row groups in percent that an operation asks for, and their placement. The share is None if
+    the operation is not a query, or if it does not return all columns."""
     parameters = operation.parameters
     if operation.name != QUERY or {"columns", "values"} & parameters.keys():
         return None, ""
@@ -104,8 +104,8 @@ def _asked(operation: OperationName) -> tuple[float | None, str]:
 
 
 def _stored_bytes(cell: Cell, summaries: Mapping[Cell, CellSummary]) -> float | None:
-    """Return the size from the save that wrote this copy. A query that was measured with another state of the cache
-    reads the copy that was saved with `cache="warm"`."""
+    """Return the size of the stored copy that a query reads, as measured by the save of this copy. If no save had the
+    state of the cache of the query, the copy is that of the save with `cache="warm"`."""
     for conditions in _alike(cell.conditions):
         saved = summaries.get(Cell(cell.suite, SAVE, cell.dataset, cell.rows, cell.variant, conditions, cell.machine))
         if saved is not None and "size_bytes" in saved.figures:

@@ -13,7 +13,7 @@ from importlib import resources
 from reports.analysis.near_storage.retrieval import Band
 
 CAPACITY_GB = 111_840
-"""Capacity of a node in the thesis. The published monthly rates and ours are computed for this capacity."""
+"""Capacity of a node in the thesis, in GB. Both the published monthly rates and ours are computed for this capacity."""
 
 
 @cache
@@ -28,7 +28,7 @@ def distributions() -> Mapping[str, tuple[Band, ...]]:
 
 @cache
 def needed_per_month() -> Mapping[str, str]:
-    """Return how often a month each workload reads all data that it stores (sections 4.1 and 4.2), as printed there."""
+    """Return how often a month each workload reads all data that it stores, as printed in sections 4.1 and 4.2."""
     return {row["workload"]: row["needed_per_month"] for row in published_rows("near_storage_retrieval.csv")}
 
 

@@ -11,8 +11,8 @@ from reports.analysis.recommendation.within import Within
 
 @dataclass(frozen=True)
 class Answer:
-    """A recommendation with the data it is about, remarks on the measurement, and lines of Python that use the
-    recommended variant.
+    """A recommendation with everything that is printed with it: the data, remarks on the measurement, and lines of
+    Python that use the recommended variant.
 
     Without a recommended variant, there are no lines of Python.
     """
@@ -24,11 +24,12 @@ class Answer:
     save: str
     read: str
     about: str = ""
-    """The user's name for the data; if empty, use the name of the data set."""
+    """The user's name for the data. If empty, reports use the name of the data set."""
     yours: bool = False
-    """Whether the baseline is the format of the user's own file. Otherwise the baseline is a plain call."""
+    """Whether the user's current variant (the baseline) is the format of the user's own file. Otherwise the baseline is
+    a plain call."""
     cautions: tuple[str, ...] = ()
-    """Warnings about the recommended variant that its figures do not show."""
+    """Warnings about the recommended variant that are not visible in its figures."""
     folder: str = ""
     """Folder of the samples."""
     processor: str = ""
@@ -36,11 +37,13 @@ class Answer:
     again: str = ""
     """The command that gives the same answer from the stored samples."""
     convert: str = ""
-    """The command that stores the user's whole table in the recommended variant; empty for other data."""
+    """The command that stores the user's whole table in the recommended variant. Empty if the data are not the
+    user's."""
     within: Within | None = None
     """The advice on settings, if the variants are settings of one format."""
     remote: tuple[str, ...] = ()
-    """For remote data: the selectivity from which reading near the storage beats fetching the files."""
+    """For remote data: the selectivity (share of row groups to read) below which reading near the storage beats
+    fetching the files."""
     parts: tuple[tuple[str, str], ...] = ()
-    """For each further operation: its title with the names of the variables that the code needs, and the lines of
+    """For each further operation: the title, with the names of the variables that the code needs, and the lines of
     Python."""

@@ -1,7 +1,7 @@
 """Compare the user's current variant with the recommended one: time, size and memory.
 
-The current variant is not necessarily a candidate. It may lack a required ability, it may change the data, or the user
-may have excluded it by a pattern.
+The current variant need not be a candidate for the recommendation. It may lack a required ability, it may change the
+data, or the user may have excluded it by a pattern.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ ALWAYS = ("read", "save", "size")
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """The user's current variant. Without a counted round it has no values and no ratios."""
+    """The user's current variant. If no round was counted, or a weighted operation has no time, there are no values and
+    no ratios."""
 
     candidate: Candidate
     values: Mapping[str, float]
@@ -27,16 +28,16 @@ class Baseline:
     score: float | None
     """The score as a multiple of the first ranked variant's score."""
     ratios: Mapping[str, Ratio]
-    """Ratio of each figure to the same figure of the first ranked variant. The figures are those of ALWAYS and all that
-    have a weight."""
+    """Ratio of each figure to the same figure of the first ranked variant, for the figures of ALWAYS and all figures
+    that have a weight."""
     rows: int | None = None
-    """Number of rows on which the baseline was compared with the first ranked variant, if it is smaller than the number
-    of rows of the ranking. Then `values` is empty."""
+    """Number of rows on which the current variant was compared with the first ranked variant. It is set only if the
+    ranking used more rows. `values` is then empty."""
 
 
 def ratios(figures: Mapping[str, Mapping[int, float]], first: Mapping[str, Mapping[int, float]]) -> dict[str, Ratio]:
     """Return the ratio of each figure to the same figure of the first variant. Values of the same round are compared.
-    If the two variants have no common round, the ratio is that of the medians."""
+    If the two variants have no common round, their medians are compared."""
     return {name: _ratio(figures[name], first[name]) for name in figures if figures[name] and first.get(name)}
 
 

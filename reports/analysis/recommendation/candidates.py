@@ -1,6 +1,7 @@
 """Collect the candidates of a recommendation with their figures by round, and the reasons why some candidates drop out.
 
-All tracks of a run, that is its rules for the choice of codecs, are merged, because the codec is part of the choice.
+A track is a rule by which a run chose codecs. The tracks of a run are merged here, because the codec is part of the
+recommendation.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ from reports.analysis.recommendation.preferences import STAGES, Preferences
 from reports.analysis.recommendation.projection import projected
 
 FIGURES = {"read": READ_TIME, "save": SAVE_TIME, "size": SIZE, "read_memory": READ_PEAK, "save_memory": SAVE_PEAK}
-"""Figures of save and read that can have a weight. Another operation has one figure, its time, whose name is the
-operation with its parameters."""
+"""Figures of save and read that can have a weight. Any other operation has one figure, its time. The name of that
+figure is the operation with its parameters."""
 _WHOLE = {column.operation for column in FIGURES.values()}
 OPENING = "open "
-"""Prefix of the figure for the time to open the copy that stays open during an operation. The operation with its
-parameters follows. The time of the operation excludes the time to open."""
+"""Prefix of the name of a figure: the time to open the copy that stays open during an operation. The operation with its
+parameters follows the prefix. The time of the operation itself excludes the time to open."""
 NOT_COUNTED, CHANGES, CANNOT = "no round was counted", "changes this data", "cannot"
 NO_FIGURE = "no figure of"
-"""Reasons why a variant drops out. A colon and details may follow."""
+"""First words of the reasons why a variant drops out. A colon and details may follow."""
 _NEEDS_MET = {"take": "random-access", "scan": "pushdown"}
-"""Partial read that a variant declares -> the ability that a user may require."""
+"""Maps a partial read that a variant declares to the ability that a user may require."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +54,12 @@ class Candidate:
     """The summary of each operation."""
     encodings: tuple[str, ...]
     capabilities: frozenset[str] | None
-    """Abilities that the format declares, including those that its partial reads imply. Measured times take precedence.
-    None if the run did not record any."""
+    """Abilities that the format declares, including those that its partial reads imply. If an ability was also
+    measured, the measured times decide. None if the run did not record abilities."""
     title: str = ""
     """Title of the variant's format; empty if the run did not record the title."""
     maturity: MaturityInfo | None = None
-    """None if not declared."""
+    """The maturity that the format declares, or None if it declares none."""
 
     @property
     def stage(self) -> str:
@@ -66,7 +67,8 @@ class Candidate:
         return self.maturity.stage if self.maturity is not None else STAGES[1]
 
     decisive: tuple[str, ...] = tuple(FIGURES)
-    """The figures of save and read that a round must have in order to count. Only these rounds decide the ranking."""
+    """The figures of save and read that a round must have in order to count. Rounds without them do not affect the
+    ranking."""
 
     @property
     def rounds(self) -> frozenset[int]:
@@ -81,7 +83,7 @@ class Candidate:
 
     @property
     def reason(self) -> str:
-        """Why there are no valid figures, e.g. a round returned other data or crashed. Empty if there are valid
+        """Why there are no valid figures, e.g. because a round returned other data or crashed. Empty if there are valid
         figures."""
         failures = self._failures(_WHOLE)
         if wrong := _wrong(failures):
@@ -92,14 +94,15 @@ class Candidate:
 
     @property
     def unknown(self) -> bool:
-        """Whether no round was counted although nothing failed, because the machine was busy."""
+        """Whether the result is unknown: nothing failed, but no round was counted, because the machine was busy."""
         return not self.rounds and not self._failures(_WHOLE)
 
     def _failures(self, operations: Collection[str]) -> list[Failure]:
         return [failure for name, cell in self.cells.items() if name in operations for failure in cell.failures]
 
     def lacks(self, operation: str) -> str:
-        """Return why an operation has no time that can be compared, or '' if it has one."""
+        """Return why the time of an operation is missing or cannot be compared. Return '' if the time can be
+        compared."""
         cell = self.cells.get(operation)
         if cell is not None and cell.cached and not _counts_own_memory(cell):
             return "its library answers calls from its own cache, which says nothing about the format"
@@ -113,7 +116,8 @@ class Candidate:
         return NOT_COUNTED if cell is not None else "not measured"
 
     def answers_from_memory(self, operation: str) -> bool:
-        """Return whether the library answered from its own memory, and its time counts nevertheless."""
+        """Return whether the library answered an operation from its own memory, and such times count for this kind of
+        data."""
         cell = self.cells.get(operation)
         return cell is not None and cell.cached and _counts_own_memory(cell)
 
@@ -128,16 +132,16 @@ def _counts_own_memory(cell: CellSummary) -> bool:
 
 
 def _wrong(failures: Sequence[Failure]) -> str:
-    """Return the first failure that excludes a variant even if other rounds succeeded, or ''."""
+    """Return the first failure that excludes a variant even if other rounds succeeded. Return '' if there is none."""
     return next((f"{each.kind}: {each.reason}" for each in failures if each.kind in (MISMATCH, "crash")), "")
 
 
 @dataclass(frozen=True, eq=False)
 class RunSummary:
-    """The summary of a run. `questions` has the candidates for each data set and set of conditions, in the order of the
-    samples and without raw I/O.
+    """The summary of a run. For each data set and set of conditions, `questions` has the candidates, in the order of
+    the samples and without raw I/O.
 
-    Questions whose conditions have a network are left out, unless there are no others.
+    Conditions with a network are left out if the run also has conditions without one.
     """
 
     run: Run
@@ -183,8 +187,8 @@ def _questions(run: Run, summaries: Mapping[Cell, CellSummary]) -> dict[Question
 
 
 def for_preferences(candidates: Iterable[Candidate], preferences: Preferences) -> list[Candidate]:
-    """Return the candidates with the figures that a round must have to count. If only the size decides, times are not
-    needed, so sizes count even if the machine was busy."""
+    """Return the candidates with `decisive` set to the figures that a round needs in order to count. If only the size
+    has a weight, a round needs no times, so rounds on a busy machine also count."""
     decisive = ("size",) if preferences.needs_size_alone else tuple(FIGURES)
     return [replace(candidate, decisive=decisive) for candidate in candidates]
 
@@ -198,10 +202,10 @@ def whole_rows(run: Run, dataset: str) -> int | None:
 def project_candidates(
     candidates: Sequence[Candidate], fewer: Sequence[Candidate], sizes: tuple[int, int, int]
 ) -> list[Candidate]:
-    """Return the candidates with each figure projected to all rows.
+    """Return the candidates with each figure projected to all rows of the table.
 
-    `fewer` are the same variants measured on a smaller sample. `sizes` are three numbers of rows: of `fewer`, of
-    `candidates`, and of the whole table.
+    `fewer` has the same variants measured on a smaller sample. `sizes` are three numbers of rows: of the sample of
+    `fewer`, of the sample of `candidates`, and of the whole table.
     """
     smaller = {candidate.variant: candidate.figures for candidate in fewer}
     return [

@@ -1,5 +1,7 @@
-"""Compute the time per day of everything that a user does with a table. For each operation, its time is multiplied by
-how often the user calls it per day; the products are summed within each round."""
+"""Compute the time per day of everything that a user does with a table.
+
+The time of each operation is multiplied by the number of calls per day. The products are then summed within each round.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +12,16 @@ from reports.analysis.recommendation.preferences import Preferences, Use
 
 
 def time_a_day(figures: Mapping[str, Mapping[int, float]], uses: Sequence[Use]) -> dict[int, float]:
-    """Return the total time per day in ns for each round in which all operations of `uses` were measured. The time to
-    open a copy that stays open is added once."""
+    """Return the total time per day in ns for each round in which all operations of `uses` were measured. If an
+    operation keeps its copy open, the time to open this copy is added once."""
     each = [use_a_day(figures, use) for use in uses]
     common = frozenset.intersection(*(frozenset(by_round) for by_round in each))
     return {number: sum(by_round[number] for by_round in each) for number in sorted(common)}
 
 
 def use_a_day(figures: Mapping[str, Mapping[int, float]], use: Use) -> dict[int, float]:
-    """Return the time per day in ns of one operation, for each round; empty if the operation was not measured."""
+    """Return the time per day in ns of one operation, for each round. The result is empty if the operation was not
+    measured."""
     opening = figures.get(OPENING + use.operation, {})
     return {
         number: use.per_day * value + opening.get(number, 0.0)
@@ -27,6 +30,6 @@ def use_a_day(figures: Mapping[str, Mapping[int, float]], use: Use) -> dict[int,
 
 
 def read_whole(candidate: Candidate, preferences: Preferences) -> list[str]:
-    """Return the titles of the operations for which a variant reads or rewrites everything, because it has no call for
-    them."""
+    """Return the titles of the operations for which a variant reads or rewrites everything, because its library has no
+    call for the operation."""
     return [preferences.title(operation) for operation in preferences.operations if candidate.stands_in(operation)]

@@ -1,5 +1,5 @@
-"""Select the candidates that have everything the user requires, before anything is ranked, and give reasons for leaving
-out the others."""
+"""Select the candidates that have everything the user requires, before anything is ranked. Give the reason why each
+other candidate is left out."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from reports.analysis.recommendation.preferences import Preferences
 def eligible(
     candidates: Iterable[Candidate], preferences: Preferences, held_bytes: int, *, on_all_rows: bool = True
 ) -> tuple[list[Candidate], list[tuple[Variant, str]]]:
-    """Return two lists: the candidates that have everything the user requires, and each other candidate with the
-    reason. Both keep the order of `candidates`.
+    """Return two lists: the candidates that have everything the user requires, in the order of `candidates`, and each
+    other candidate with the reason why it drops out.
 
     `held_bytes` is the memory that the data take, which a save needs in addition to its peak. Set `on_all_rows=False`
     if variants were measured on a sample. Times are then not used to judge what a variant can do, because fixed costs
-    dominate on few rows. A variant that changes the data drops out if another variant does not change them. A variant
-    whose maturity is accepted drops out for this reason only if the maturity of the other variant is accepted too.
+    dominate on few rows. A variant that changes the data drops out if there is an exact variant, that is one that
+    changes nothing. A variant with an accepted maturity drops out for this reason only if an exact variant also has an
+    accepted maturity.
     """
     kept: list[Candidate] = []
     dropped: list[tuple[Variant, str]] = []

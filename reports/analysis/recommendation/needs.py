@@ -1,8 +1,8 @@
 """Judge by measured times whether a format has an ability that the user requires, such as random access. An operation
 on a part of a table must take much less time than on the whole table.
 
-A format that takes as long to fetch a few rows as to read everything has no random access, whatever it declares.
-Declarations count only if nothing was measured.
+A format that takes as long to fetch a few rows as to read everything has no random access, even if it declares this
+ability. Declarations count only if nothing was measured.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from reports.analysis.recommendation.candidates import CANNOT, Candidate
 from reports.analysis.units import number_text
 
 MOST_OF_ALL = 0.5
-"""Largest share of the time for the whole table at which a format has the ability. Above it, the user saves less than
-half of the time.
+"""Largest time for a part, as a share of the time for the whole table, at which a format has the ability. Above this
+share, the user saves less than half of the time.
 
-A format that reads everything to return a part has a share of 1, or a little less because fewer values are converted.
-For a real partial read, the share is about the part's share of rows or columns, which is far lower, plus the time to
-find the part.
+A format that reads everything to return a part has a share of 1, or a little less because fewer values are converted. A
+format that really reads a part has a far lower share: the part's share of rows or columns, plus the time to find the
+part.
 """
 
 
 @dataclass(frozen=True)
 class Need:
-    """An ability that is measured: the time of `operation`, including its parameters, is compared with the time of
+    """An ability that is judged by times. The time of `operation`, with its parameters, is compared with the time of
     `whole`, which is 'read' or 'save'."""
 
     operation: OperationName
@@ -45,12 +45,12 @@ MEASURED: Mapping[str, Need] = {
 
 @dataclass(frozen=True)
 class Met:
-    """Whether a candidate has a required ability. `ratio` is the time for the part divided by the time for the whole.
-    It is None if the times were not measured."""
+    """Whether a candidate has a required ability. `ratio` is the time for the part divided by the time for the whole,
+    or None if the times were not measured."""
 
     need: str
     reason: str
-    """Why the candidate does not have the ability; empty if it has."""
+    """Why the candidate lacks the ability. Empty if it has the ability."""
     operation: str = ""
     ratio: Ratio | None = None
 
@@ -81,8 +81,8 @@ def judged(candidate: Candidate, need: str, *, measured: bool = True) -> Met:
 
 
 def _measured_operation(candidate: Candidate, about: Need) -> str:
-    """Return the operation that measures the ability, if it has a time; else the first operation of the same name with
-    a time; else ''."""
+    """Return the operation that measures the ability. If it has no time, return the first operation of the same name
+    that has a time. Return '' if there is none."""
     names = (cell.cell.operation for cell in candidate.cells.values())
     known = [name for name in names if name.name == about.operation.name]
     known.sort(key=lambda name: name != about.operation)

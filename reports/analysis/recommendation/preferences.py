@@ -17,11 +17,12 @@ WEIGHED = {
     "read_memory": "read peak memory",
     "save_memory": "save peak memory",
 }
-"""Figures of saving and reading everything that can have a weight -> their titles in reports."""
+"""Titles in reports of the figures of saving and reading everything that can have a weight."""
 
 OF_DOCUMENTS = {"read": 1.0, "get[documents=100]": 1.0, "ask[query=usual]": 1.0, "size": 2.0, "save": 1.0}
-"""Default weights for documents. As for tables, reading has a total weight of 3, divided among the three operations for
-which people choose a store: read all documents, find some by their keys, and answer questions about all."""
+"""Default weights for documents. As for tables, reading has a total weight of 3. For documents, this weight is divided
+among the three operations for which people choose a store: read all documents, find some by their keys, and answer
+questions about all."""
 
 USE = "use"
 """Name of the weight for the total time per day of all `uses`."""
@@ -41,7 +42,7 @@ _BYTES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 
 
 class PreferenceError(Exception):
-    """An invalid preference; the message is for the user."""
+    """Raised for an invalid preference. The message is for the user."""
 
 
 @dataclass(frozen=True)
@@ -75,12 +76,12 @@ def _often(per_day: float) -> str:
 class Preferences:
     """The settings that decide a recommendation. Weights are not negative, and at least one is above 0.
 
-    `reads_per_save` replaces both times by the time of one save and this many reads. `bandwidth_bytes_per_s` adds the
-    time to transfer the stored bytes to both times. `accept` is the lowest maturity of STAGES that may be recommended;
-    variants of lower maturity are only shown.
+    `reads_per_save` replaces the times of save and read by one time: that of one save and this many reads.
+    `bandwidth_bytes_per_s` adds the time to transfer the stored bytes to the times of save and read. `accept` is the
+    lowest maturity of STAGES that may be recommended. Variants of lower maturity are only shown.
 
-    A weight can also belong to an operation on a part of a table, named with its parameters. `titles` then has the
-    title of the operation. The weight USE belongs to the total time per day of all `uses`.
+    An operation on a part of a table can also have a weight, by its name with parameters. `titles` then has the title
+    of the operation. The weight USE belongs to the total time per day of all `uses`.
     """
 
     weights: Mapping[str, float] = field(default_factory=lambda: {"read": 3.0, "size": 2.0, "save": 1.0})
@@ -105,7 +106,8 @@ class Preferences:
 
     @property
     def needs_size_alone(self) -> bool:
-        """Whether only the size affects the recommendation. A single sample gives the size exactly."""
+        """Whether only the size affects the recommendation. One sample is then enough, because it gives the exact
+        size."""
         weighed = {name for name, weight in self.weights.items() if weight}
         return weighed == {"size"} and not self.needs and not self.uses and self.max_memory_bytes is None
 
@@ -114,8 +116,8 @@ class Preferences:
         return _TITLES.get(name) or self.titles.get(name, name)
 
     def accepts(self, stage: str) -> bool:
-        """Return whether formats of this maturity may be recommended. An unknown maturity is accepted only if the
-        lowest maturity is accepted."""
+        """Return whether formats of this maturity may be recommended. A maturity that is not in STAGES is accepted only
+        if the lowest maturity is accepted."""
         return stage in STAGES[: STAGES.index(self.accept) + 1] or self.accept == STAGES[-1]
 
 

@@ -1,8 +1,8 @@
-"""Project a figure to all rows of a table from two sample sizes.
+"""Project a figure from two sample sizes to all rows of a table.
 
-The model is a straight line through the figures of both samples. It is valid as long as a figure grows with the number
-of rows as it did between the samples. It cannot predict that memory runs out, or that a file no longer fits into the
-page cache.
+The model is a straight line through the figures of both samples. It is valid if the figure keeps growing with the
+number of rows as it did between the samples. It cannot predict that memory runs out, or that a file no longer fits into
+the page cache.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Choose which variants to measure further. The first measurement, on few rows, is the screening. The race then
-measures the remaining variants on all rows, round by round, and this module chooses again after each round.
+measures the remaining variants on all rows, round by round. This module chooses again after each round.
 
-Variants that may be recommended come first. Variants whose maturity is not accepted are measured until it is clear how
-much better they would be. The user's current variant is measured until it can be compared.
+Variants that may be recommended come first. Variants whose maturity the user does not accept are measured until it is
+clear how much better they would be. The user's current variant is measured until it can be compared.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from bench_runner.variants import Variant
 from reports.analysis.recommendation.recommend import Ranked, Recommendation
 
 NEAR, LEAST_KEPT, MOST_KEPT = 2.5, 5, 10
-"""Variants enter the race if their score is at most NEAR times the best score of the screening. At least LEAST_KEPT and
-at most MOST_KEPT variants enter."""
+"""A variant enters the race (the measurement on all rows) if its score is at most NEAR times the best score of the
+screening. At least LEAST_KEPT and at most MOST_KEPT variants enter."""
 MOST_OF_A_STAGE = 2
-"""Largest number of variants that enter the race for each maturity that is not accepted."""
+"""Largest number of additional variants that enter the race for each maturity that the user does not accept."""
 
 
 def may_win(found: Recommendation) -> list[Variant]:
     """Return the variants of the screening that may be the best on all rows.
 
-    These are the LEAST_KEPT best variants and others with a score near the best. For each maturity that is not
-    accepted, up to MOST_OF_A_STAGE variants with a score near the best are added.
+    These are the LEAST_KEPT best variants and others whose score is near the best. For each maturity that the user does
+    not accept, up to MOST_OF_A_STAGE variants with a score near the best are added.
     """
     near = [each for place, each in enumerate(found.ranked) if place < LEAST_KEPT or each.score <= NEAR]
     return [*_variants(near[:MOST_KEPT]), *_variants(_beside(found.not_accepted))]
@@ -40,12 +40,12 @@ def _beside(not_accepted: Sequence[Ranked]) -> Iterable[Ranked]:
 
 
 def contending(found: Recommendation) -> list[Variant]:
-    """Return the variants that may still be the best: the first variant, and variants that the rounds do not show to be
-    worse.
+    """Return the variants that may still be the best: the first variant, and variants that are not clearly worse after
+    the rounds so far.
 
-    Variants that may be better, but whose maturity is not accepted, follow. The user's current variant comes last. Both
-    are included only until they have enough rounds for a verdict. If time is short, only the first variants of the list
-    are measured.
+    Variants whose maturity the user does not accept follow if they may be better. The user's current variant comes
+    last. Both kinds are included only until they have enough rounds for a verdict. If time is short, only the first
+    variants of the list are measured.
     """
     young = [each for each in found.not_accepted if len(each.candidate.rounds) < FEWEST_ROUNDS]
     now = found.baseline.candidate if found.baseline is not None else None

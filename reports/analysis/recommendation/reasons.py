@@ -1,4 +1,4 @@
-"""State why a variant is best: one sentence with figures for each variant that is best in a criterion, from its stored
+"""State why a variant is best. Each variant that is best in a criterion gets one sentence with figures from its stored
 samples.
 
 The thesis describes the 'key advantage' of each format in words. This module gives figures instead.
@@ -27,13 +27,13 @@ class Reason:
 
     variant: Variant
     wins: tuple[str, ...]
-    """Titles of the criteria with a weight in which the variant is best. 'the weighted whole' means that it has the
+    """Titles of the weighted criteria in which the variant is best. 'the weighted whole' means that the variant has the
     best score."""
     sentence: str
 
 
 def reasons(found: Recommendation) -> list[Reason]:
-    """Return a reason for the first variant, and for each variant that is best by a criterion that has a weight."""
+    """Return a reason for the first variant, and for each other variant that is best in a criterion with a weight."""
     if not found.ranked:
         return []
     wins: dict[Variant, list[str]] = {found.ranked[0].candidate.variant: ["the weighted whole"]}

@@ -26,8 +26,8 @@ from reports.analysis.recommendation.round_effect import without_round_effect
 DRAWS = 4_000
 """Number of bootstrap draws. The standard error of a probability is at most 0.008."""
 CONTENDS = 2.0
-"""A variant whose score is above this multiple of the best score is not a contender. Only contenders must have enough
-rounds for probabilities to be reported."""
+"""Variants whose score is at most this multiple of the best score are contenders. Probabilities are reported only if
+all contenders have enough rounds."""
 FEWEST_READS, MOST_READS = 0.01, 1_000.0
 """Break-evens over the number of reads per save are reported within this range."""
 SLOWEST, FASTEST = 1e6, 1e10
@@ -35,8 +35,8 @@ SLOWEST, FASTEST = 1e6, 1e10
 NVMe."""
 WHOLE_TIMES = ("read", "save")
 MOST_OF_TIED = 0.975
-"""Largest reported probability that the first variant is the best, if another variant is tied with it. The 95 %
-interval of a tie leaves at least 2.5 % for the other variant, which a larger probability would contradict."""
+"""Largest reported probability that the first variant is the best, if another variant is tied with it. A tie means that
+the 95 % interval leaves at least 2.5 % for the other variant. A larger probability would contradict this."""
 TIME = "time"
 """Name of the figure for the time of one save and its reads, if the user gives the number of reads."""
 
@@ -49,34 +49,37 @@ class Ranked:
     values: Mapping[str, float]
     """Medians of the figures that have a weight, in ns or bytes."""
     ratios: Mapping[str, float]
-    """The same figures as multiples of the best figure among the ranked variants."""
+    """The figures of `values` as multiples of the best figure among the variants of the comparison, normally those that
+    may be recommended."""
     score: float
     """The score as a multiple of the first variant's score."""
     against_first: Ratio | None
-    """The score as a multiple of the first variant's score, with its interval; tied if the interval contains 1."""
+    """Ratio of the score to the first variant's score, with its interval. The two are tied if the interval contains
+    1."""
     probability: float | None
     """Probability that this variant is the best one that may be recommended, from bootstrap draws of rounds. None if
     there are too few rounds, and for variants that may not be recommended."""
     on_frontier: bool
-    """Whether no other variant is at least as good in every figure with a weight and better in one (Pareto)."""
+    """Whether the variant is on the Pareto frontier: no other variant is at least as good in every figure with a weight
+    and better in one."""
 
 
 @dataclass(frozen=True)
 class BreakEven:
-    """The number of reads per save, or the bandwidth, at which the fastest variant changes from `first` to `then`. The
-    compared time is that of a save and its reads."""
+    """The number of reads per save, or the bandwidth, at which the fastest variant changes from `first` to `then`.
+    Fastest means the shortest time for a save and its reads."""
 
     of: str
     """'reads' per save, or 'bandwidth' in bytes per second."""
     first: Variant
-    """The best variant below this point."""
+    """The fastest variant below this point."""
     then: Variant
     at: Interval
 
 
 @dataclass(frozen=True, eq=False)
 class Recommendation:
-    """The ranking with all its figures. `ranked` is empty if no variant that may be recommended satisfies the needs."""
+    """The ranking with all its figures. `ranked` is empty if no acceptable variant satisfies the user's needs."""
 
     preferences: Preferences
     ranked: tuple[Ranked, ...]
@@ -86,9 +89,9 @@ class Recommendation:
     break_evens: tuple[BreakEven, ...]
     """Break-evens between the ranked variants."""
     not_accepted: tuple[Ranked, ...] = ()
-    """Variants that have everything the user requires but whose maturity is not accepted, best first. Their scores are
-    multiples of the score of the first ranked variant, or of the first variant of this tuple if no variant is ranked.
-    """
+    """Variants that have everything the user requires except an accepted maturity, best first. Their scores are
+    multiples of the score of the first ranked variant. If no variant is ranked, they are multiples of the first score
+    in this tuple."""
     baseline: Baseline | None = None
     """The user's current variant, if it was measured."""
 
@@ -103,8 +106,8 @@ class Recommendation:
 
 
 def weighed(candidate: Candidate, preferences: Preferences) -> dict[str, dict[int, float]]:
-    """Return the figures that have a weight, by round. If the user gives a bandwidth, the transfer time is included; if
-    the user gives the number of reads per save, save and reads are one figure."""
+    """Return the figures that have a weight, by round. If the user gives a bandwidth, the times of save and read
+    include the transfer. If the user gives the number of reads per save, save and reads are one figure."""
     figures = _as_paid(candidate, preferences)
     if preferences.uses:
         figures[USE] = time_a_day(figures, preferences.uses)
@@ -118,7 +121,8 @@ def weighed(candidate: Candidate, preferences: Preferences) -> dict[str, dict[in
 
 
 def _as_paid(candidate: Candidate, preferences: Preferences) -> dict[str, dict[int, float]]:
-    """Return all figures by round. If the user gives a bandwidth, times include the transfer of the stored bytes."""
+    """Return all figures by round. If the user gives a bandwidth, the times of save and read include the transfer of
+    the stored bytes."""
     figures = {name: dict(values) for name, values in candidate.figures.items()}
     if preferences.bandwidth_bytes_per_s is not None:
         transfer_ns = statistics.median(figures["size"].values()) / preferences.bandwidth_bytes_per_s * 1e9
@@ -128,7 +132,8 @@ def _as_paid(candidate: Candidate, preferences: Preferences) -> dict[str, dict[i
 
 
 def weights(preferences: Preferences) -> dict[str, float]:
-    """Return the positive weights, divided by their sum. With reads_per_save, those of read and save are added."""
+    """Return the positive weights, divided by their sum. With `reads_per_save`, the weights of read and save are added
+    up as the weight of TIME."""
     given = dict(preferences.weights)
     if preferences.reads_per_save is not None:
         given[TIME] = given.pop("read", 0.0) + given.pop("save", 0.0)
@@ -169,7 +174,7 @@ def recommend(
 
 
 def against(candidates: Sequence[Candidate], rival: Candidate, preferences: Preferences) -> tuple[Ranked, ...]:
-    """Return the candidates, best first, with figures and scores relative to `rival`, which is one of them."""
+    """Return the candidates, best first, with figures and scores relative to those of `rival`."""
     return _ranked(candidates, [rival], preferences, {})
 
 
@@ -179,8 +184,8 @@ def _ranked(
     preferences: Preferences,
     probabilities: Mapping[Variant, float],
 ) -> tuple[Ranked, ...]:
-    """Return the candidates ranked with the best first, with figures and scores relative to the best candidate of
-    `among`."""
+    """Return the candidates, best first. Figures are relative to the best figure of `among`, and scores to the best
+    score of `among`."""
     if not candidates:
         return ()
     shares = weights(preferences)
@@ -218,7 +223,7 @@ def _without_contradiction(ranked: tuple[Ranked, ...]) -> tuple[Ranked, ...]:
 
 
 def compared(candidate: Candidate, first: Candidate | None, preferences: Preferences) -> Baseline:
-    """Return the user's current variant compared with the first ranked one."""
+    """Return the user's current variant, compared with the first ranked variant."""
     if not candidate.rounds or any(candidate.lacks(operation) for operation in preferences.operations):
         return Baseline(candidate, {}, None, {})
     shares = weights(preferences)
@@ -277,8 +282,8 @@ def _probabilities(
 ) -> dict[Variant, float]:
     """Return the share of bootstrap draws in which each variant has the best score.
 
-    A draw takes rounds with replacement, and the same rounds for all variants. If a variant was not measured in some of
-    these rounds, its other rounds of the draw are used. Return an empty result if a contender has too few rounds.
+    A draw takes rounds with replacement. All variants use the same rounds of a draw. If a variant was not measured in
+    some of them, only its measured rounds are used. Return an empty result if a contender has too few rounds.
     """
     if not figures:
         return {}
@@ -301,8 +306,8 @@ def _is_known(name: str, by_round: Mapping[int, float]) -> bool:
 def _drawn_scores(
     figures: Mapping[str, Mapping[int, float]], shares: Mapping[str, float], rounds: Sequence[int], drawn: np.ndarray
 ) -> np.ndarray:
-    """Return the logarithm of the variant's score in each draw. If the variant has none of the rounds of a draw, its
-    median is used."""
+    """Return the logarithm of a variant's score in each draw of rounds. If the variant was measured in none of the
+    drawn rounds, its median is used."""
     total = np.zeros(len(drawn))
     for name, share in shares.items():
         by_round = figures[name]
@@ -327,8 +332,8 @@ def _medians_of_rows(values: np.ndarray) -> np.ndarray:
 
 
 def _break_evens(kept: Sequence[Candidate], preferences: Preferences) -> list[BreakEven]:
-    """Return the points at which the fastest variant changes, over the number of reads per save and over the storage's
-    bandwidth. Weights are not used.
+    """Return the points at which the fastest variant changes, for two quantities: the number of reads per save, and the
+    bandwidth of the storage. Weights are not used.
 
     Return an empty list if operations other than saving and reading everything have a weight.
     """
@@ -387,7 +392,8 @@ def _inverted(at: Interval) -> Interval:
 
 
 def _envelope(lines: Mapping[Variant, Mapping[int, tuple[float, float]]]) -> list[tuple[Variant, Variant, Interval]]:
-    """Return each change of the lowest line along x >= 0 as (variant before, variant after, x).
+    """Return each point at which another line becomes the lowest, as (variant before, variant after, x). Only x >= 0 is
+    searched.
 
     For each variant and round, `lines` has the line's value at 0 and its slope. Medians over rounds decide which line
     is lowest. The x of a crossing is computed in each round that both variants have.

@@ -1,10 +1,10 @@
 """Remove the speed of each round from times, so that variants with different rounds can be compared.
 
 In a recommendation, slow variants are no longer measured after some rounds. A variant with five rounds was therefore
-measured at another time than a variant with fifty, and their medians would also compare the speed of the machine at
-these times. The model is: the logarithm of a time is the effect of its variant plus the effect of its round (two-way
-additive, fitted by least squares). The effect of the round is removed. Ratios of one figure within a round do not
-change.
+measured at another time than a variant with fifty. Without a correction, comparing their medians would also compare the
+speed of the machine at these times. The model is: the logarithm of a time is the effect of its variant plus the effect
+of its round (two-way additive, fitted by least squares). The effect of the round is removed. Ratios of one figure
+within a round do not change.
 
 Median polish would be more robust against single slow samples, but it fails here. If most variants have only the early
 rounds, median polish attributes the speed of these rounds to the variants, and its first sweep corrects nothing.
@@ -22,9 +22,9 @@ from bench_runner.variants import Variant
 
 
 def without_round_effect(figures: Mapping[Variant, Mapping[int, float]]) -> dict[Variant, dict[int, float]]:
-    """Return one figure, variant -> round -> value > 0, corrected so that all rounds have the same speed.
+    """Return one figure (variant -> round -> value above 0), corrected so that all rounds have the same speed.
 
-    The figure is unchanged if all variants have the same rounds, because then no variant gains by a fast round.
+    If all variants have the same rounds, the figure is not changed, because then no variant gains by a fast round.
     """
     taking_part = {variant: by_round for variant, by_round in figures.items() if by_round}
     if len({frozenset(by_round) for by_round in taking_part.values()}) <= 1:
@@ -37,7 +37,7 @@ def without_round_effect(figures: Mapping[Variant, Mapping[int, float]]) -> dict
 
 
 def _speeds(figures: Mapping[Variant, Mapping[int, float]]) -> dict[int, float]:
-    """Return for each round its effect on the logarithm of a time. The median round has the effect 0."""
+    """Return the effect of each round on the logarithm of a time. The median round has the effect 0."""
     rounds = sorted({number for by_round in figures.values() for number in by_round})
     column = {number: len(figures) + place for place, number in enumerate(rounds)}
     rows, distances = [], []

@@ -1,7 +1,7 @@
-"""Advice on the settings of one format: its default, the best single change and the best combination.
+"""Advice on the settings of one format: the default, the best single change and the best combination of changes.
 
-A change is advised only if its score is clearly better than that of the default, by at least LEAST_GAIN. Of several
-variants that are tied with the best, the one with the fewest changes is advised.
+A change is advised only if its score is clearly better than the default's, by at least LEAST_GAIN. If several variants
+are tied with the best, the one with the fewest changes is advised.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from bench_runner.variants import Variant
 from reports.analysis.recommendation.recommend import Ranked, Recommendation, against
 
 LEAST_GAIN = 0.05
-"""A smaller gain is not worth settings that readers of the code must understand."""
+"""Smallest gain that is worth a change. Readers of the code must understand each setting, which a smaller gain does not
+justify."""
 DEFAULT, SINGLE, COMBINED = "default", "best single change", "best combination"
 
 
 @dataclass(frozen=True)
 class Change:
-    """A variant as the study proposed it. `text` and `parts` are empty and 0 for the default."""
+    """A variant with changed settings that was proposed for measuring. `text` describes the changes and `parts` counts
+    them. For the default, `text` is empty and `parts` is 0."""
 
     variant: Variant
     text: str
@@ -31,7 +33,7 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A variant compared with the default. Scores and ratios are multiples of the default's."""
+    """A variant compared with the default. Scores and ratios are multiples of those of the default."""
 
     title: str
     change: Change
@@ -40,7 +42,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Within:
-    """The advice for one format. `rows` are the default, and what is best among single changes and combinations."""
+    """The advice for one format. `rows` has the default, the best single change and the best combination of changes."""
 
     format: str
     rows: tuple[Row, ...]
@@ -55,7 +57,7 @@ class Within:
 
 
 def within(format_name: str, changes: Sequence[Change], found: Recommendation) -> Within | None:
-    """Return the advice from a ranking of these variants; None if the default has no figures."""
+    """Return the advice, derived from a ranking of these variants. Return None if the default has no figures."""
     by_variant = {change.variant: change for change in changes}
     candidates = {each.candidate.variant: each.candidate for each in found.ranked}
     default = candidates.get(changes[0].variant)

@@ -1,1 +1,1 @@
-"""Charts of measurements at several values of one parameter, and where the best variant changes."""
+"""Charts of measurements at several values of one parameter. They show where the best variant changes."""

@@ -14,11 +14,11 @@ from reports.analysis.units import KILOBYTES, MEGABYTES, MILLISECONDS, SECONDS, 
 from reports.analysis.varied.crossovers import Behind, Change, Crossovers
 
 _BEYOND = 10
-"""A chart shows a line that is not ranked if it is within this factor of the ranked lines."""
+"""The range of a chart covers unranked lines only up to this factor above and below the ranked lines."""
 
 
 class Owner(Enum):
-    """Whether a parameter is one of an operation, a data set or a variant."""
+    """What a parameter belongs to: an operation, a data set or a variant."""
 
     OPERATION = "operation"
     DATA = "data set"
@@ -28,14 +28,15 @@ class Owner(Enum):
 @dataclass(frozen=True)
 class Axis:
     """The axis of a chart: the parameter and its values. `rest` describes the other parameters of the operation or data
-    set, if there are any."""
+    set. It is empty if there are none."""
 
     owner: Owner
     title: str
     rest: str
     values: tuple[float, ...]
     linear_below: float | None = None
-    """The scale is linear up to this value, so that it can include 0, and logarithmic above."""
+    """The scale is linear up to this value and logarithmic above, so that the axis can include 0. With None, the axis
+    has one scale."""
 
     @property
     def logarithmic(self) -> bool:
@@ -57,11 +58,12 @@ class Line:
     points: Mapping[float, Interval]
     """The figure at each value. A value is missing if the variant has no ranked figure there."""
     marks: Mapping[float, str]
-    """'*' at values where the variant is the best, '=' where it is tied with the best."""
+    """'*' at values where the variant is the best, '=' at values where it is tied with the best."""
     cells: Mapping[float, Cell]
     """The cell (operation, data set, variant and conditions) of each point."""
     style: int = 0
-    """Index of the variant among all variants in the suite's charts, so that it has the same colour in each chart."""
+    """Index of the variant among all variants in the suite's charts. It gives the variant the same colour in each
+    chart."""
 
     @property
     def end(self) -> Interval:
@@ -83,22 +85,23 @@ class Chart:
     title: str
     """Title of the figure: 'take time' or 'size'."""
     lines: tuple[Line, ...]
-    """The best lines, with the best one first."""
+    """The lines to draw, best first."""
     left_out: tuple[str, ...]
     """Labels of the lines that are not drawn."""
     raw_io: Line | None
     whole: Line | None
-    """The fastest variant that reads everything and then selects, because its library has no call for the operation.
-    None if no such variant was measured along the axis."""
+    """The fastest fallback, that is a variant that reads everything and then selects, because its library has no call
+    for the operation. None if no fallback was measured along the axis."""
     least: float
     crossovers: Crossovers | None
-    """Where the winner changes. None if the axis is a setting of variants, because each format allows other values."""
+    """Where the winner changes. None if the axis is a setting of variants, because formats allow different values and
+    are not compared there."""
     own_unit: Unit | None = None
-    """Unit of the chart if it does not show a stored figure, but for example throughput."""
+    """Unit of the chart if it shows a computed figure, for example throughput. None for stored figures."""
 
     @property
     def unit(self) -> Unit:
-        """The unit in which the smallest value is readable. Memory is always in MB."""
+        """The unit of the chart, chosen so that the smallest value is readable. Memory is always in MB."""
         if self.own_unit is not None:
             return self.own_unit
         if self.column.is_memory:
@@ -115,7 +118,7 @@ class Chart:
 
     @property
     def few_rounds(self) -> bool:
-        """Whether no point has an interval."""
+        """Whether all points have too few rounds for an interval."""
         return all(interval.low is None for line in self.lines for interval in line.points.values())
 
     def label(self, variant: Variant) -> str:
@@ -134,7 +137,7 @@ def range_of(chart: Chart) -> tuple[float, float]:
     """Return the smallest and the largest value of a chart, in the stored unit.
 
     The range covers the drawn lines with their intervals. It also covers raw I/O and the fallback that reads
-    everything, if they are within a factor of ten of the drawn lines.
+    everything, but at most a factor of ten below and above the drawn lines.
     """
 
     def ends(lines: Iterable[Line | None]) -> list[float]:

@@ -1,10 +1,12 @@
 """Find the value of a parameter at which the winner changes, with its interval.
 
-The winner is the variant with the best figure. It changes if it is clearly ahead of another variant at one value and
-clearly behind it at a larger value. Two figures of the same round are divided, and the interval of this ratio decides.
-Because variants are compared at several values, each comparison has a stricter level, so that the confidence over all
-values together is 95 % (Bonferroni). In each round, linear interpolation between the measured values gives the point
-where the figures of both variants are equal. The reported interval is that of the median over rounds.
+The winner is the variant with the best figure. The winner changes if it is clearly ahead of another variant at one
+value and clearly behind this other variant at a larger value. Two figures of the same round are divided, and the
+interval of this ratio decides. Variants are compared at several values. Each comparison therefore has a stricter level,
+so that the confidence over all values together is 95 % (Bonferroni).
+
+In each round, linear interpolation between the measured values gives the point where the figures of both variants are
+equal. The reported interval is that of the median over rounds.
 """
 
 from __future__ import annotations
@@ -44,8 +46,8 @@ class Change:
 
 @dataclass(frozen=True)
 class Behind:
-    """From the value `since` on, `after` is clearly ahead of `before`. At smaller values both are tied, and no variant
-    is better than `before`."""
+    """A change of the winner from a tie. From the value `since` on, `after` is clearly ahead of `before`. At smaller
+    values, the two are tied, and no variant is clearly better than `before`."""
 
     before: Variant
     after: Variant
@@ -59,18 +61,18 @@ class Crossovers:
     first: Variant
     """The best variant at the first value."""
     equals: tuple[Variant, ...] = ()
-    """Other variants that are never clearly behind. Empty if the winner changes."""
+    """Other variants that are never clearly behind the best. Empty if the winner changes."""
     found: tuple[Change | Behind, ...] = ()
     told: bool = True
     """Whether there are enough rounds for a verdict."""
 
 
 def crossovers(points: Sequence[Point], *, logarithmic: bool) -> Crossovers | None:
-    """Return where the winner changes among the variants that have a figure at every value. Return None if there is no
-    such variant, or only one value.
+    """Return where the winner changes. Only variants that have a figure at every value are compared. Return None if
+    there is no such variant, or only one value.
 
-    `logarithmic` selects the scale of the values for interpolation. The interpolation always uses the logarithm of the
-    figures.
+    `logarithmic` selects the scale of the parameter's values for interpolation. The interpolation always uses the
+    logarithm of the figures.
     """
     named = [name for name in points[0].figures if all(point.figures.get(name) for point in points)] if points else []
     if len(points) < 2 or not named:
@@ -109,7 +111,8 @@ def _median(figures: ByRound) -> float:
 
 
 def _sure(point: Point, one: Variant, other: Variant, level: float) -> int:
-    """Return -1 if `one` is clearly ahead of `other`, 1 if it is clearly behind, or 0 if the two variants are tied."""
+    """Return -1 if `one` is clearly ahead of `other`, 1 if `one` is clearly behind, and 0 if the two variants are
+    tied."""
     ratio = ratio_interval(point.figures[one], point.figures[other], level=level)
     if one == other or ratio is None or ratio.low is None or ratio.high is None:
         return 0
@@ -117,8 +120,8 @@ def _sure(point: Point, one: Variant, other: Variant, level: float) -> int:
 
 
 def _crossing(points: Sequence[Point], one: Variant, other: Variant, logarithmic: bool) -> Interval | None:
-    """Return the value, with its interval, at which `one` stops being ahead of `other`. It is between the first and the
-    last point.
+    """Return the value, with its interval, at which `one` stops being ahead of `other`. This value is between the first
+    and the last point. Return None if there are too few common rounds.
 
     Only rounds in which both variants have a figure at all points are used. In simulations with seven rounds, this
     interval contained the true value in 98 of 100 cases. The interval of a bootstrap contained it in only 88 to 94

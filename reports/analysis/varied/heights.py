@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 
 def heights_apart(heights: Sequence[float], gap: float, sizes: Sequence[float] = ()) -> list[float]:
-    """Return a height for each label at the end of a line, in the order of `heights`.
+    """Return a height for the label at the end of each line, in the order of `heights`.
 
     Each label is as near to its line as possible, at least `gap` from the next label, and between 0 and 1. `heights`
-    are the heights of the line ends as shares of the chart's height, measured from the bottom. `sizes` are multiples of
-    the usual label height.
+    are the heights of the line ends as shares of the chart's height, measured from the bottom. `sizes` are the heights
+    of the labels, as multiples of the usual label height.
     """
     order = sorted(range(len(heights)), key=lambda place: heights[place])
     sizes = [sizes[place] if sizes else 1.0 for place in order]

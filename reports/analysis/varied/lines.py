@@ -1,5 +1,5 @@
-"""Build charts of measurements at several values of one parameter, with a line for each variant. Everything except the
-parameter is the same."""
+"""Build charts of measurements at several values of one parameter, with a line for each variant. Only this parameter
+differs between the points of a line."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ from reports.analysis.varied.series import (
 )
 
 MOST_LINES = 8
-"""Largest number of lines in a chart, because more lines cannot be distinguished. Lines that are best at any value are
-drawn, then the next best lines."""
+"""Largest number of lines in a chart, because more lines cannot be distinguished. Lines that are best at some value are
+chosen first, then the next best lines."""
 
 
 def charts_of(run: Run, tables: Sequence[Table]) -> tuple[Chart, ...]:
-    """Return all charts of a run, first over parameters of operations, then of data sets, then of variants."""
+    """Return all charts of a run. Charts over parameters of operations come first, then parameters of data sets, then
+    settings of variants."""
     fewest = FEWEST_OF_USE if run.info.request.over is not None else FEWEST_VALUES
     found = [
         chart
@@ -94,7 +95,7 @@ def _points(cells: Cells, figure: str, *, native: bool) -> dict[float, Interval]
 
 
 def _marks(series: Series) -> dict[Variant, dict[float, str]]:
-    """Return the marks at each value: '*' for the best variant, '=' for variants tied with it."""
+    """Return the marks at each value: '*' for the best variant, '=' for variants that are tied with the best."""
     if series.axis.owner is Owner.VARIANT:
         return {}
     found: dict[Variant, dict[float, str]] = {}
@@ -131,8 +132,8 @@ def _winners(series: Series, lines: Iterable[Line]) -> Crossovers | None:
 
 
 def _ordered(lines: Sequence[Line], winners: Crossovers | None) -> list[Line]:
-    """Return the lines sorted. First come lines that are best at any value or that a change of the winner names, then
-    the other lines by their median ratio to the best."""
+    """Return the lines sorted. First come lines that are best at some value, and both lines of each change of the
+    winner. The other lines follow by their median ratio to the best."""
     best: dict[float, float] = {}
     for line in lines:
         for value, interval in line.points.items():
@@ -150,8 +151,8 @@ def _ordered(lines: Sequence[Line], winners: Crossovers | None) -> list[Line]:
 
 
 def _styled(charts: Sequence[Chart]) -> Iterator[Chart]:
-    """Yield the charts with styles. A variant has the same style in all charts of a suite, in the order of first
-    appearance."""
+    """Yield the charts with a style for each line. A variant has the same style in all charts of a suite. Styles are
+    numbered in the order in which the variants first appear."""
     places: dict[tuple[str, str], int] = {}
     for chart in charts:
         for line in chart.lines:

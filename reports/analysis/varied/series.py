@@ -19,8 +19,8 @@ from reports.analysis.tables import Table
 from reports.analysis.varied.charts import Axis, Owner
 
 FEWEST_VALUES = 3
-"""Smallest number of values of a data set's parameter or of a setting that make a line, unless the user asked to vary
-something."""
+"""Smallest number of values of a data set's parameter, or of a variant's setting, that make a line. If the user asked
+to vary something, FEWEST_OF_USE values of a data set's parameter are enough."""
 FEWEST_OF_USE = 2
 """Smallest number of values of an operation's parameter that make a line. Two are enough, because all values use the
 same stored copy."""
@@ -47,16 +47,16 @@ NAMED_OF_DATA = {
 }
 """Titles of parameters of data sets."""
 ROWS_A_UNIT = ("row_group_rows", "rows_per_unit", "batch_rows", "chunk_rows", "stripe_rows")
-"""Settings that determine the number of rows stored together. Each format has another name for it."""
+"""Settings that determine the number of rows stored together. Each format has another name for this setting."""
 IN_A_SECTION = (("query", "groups"),)
-"""(operation, parameter) that are not drawn here, because the section on throughput shows them."""
+"""Pairs (operation, parameter) that are not drawn here, because the section on throughput shows them."""
 
 Cells = Mapping[float, CellSummary]
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """The measurements of each line of a chart, before lines are selected or drawn."""
+    """The measurements of all lines of a chart, before lines are selected or drawn."""
 
     table: Table
     axis: Axis
@@ -69,7 +69,7 @@ class Series:
 
 
 def over_operations(table: Table) -> Iterator[Series]:
-    """Yield a `Series` for each parameter of an operation."""
+    """Yield a `Series` for each parameter of an operation that has at least FEWEST_OF_USE values."""
     groups: dict[tuple[str, str, str], dict[float, Column]] = {}
     for column in table.columns.times:
         name, parameters = column.operation.name, column.operation.parameters
@@ -88,7 +88,7 @@ def over_operations(table: Table) -> Iterator[Series]:
 
 
 def over_data(run: Run, tables: Sequence[Table], fewest: int) -> Iterator[Series]:
-    """Yield a `Series` for each parameter of a data set that has at least `fewest` values."""
+    """Yield a `Series` for each parameter of a data set that has at least `fewest` values, and for each figure."""
     groups: dict[tuple[tuple[str, str, Conditions], str, str, str], dict[float, Table]] = {}
     for table in tables:
         about = run.info.datasets.get(table.dataset)
@@ -117,8 +117,8 @@ def over_data(run: Run, tables: Sequence[Table], fewest: int) -> Iterator[Series
 
 
 def over_settings(table: Table) -> Iterator[Series]:
-    """Yield a `Series` for each setting of variants. Each line consists of at least three variants that differ only in
-    this setting."""
+    """Yield a `Series` for each setting of variants and each figure. A line consists of at least FEWEST_VALUES variants
+    that differ only in this setting."""
     groups: dict[str, dict[Variant, dict[float, Variant]]] = {}
     for row in table.rows:
         for key, value in _numbers(row.variant.settings):
@@ -152,7 +152,8 @@ def over_settings(table: Table) -> Iterator[Series]:
 
 
 def _cells(points: Iterable[tuple[float, Table, Column]]) -> dict[Variant, dict[float, CellSummary]]:
-    """Return the summaries of each variant by value. `points` has the table and the column of each value."""
+    """Return the summaries of each variant by value of the parameter. `points` has each value with the table and the
+    column where it was measured."""
     cells: dict[Variant, dict[float, CellSummary]] = {}
     for value, table, column in points:
         for row in table.rows:

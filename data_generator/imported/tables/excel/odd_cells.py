@@ -1,8 +1,8 @@
 """Find cells of an .xlsx or .xlsm sheet that the library calamine reads incompletely.
 
 calamine returns errors, and formulas without a computed value, as empty cells. It also shortens values with many
-digits. Such cells are found in the sheet's XML, which is parsed only if it has formulas, errors or long integers. This
-module does not need the values and types that calamine returns.
+digits. Such cells are found in the sheet's XML. The XML is parsed only if it has formulas, errors or long integers.
+This module does not need the values and types that calamine returns.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _OVERLAP_BYTES = 64
 _LONGEST_ROW_BYTES = 16 << 20
 _MS_PER_DAY = 86_400_000
 _ROUNDING_MS = 0.002
-"""Tolerance in ms for timestamps, which a sheet stores as days with 16 digits."""
+"""Tolerance in ms for fractions of a millisecond in times. A sheet stores times as days with 16 digits, which are not
+exact."""
 _REFERENCE = re.compile(r"([A-Z]{1,3})([0-9]{1,7})")
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 _STRICT_RELATION = "{http://purl.oclc.org/ooxml/officeDocument/relationships}id"
@@ -36,7 +37,10 @@ _STRICT_RELATION = "{http://purl.oclc.org/ooxml/officeDocument/relationships}id"
 
 @dataclass
 class OddCells:
-    """Cells of one column with the same problem: how many there are, and row (from 0) and text of the first cell."""
+    """Cells of one column with the same problem. `count` is the number of these cells.
+
+    `row` (counted from 0) and `text` are those of the first cell.
+    """
 
     count: int
     row: int
@@ -45,7 +49,7 @@ class OddCells:
 
 @dataclass(frozen=True)
 class Moments:
-    """The columns that contain dates or times, and the columns among them that contain dates."""
+    """Numbers of the columns with dates or times (`columns`), and of those whose values include a date (`dates`)."""
 
     columns: Sequence[int]
     dates: Sequence[int]
@@ -56,15 +60,15 @@ Found = dict[tuple[int, str], OddCells]
 
 
 def letters(column: int) -> str:
-    """Return the letters of a column number counted from 0: 'A', 'AA'."""
+    """Return the letters of a column in Excel, such as 'AA' for 26. `column` is counted from 0."""
     return (letters(column // 26 - 1) if column >= 26 else "") + chr(ord("A") + column % 26)
 
 
 def found(stream: IO[bytes], sheet: str, first_row: int, moments: Moments, rows: int) -> Generator[int, None, Found]:
-    """Return the cells of a sheet that are read incompletely. `first_row` is the first row to look at, counted from 0.
+    """Return the cells of a sheet that are read incompletely, from the row `first_row` (counted from 0) on.
 
-    A file without the layout of .xlsx has no such cells. `rows` is yielded repeatedly, because the parent ends a
-    process that sends no messages.
+    A file without the layout of .xlsx has no such cells. `rows` is yielded repeatedly, because a process that sends no
+    messages is ended.
     """
     odd: Found = {}
     stream.seek(0)
@@ -98,8 +102,7 @@ def _chunks(archive: zipfile.ZipFile, part: str) -> Iterator[bytes]:
 class _Fine:
     """Finds times with fractions of a millisecond, dates before 1900, and the date 29 February 1900.
 
-    The file stores dates and times as numbers of days. Day 60 is 29 February 1900, which does not exist in the
-    calendar.
+    The file stores dates and times as numbers of days. Day 60 is 29 February 1900, a day that never existed.
     """
 
     def __init__(self, first_row: int, moments: Moments, is_1904: bool, odd: Found) -> None:
@@ -112,7 +115,7 @@ class _Fine:
         self._rest = b""
 
     def add(self, chunk: bytes) -> None:
-        """Scan the rows that end in the next part of the XML."""
+        """Scan the rows that end in `chunk`, the next part of the XML."""
         if not self._columns:
             return
         text = self._rest + chunk
@@ -141,13 +144,13 @@ def _workbook(archive: zipfile.ZipFile) -> ElementTree.Element | None:
 
 
 def _has(workbook: ElementTree.Element, tag: str, attribute: str) -> bool:
-    """Return whether the workbook has the attribute."""
+    """Return whether an element `tag` of the workbook has the attribute with the value true."""
     elements = (element for element in workbook.iter() if _local(element.tag) == tag)
     return any(element.get(attribute) in ("1", "true") for element in elements)
 
 
 def _part(archive: zipfile.ZipFile, workbook: ElementTree.Element | None, sheet: str) -> str | None:
-    """Return the name of the file in the archive that contains the sheet; None if it is not found."""
+    """Return the name of the file in the archive that contains the sheet; None if there is no such file."""
     try:
         relations = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
     except (KeyError, ElementTree.ParseError):

@@ -34,7 +34,8 @@ class Area:
 
 @dataclass(frozen=True)
 class Sheet:
-    """The sheet to read. `others` are other sheets with rows; it is empty if the user named a sheet."""
+    """The sheet to read. `others` are the names of other sheets with rows. If the user named a sheet, `others` is
+    empty."""
 
     name: str
     number: int
@@ -47,7 +48,7 @@ class Sheet:
         return f"{printable(self.name)!r} ({self.number} of {self.of_sheets})"
 
     def remarks(self) -> list[str]:
-        """Return a remark on other sheets with rows."""
+        """Return a remark on other sheets with rows; [] if there are none."""
         if not self.others:
             return []
         few = ", ".join(repr(printable(name)) for name in self.others[:3]) + (", .." if len(self.others) > 3 else "")
@@ -70,7 +71,7 @@ def opened(source: TableFile) -> CalamineWorkbook:
 
 
 def _is_encrypted(source: TableFile) -> bool:
-    """Return whether the file is a compound file with the stream of an encrypted workbook."""
+    """Return whether the file contains the marker of an encrypted workbook."""
     source.stream.seek(0)
     rest = b""
     while part := source.stream.read(_AT_ONCE_BYTES):
@@ -83,8 +84,9 @@ def _is_encrypted(source: TableFile) -> bool:
 def chosen(workbook: CalamineWorkbook, source: TableFile) -> Generator[int, None, Sheet]:
     """Return the sheet to read. 0 is yielded for each sheet that is examined.
 
-    This is the sheet that the user names, or else the first visible work sheet with a header and a row, or else the
-    first hidden one. Raises Refused if there is no such sheet.
+    The user may name the sheet. Otherwise, it is the first visible work sheet with enough rows (a header and a row, or
+    one row without a header). If there is none, it is the first such hidden sheet. Raises Refused if there is no such
+    sheet.
     """
     sheets = list(workbook.sheets_metadata)
     work = [place for place, sheet in enumerate(sheets) if sheet.typ == SheetTypeEnum.WorkSheet]

@@ -1,9 +1,9 @@
 """Collect JSON values into columns. Nested objects become structs, and arrays become lists.
 
 Records are added in parts. Numbers, strings and booleans are kept as their text in the file until all values of a
-column are known. Numbers that a type holds exactly as written are converted earlier. If a path, such as `a.b`, has
-values of several kinds in different records, these values become text (JSON). If their text was not kept, the records
-are parsed again. This module does not depend on files.
+column are known. Numbers that a type holds exactly as written are converted earlier. If a path (a column or nested
+field, such as `a.b`) has values of several kinds in different records, these values become text (JSON). If the text of
+these values was not kept, the records are parsed again. This module does not depend on files.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from data_generator.imported.tables.json_lines.values import KINDS, Number, text
 from data_generator.imported.tables.text_types.column_notes import Note, column_option
 
 MOST_LEVELS = 60
-"""Maximum number of levels of nested objects and lists. Arrow's files support 64 levels."""
+"""Maximum number of levels of nested objects and lists. Arrow's file format supports 64 levels."""
 
 Path = tuple[str | None, ...]
-"""Path of a nested value: the name of the column, then the names of fields, or None for the items of a list."""
+"""Path of a nested value: the name of the column, then for each level the name of a field, or None for the items of a
+list."""
 PlaceOf = Callable[[int], int]
-"""Function that converts the index of a value within a part to the row of the sample."""
+"""Function that converts the index of a value in a part of the sample to the row of the sample with this value."""
 
 _NULL = type(None)
 _EMPTY: dict[str, Any] = {}
@@ -52,21 +53,21 @@ class TooDeep(Exception):
 
 
 class Limit:
-    """Counts columns while they are found, as table_types.check_number does."""
+    """Counts columns while they are found. Each field of a struct counts, as in table_types.check_number."""
 
     def __init__(self) -> None:
         # Count 1 for the records themselves; `add_objects` replaces it by the number of their fields.
         self._columns = 1
 
     def add(self, columns: int) -> None:
-        """Count more columns. Raises Refused if the table has too many columns now."""
+        """Add a number of columns to the count. Raises Refused if the table now has too many columns."""
         self._columns += columns
         table_types.check_number(self._columns)
 
 
 @dataclass
 class Column:
-    """The values of one path. `as_text` are the paths whose values are kept as text from the start."""
+    """The values of one path, such as `a.b`. `as_text` has all paths whose values are kept as text from the start."""
 
     path: Path
     as_text: frozenset[Path]
@@ -75,19 +76,19 @@ class Column:
     first: dict[str, tuple[int, str]] = field(default_factory=dict)
     """Kind of value -> (row in the sample, text) of the first value of this kind."""
     _parts: dict[int, pa.Array] = field(default_factory=dict)
-    """Number of a part -> the texts of its values. For objects and lists: whether each value is not null."""
+    """Number of a part -> texts of the values in this part. For objects and lists: whether each value is not null."""
     fields: dict[str, Column] = field(default_factory=dict)
     _item: Column | None = None
     _offsets: dict[int, Any] = field(default_factory=dict)
 
     @property
     def kinds(self) -> set[str]:
-        """Return the kinds of values of this path, other than null."""
+        """Return the kinds of the values of this path, such as 'number' or 'object', without null."""
         return {KINDS[kind] for kind in self.counts if kind is not _NULL}
 
     @property
     def is_text(self) -> bool:
-        """Return whether the values are written as text."""
+        """Return whether the values of this path are kept as text from the start."""
         return self.path in self.as_text
 
     @property
@@ -95,14 +96,14 @@ class Column:
         return len(self.kinds) > 1
 
     def __post_init__(self) -> None:
-        """Raises UnicodeEncodeError for a name with an unpaired surrogate."""
+        """Check the path. Raises UnicodeEncodeError for a name with an unpaired surrogate."""
         "".join(name or "" for name in self.path).encode()
 
     def add(self, part: int, values: Sequence[Any], place_of: PlaceOf) -> None:
-        """Add the values of this path in the next part, one for each record, parent object or list item.
+        """Add the values of this path in the next part.
 
-        Raises Refused for too many columns, TooDeep for too many levels, and UnicodeEncodeError for text with an
-        unpaired surrogate.
+        There is one value for each record, or for each parent object or list item. Raises Refused for too many columns,
+        TooDeep for too many levels, and UnicodeEncodeError for text with an unpaired surrogate.
         """
         counts = Counter(map(type, values))
         for kind in counts.keys() - self.counts.keys() - {_NULL}:
@@ -122,8 +123,11 @@ class Column:
             self._add_nested(part, values, place_of)
 
     def _add_nested(self, part: int, values: Sequence[Any], place_of: PlaceOf) -> None:
-        """Split objects or lists into their parts. Objects mixed with lists or other values are collected again as
-        text."""
+        """Add the fields of objects, or the items of lists, to the columns below this one.
+
+        If objects are mixed with lists or other values, do nothing, because `mixed` then reports the path, and the
+        caller collects the values of this path again as text.
+        """
         if self._is_mixed:
             return
         if len(self.path) > MOST_LEVELS:
@@ -134,7 +138,8 @@ class Column:
             self._add_lists(part, values, place_of)
 
     def add_objects(self, part: int, values: Sequence[Any], place_of: PlaceOf) -> None:
-        """Add objects: each of their fields is added to the column of this field, as `add` does."""
+        """Add objects. The values of each field are added to the column of this field, with the same errors as in
+        `add`."""
         columns = by_name([_EMPTY if value is None else value for value in values])
         new = columns.keys() - self.fields.keys()
         # A struct counts as its fields. It was counted as one column before its fields were known.
@@ -153,7 +158,10 @@ class Column:
             self._item.add(part, items, lambda item: place_of(int(np.searchsorted(offsets, item, "right")) - 1))
 
     def mixed(self) -> Iterator[Path]:
-        """Yield the paths, this one and those nested in it, that have values of several kinds without kept text."""
+        """Yield the paths at and below this column that have values of several kinds whose text was not kept.
+
+        The values of these paths must be collected again as text.
+        """
         if self.is_text:
             return
         if self._is_mixed:
@@ -166,10 +174,10 @@ class Column:
             yield from self._item.mixed()
 
     def typed(self, lengths: Sequence[int], notes: list[Note]) -> list[pa.Array]:
-        """Return an array for each part, all with a type that fits every value of the path. Append warnings to `notes`.
+        """Return an array for each part, all with one type that holds every value of the path.
 
-        `lengths` are the lengths of the parts. Call this method only once, and only if `mixed` yields nothing, because
-        it releases the collected values.
+        Warnings are appended to `notes`. `lengths` are the numbers of values of the parts. Call this method only once,
+        because it releases the collected values, and only if `mixed` yields nothing.
         """
         parts = [self._parts.pop(part, None) for part in range(len(lengths))]
         if self.is_text or self._is_mixed:
@@ -229,7 +237,7 @@ class Column:
 
 
 def by_name(records: Sequence[dict[str, Any]]) -> Mapping[str, Sequence[Any]]:
-    """Return field name -> the values of this field in each object, with None where an object lacks the field.
+    """Return field name -> values of this field in all objects, with None for an object without the field.
 
     Raises Refused for more names than a table may have columns.
     """
@@ -252,7 +260,7 @@ def by_name(records: Sequence[dict[str, Any]]) -> Mapping[str, Sequence[Any]]:
 
 
 def _filled(parts: Sequence[pa.Array | None], lengths: Sequence[int], kind: pa.DataType) -> list[pa.Array]:
-    """Return the parts. A missing part is replaced by an array of nulls."""
+    """Return the parts, with an array of nulls of the type `kind` in place of each missing part."""
     return [pa.nulls(length, kind) if part is None else part for part, length in zip(parts, lengths, strict=True)]
 
 

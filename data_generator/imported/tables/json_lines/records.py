@@ -1,4 +1,4 @@
-"""Find the records of a JSON file and their line numbers.
+"""Find the records of a JSON file and the line numbers of the records.
 
 A file has one object per line, one array of objects, or consecutive objects over several lines. Files with one object
 per line are not parsed here. The other two layouts are parsed once, in a bounded buffer, to find where records end.
@@ -20,7 +20,7 @@ from data_generator.imported.tables.table_reading import TableFile
 from data_generator.imported.tables.text_types.inference import refuse_encoding
 
 MOST_BYTES = BLOCK_BYTES
-"""Maximum bytes of a record in files whose records are not lines."""
+"""Maximum bytes of a record in files with other layouts than one record per line."""
 
 _WHITE = " \t\r\n"
 # Keep numbers as text, because their values do not matter here and Python would refuse very long integers.
@@ -45,12 +45,15 @@ class Records:
     beginning: str
 
     def parts(self) -> Iterator[list[Line]]:
-        """Yield the records from the first on, block by block. Raises Refused for a record of more than a block, and
-        for invalid JSON where records are not lines."""
+        """Yield the records from the first on, block by block.
+
+        Raises Refused for a record that is longer than a block. If the file has another layout than one record per
+        line, Refused is also raised for invalid JSON.
+        """
         return self._lines() if self.layout is Layout.LINES else self._parsed()
 
     def check_document(self) -> None:
-        """Raise Refused if the only record of the file is not a row."""
+        """Raise Refused if the only record of the file is a whole table or a service's response, and not a row."""
         is_lines = any(ending in self.source.path.lower() for ending in (".jsonl", ".ndjson"))
         shapes.refuse_document(self.beginning, self.source.path, is_lines=is_lines)
 
@@ -66,7 +69,8 @@ class Records:
             raise
 
     def _parsed(self) -> Iterator[list[Line]]:
-        """Yield the records of a file that is an array of objects, or consecutive objects, by parsing it."""
+        """Yield the records of a file that is an array of objects, or consecutive objects. The records are found by
+        parsing."""
         scan = _Scan(self, self.source.content())
         while not scan.is_over:
             found = scan.records()
@@ -75,7 +79,7 @@ class Records:
 
 
 class _Expected(enum.Enum):
-    """What must follow in the text of an array."""
+    """What the next token must be in the text of an array, e.g. a record after a comma."""
 
     OPENING = enum.auto()
     FIRST = enum.auto()
@@ -85,7 +89,7 @@ class _Expected(enum.Enum):
 
 
 class _Scan:
-    """Finds records in the content of a file. At most two blocks of it are in memory."""
+    """Finds records in the content of a file. At most two blocks of the content are in memory."""
 
     def __init__(self, records: Records, content: ByteStream) -> None:
         self._records, self._content = records, content
@@ -98,7 +102,8 @@ class _Scan:
         self.is_over = False
 
     def records(self) -> list[Line]:
-        """Return the records in the next block. Raises Refused."""
+        """Return the records that end in the next block. Raises Refused for invalid JSON and for a record that is too
+        long."""
         self._read()
         found: list[Line] = []
         while self._skip_white():
@@ -134,8 +139,10 @@ class _Scan:
         self._at = 0
 
     def _is_separator(self, character: str) -> bool:
-        """Return whether the character belongs to the array and not to a record. Raises Refused for one that is not
-        allowed."""
+        """Return whether the character belongs to the array (a bracket or comma) and not to a record.
+
+        Raises Refused for a character that is not allowed at this position.
+        """
         expected = self._expected
         if expected is _Expected.NOTHING:
             self._say("has content after its array", "Write one object per line, and nothing else.")
@@ -198,13 +205,14 @@ def found(source: TableFile) -> Records:
 
 
 def _has_arrays(beginning: str) -> bool:
-    """Return whether each of the first two lines is an array."""
+    """Return whether each of the first two lines that are not blank is or begins an array."""
     lines = [line for line in beginning.splitlines() if line.strip()]
     return len(lines) > 1 and lines[1].lstrip().startswith("[") and _ends(lines[0])
 
 
 def is_over_lines(beginning: str) -> bool:
-    """Return whether the object that begins in the first line of `beginning` does not end in this line."""
+    """Return whether the first object of a file continues after its first line. `beginning` is the beginning of the
+    file."""
     text = beginning.lstrip(_WHITE)
     line, newline, _ = text.partition("\n")
     if not newline or not text.startswith("{") or _ends(line):

@@ -27,9 +27,9 @@ _MOST_CHARACTERS = 400
 
 
 def typed_scalars(path: str, texts: pa.ChunkedArray, kind: str) -> tuple[pa.ChunkedArray, Sequence[Note]]:
-    """Return values of one kind ('boolean', 'number' or 'text'), converted to a type that fits them all, and warnings.
+    """Return values of one kind ('boolean', 'number' or 'text') as a type that fits all of them, and warnings.
 
-    `path` is the name of the values in messages.
+    `path` is the name of the column or nested field in messages, such as 'a.b'.
     """
     if kind == "boolean":
         return texts.cast(pa.bool_()), ()
@@ -64,7 +64,7 @@ def _numbers(path: str, texts: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Sequen
 def compact(texts: pa.Array, has_fractions: bool) -> pa.Array:
     """Return numbers as int64, or as float64 if some have fractions.
 
-    If a number would differ from the text, the texts are returned, so that `typed_scalars` can warn about the loss.
+    If a number would differ from its text, return the texts unchanged, so that `typed_scalars` can warn about the loss.
     """
     if not has_fractions:
         try:
@@ -89,9 +89,10 @@ def _is_exact(text: str, value: float) -> bool:
 
 
 def same_type(parts: Sequence[pa.Array | None]) -> list[pa.Array | None] | None:
-    """Return the parts, all converted to the same type of numbers.
+    """Return the parts, all converted to the same type of numbers; None if this would change values.
 
-    Return None if a part is text, or has integers that float64 does not hold exactly although another part is float64.
+    This is the case if a part is text, or if one part is float64 and another part has integers that float64 does not
+    hold exactly.
     """
     kinds = {part.type for part in parts if part is not None}
     if pa.string() in kinds:

@@ -21,7 +21,8 @@ _LOADED = "json.load(open('FILE'))"
 def refuse_document(beginning: str, where: str, *, is_lines: bool) -> None:
     """Raise Refused if the only object of the file is a whole table or a service's response, and not a row.
 
-    If the file's name is one of lines (`is_lines`), only what cannot be a row is refused.
+    `is_lines` is whether the file has the suffix of JSON Lines. A single object is then refused only if it certainly is
+    not a row.
     """
     fields = _partial(beginning, 0, 0)[0]
     if not isinstance(fields, dict):
@@ -32,7 +33,7 @@ def refuse_document(beginning: str, where: str, *, is_lines: bool) -> None:
 
 
 def refuse_array(beginning: str, where: str) -> None:
-    """Raise Refused if the array at the beginning of the file has anything but objects."""
+    """Raise Refused if the array at the beginning of the file does not begin with an object."""
     items = _partial(beginning, 0, 0)[0]
     if not isinstance(items, list) or not items or isinstance(items[0], dict):
         return
@@ -54,7 +55,7 @@ def _frame(made: str, index: str = ", index=False") -> str:
 
 
 def _document(fields: dict[str, Any], is_lines: bool) -> tuple[str, str] | None:
-    """Return a description of an object that is not a row of a table, and the next step; None if it may be a row."""
+    """Return (description, next step) for an object that is not a row of a table; None if the object may be a row."""
     names = fields.keys()
     if {"columns", "data"} <= names <= {"columns", "index", "data", "index_names", "column_names"}:
         return "pandas.DataFrame.to_json(orient='split')", _frame(
@@ -90,7 +91,10 @@ def _begins_with_object(value: Any) -> bool:
 
 
 def _objects(fields: dict[str, Any]) -> tuple[str, str]:
-    """Return the description for an object of columns or of rows; pandas numbers its rows."""
+    """Return (description, next step) for an object whose fields are columns or rows.
+
+    pandas numbers rows from 0, so the names '0' and '1' show where the rows are.
+    """
     if list(fields)[:2] == ["0", "1"][: len(fields)]:
         made = f"{_LOADED}.values()"
         return "an object for each row, as pandas.DataFrame.to_json(orient='index') writes", _frame(made)
@@ -105,9 +109,10 @@ def _objects(fields: dict[str, Any]) -> tuple[str, str]:
 
 
 def _partial(text: str, at: int, level: int) -> tuple[Any, int]:
-    """Return the value that begins at index `at`, and the index of its end; -1 if the text ends before the value.
+    """Return the value that begins at index `at`, and the index after the value; -1 if the text ends within the value.
 
-    An incomplete value is returned as far as it is present."""
+    An incomplete object or array is returned with the part that is present.
+    """
     at = _behind_white(text, at)
     opening = text[at : at + 1]
     if opening == "{" and level < _MOST_LEVELS:

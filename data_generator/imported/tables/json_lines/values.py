@@ -1,4 +1,4 @@
-"""Parse JSON values so that numbers keep their text, and write such values again.
+"""Parse JSON so that numbers keep their text, and write parsed values as JSON text again.
 
 This module depends on neither files nor tables.
 """
@@ -55,7 +55,8 @@ _scan = _DECODER.scan_once  # type: ignore[attr-defined]
 
 
 def record_of(line: bytes) -> dict[str, Any] | None:
-    """Return the JSON object in a line; None if the line is not a valid object. `refuse` then finds the reason."""
+    """Return the JSON object in a line; None if the line is not a valid object. In that case, `refuse` states the
+    reason."""
     try:
         text = line.decode().strip(" \t\r\n")
         record, end = _scan(text, 0)
@@ -65,7 +66,7 @@ def record_of(line: bytes) -> dict[str, Any] | None:
 
 
 def refuse(line: bytes, where: str) -> NoReturn:
-    """Raise Refused with the problem of a line that `record_of` does not parse, or that Arrow cannot hold."""
+    """Raise Refused with the reason why `record_of` does not parse a line, or why Arrow cannot hold the record."""
     try:
         text = line.decode()
         record = _DECODER.decode(text)
@@ -85,7 +86,8 @@ def refuse(line: bytes, where: str) -> NoReturn:
 
 
 def is_sound(record: dict[str, Any]) -> bool:
-    """Return whether the record can be written again: it is not nested too deeply and has no unpaired surrogates."""
+    """Return whether the record can be written as JSON again. This is so unless it is nested too deeply or has unpaired
+    surrogates."""
     try:
         _written(record).encode()
     except (UnicodeEncodeError, RecursionError):

@@ -14,14 +14,14 @@ from data_generator.imported.refusal import printable
 _LONGEST_VALUE = 60
 
 Wheres = Callable[[Sequence[int]], Mapping[int, str]]
-"""Function that maps row numbers of the sample to positions in the file, such as {7: 'line 9'}. The result omits rows
+"""Function that maps row numbers of the sample to positions in the file, e.g. {7: 'line 9'}. The result omits rows
 whose position is unknown."""
 
 
 @dataclass(frozen=True)
 class Note:
-    """A warning about a column. `place` is the row, from 0 in the sample, of the first value concerned, and `value` is
-    the text of this value."""
+    """A warning about a column. `value` is the text of the first value to which the warning applies, and `place` is the
+    row of this value in the sample, counted from 0."""
 
     column: str
     place: int
@@ -29,7 +29,7 @@ class Note:
     said: str
     step: str
     changes_values: bool = False
-    """Whether values of the file cannot be recovered from the column, such as leading zeros of numbers."""
+    """Whether the column lacks something that values in the file have, such as leading zeros of numbers."""
 
     def remark(self, where: str) -> str:
         """Return the warning as two lines. `where` is a position in the file, such as 'line 3' or 'cell B3'."""
@@ -55,5 +55,5 @@ def changed_columns(notes: Iterable[Note]) -> tuple[str, ...]:
 
 
 def column_option(column: str, kind: str) -> str:
-    """Return the command-line option that reads the column as this type, quoted for a shell."""
+    """Return the command-line option that makes the reader convert the column to this type, quoted for a shell."""
     return f"--column {shlex.quote(f'{printable(column)}={kind}')}"

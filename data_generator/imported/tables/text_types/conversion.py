@@ -1,6 +1,6 @@
 """Convert a text column to the type that the user names with `columns`.
 
-More spellings are accepted than in type detection, because the user has stated the type. If a value does not fit the
+The user has stated the type, so more spellings are accepted than when types are detected. If a value does not fit the
 type, the import is refused. No value is left out or changed.
 """
 
@@ -31,7 +31,7 @@ _AMOUNT = re.compile(
     rf"\s*{_UNIT}?\s*(?P<after>[-)]?)"
 )
 _SEPARATORS = {".": ",'’\u00a0\u202f ", ",": ".'’\u00a0\u202f "}
-"""Decimal point -> characters allowed between thousands."""
+"""Decimal point -> characters that are allowed between groups of three digits."""
 _TRUE, _FALSE = frozenset({"true", "t", "yes", "y", "1"}), frozenset({"false", "f", "no", "n", "0"})
 _WHOLE: dict[str, tuple[pa.DataType, int, int]] = {
     "int64": (pa.int64(), -(1 << 63), (1 << 63) - 1),
@@ -41,7 +41,7 @@ _EXACT = Context(prec=2000)
 
 
 class NotOfType(Exception):
-    """Raised for a value that does not fit the type. It has the row of the sample (`place`) and the text (`value`)."""
+    """Raised for a value that does not fit the type. `place` is the row in the sample, and `value` is the text."""
 
     def __init__(self, place: int, value: str) -> None:
         """`place` is the row in the sample, counted from 0."""
@@ -50,7 +50,7 @@ class NotOfType(Exception):
 
 
 def check_columns(wanted: Mapping[str, str], names: Sequence[str]) -> None:
-    """Raise Refused if the user named the type of a column that the table does not have."""
+    """Raise Refused if the user named a column (key of `wanted`) that the table does not have."""
     for name in wanted:
         if name not in names:
             few = ", ".join(names[:12]) + (", .." if len(names) > 12 else "")
@@ -58,7 +58,8 @@ def check_columns(wanted: Mapping[str, str], names: Sequence[str]) -> None:
 
 
 def not_taken(name: str, kind: str, unfit: NotOfType, where: str) -> Refused:
-    """Return the error for a value that does not fit the type that the user named. `where` is its position."""
+    """Return the error for a value that does not fit the type that the user named. `where` is the position of the
+    value."""
     return Refused(
         f"column {name!r} holds {printable(unfit.value)[:60]!r}, which does not fit `columns={ {name: kind}!r}`",
         "Name another type, or repair the value.",
@@ -97,7 +98,10 @@ def _values(distinct: DistinctTexts, kind: str, options: ReadOptions) -> pa.Arra
 
 
 def _each(distinct: DistinctTexts, read: Callable[[str], Any], kind: pa.DataType) -> pa.Array:
-    """Return the distinct values, converted by `read`. This function returns None for a value that does not fit."""
+    """Return the distinct values, converted by `read`, which returns None for a value that does not fit.
+
+    Raises NotOfType for the first such value.
+    """
     values = [read(text.strip()) for text in distinct.values.to_pylist()]
     _check(distinct, np.array([value is not None for value in values], bool))
     return pa.array(values, kind)
@@ -109,7 +113,10 @@ def _check(distinct: DistinctTexts, fits: Any) -> None:
 
 
 def _number(text: str, decimal: str) -> Decimal | None:
-    """Return the number in a text, which may have a sign, a unit, and separators between thousands; None for others."""
+    """Return the number in a text; None if the text is not a number.
+
+    The number may have a sign, a unit, and separators between groups of three digits.
+    """
     match = _AMOUNT.fullmatch(text)
     if match is None or (match["before"] == "(") != (match["after"] == ")"):
         return None

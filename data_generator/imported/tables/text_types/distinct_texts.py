@@ -21,14 +21,17 @@ MISSING = (
 
 @dataclass(frozen=True)
 class Matched:
-    """The values that match a pattern: whether each distinct value matches, and the number of rows that match."""
+    """A selection of values: whether each distinct value is selected, and the number of rows with a selected value."""
 
     distinct: NDArray[np.bool_]
     rows: int
 
 
 class DistinctTexts:
-    """The distinct values of a text column, without the texts that mean a missing value. `texts` has no nulls."""
+    """The distinct values of a text column, without the texts that mean a missing value.
+
+    The argument `texts` must not have nulls.
+    """
 
     def __init__(self, texts: pa.ChunkedArray, missing: tuple[str, ...] = MISSING) -> None:
         encoded = texts.combine_chunks().dictionary_encode()
@@ -41,25 +44,25 @@ class DistinctTexts:
         """The distinct values in the order in which they first occur."""
         self.counts: NDArray[np.int64] = counts[~is_missing]
         self.rows = int(self.counts.sum())
-        """Number of rows with a value."""
+        """Number of rows with a value that is not missing."""
         self._all, self._codes = encoded.dictionary, codes
         self._numbers = np.where(is_missing[codes], -1, place_of[codes])
         spelled = encoded.dictionary.filter(pa.array(is_missing)).to_pylist()
         self.missing: dict[str, int] = dict(zip(spelled, counts[is_missing].tolist(), strict=True))
-        """Spelling of a missing value -> number of rows with it."""
+        """Text that means a missing value -> number of rows with this text."""
 
     def matching(self, pattern: str) -> Matched:
-        """Return the values in which a regular expression (RE2) finds a match."""
+        """Return a selection: the values in which the regular expression (RE2) finds a match."""
         return self.chosen(pc.match_substring_regex(self.values, pattern).to_numpy(False))
 
     def chosen(self, distinct: NDArray[np.bool_]) -> Matched:
-        """Return the selected values as a Matched. `distinct` is whether each distinct value is selected."""
+        """Return a selection of values. `distinct` states for each distinct value whether it is selected."""
         return Matched(distinct, int(self.counts[distinct].sum()))
 
     def where(self, condition: Callable[[str], bool], among: NDArray[np.bool_]) -> Matched:
-        """Return the distinct values, out of those that `among` selects, for which `condition` is true.
+        """Return a selection: the values for which `condition` is true, out of those that `among` selects.
 
-        A Python function is called for each value, so this is only fast if `among` selects few values.
+        `condition` is called for each of these values, so this is only fast if `among` selects few values.
         """
         chosen = np.zeros(len(self.values), bool)
         for at in np.flatnonzero(among):
@@ -67,19 +70,19 @@ class DistinctTexts:
         return self.chosen(chosen)
 
     def first(self, matched: Matched) -> tuple[int, str]:
-        """Return the first row whose value matches, and the value. At least one must match."""
+        """Return the first row whose value is selected, and this value. At least one value must be selected."""
         at = int(np.argmax(matched.distinct))
         return int(np.argmax(self._numbers == at)), self.values[at].as_py()
 
     def spread(self, values: pa.Array) -> pa.Array:
-        """Return the column with each distinct value replaced by the item of `values` at the same index.
+        """Return the column with each text replaced. `values` has the replacement of each distinct value.
 
         Rows without a value are null.
         """
         return values.take(pa.array(self._numbers, mask=self._numbers < 0))
 
     def first_missing(self, spelled: str) -> int:
-        """Return the first row with this spelling of a missing value."""
+        """Return the first row whose text is `spelled`, a text that means a missing value."""
         return int(np.argmax(self._codes == self._all.index(spelled).as_py()))
 
     @cached_property
@@ -89,7 +92,7 @@ class DistinctTexts:
 
 
 def missing_text(spelled: Counter[str]) -> str:
-    """Return the spellings of missing values with their counts: "12 empty, 3 'NA'"."""
+    """Return the texts that mean a missing value, with the number of rows of each, e.g. "12 empty, 3 'NA'"."""
     return (
         ", ".join(f"{rows:,} {text!r}" if text else f"{rows:,} empty" for text, rows in spelled.most_common()) or "none"
     )

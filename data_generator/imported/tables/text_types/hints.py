@@ -1,6 +1,6 @@
 """Warn about text that looks like numbers or dates but is not written as pandas expects. Such columns stay text.
 
-The warning names the option that converts the column. This module converts nothing.
+The warning names the command-line option that converts the column. This module converts nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from data_generator.imported.tables.text_types.distinct_texts import DistinctTex
 from data_generator.imported.tables.text_types.numbers import INTEGER, NUMBER, counted
 
 _MIXED_SHARE = 0.5
-"""If at least this share of the values in a text column are numbers or dates, the user gets a warning."""
+"""If at least this share of the values in a text column look like numbers or dates, the user gets a warning."""
 
 _GROUPED = r"^\s*[+-]?[0-9]{1,3}(?:[,'’\x{a0}\x{202f} ][0-9]{3})+(?:\.[0-9]+)?\s*$"
 _AMOUNT = r"[+-]?[0-9][0-9.,'\x{a0}\x{202f} ]*"
@@ -21,7 +21,8 @@ _SIGN = r"(?:\p{Sc}|[A-Z]{3}|[A-Z]?\p{Sc}|Kč|kr\.?|zł|Ft|lei)"
 
 @dataclass(frozen=True)
 class _Hint:
-    """A way of writing numbers: a pattern that finds it, its name, and the next step for the user."""
+    """A way of writing numbers: a regular expression for such numbers, a name for messages, and the next step for the
+    user."""
 
     pattern: str
     called: str
@@ -60,7 +61,7 @@ _AS_ISO = "write them as YYYY-MM-DD to have them read as dates"
 
 
 def hint(name: str, texts: DistinctTexts) -> Note | None:
-    """Return the warning on a text column that looks like numbers or dates; None for other text."""
+    """Return the warning on a text column that looks like numbers or dates; None if it does not."""
     if not texts.rows:
         return None
     numbers = texts.matching(NUMBER)
@@ -93,7 +94,10 @@ def _dates(name: str, texts: DistinctTexts) -> Note | None:
 
 
 def _mixed(name: str, texts: DistinctTexts) -> Note | None:
-    """Return a note on the first value that keeps a column from being numeric."""
+    """Return a warning if at least half of the values, but not all, are numbers; None otherwise.
+
+    The warning names the first value that is not a number.
+    """
     fitting = texts.matching(NUMBER)
     if not _MIXED_SHARE * texts.rows <= fitting.rows < texts.rows:
         return None

@@ -29,7 +29,8 @@ _MIXED_SHARE = 0.5
 
 @dataclass(frozen=True)
 class Column:
-    """The values of a column in the detected type, warnings, and how missing values are written in the file."""
+    """The values of a column in the detected type, warnings, and the texts of missing values with their numbers of
+    rows."""
 
     values: pa.Array
     notes: tuple[Note, ...]
@@ -37,7 +38,7 @@ class Column:
 
 
 def inferred(name: str, texts: pa.ChunkedArray, options: ReadOptions) -> Column:
-    """Return the values of a text column, converted to a type that all values have; as text if there is no such type.
+    """Return a text column converted to a type that all values fit. If there is no such type, the column stays text.
 
     `texts` has no nulls. Timestamps are in microseconds, or in nanoseconds if their decimals need them.
     """
@@ -58,14 +59,18 @@ def inferred(name: str, texts: pa.ChunkedArray, options: ReadOptions) -> Column:
 
 
 def times(values: pa.Array) -> pa.Array:
-    """Return times of day written as 9:30, 09:30 or 09:30:15, in whole seconds."""
+    """Return times of day, which are written as 9:30, 09:30 or 09:30:15, as time32 in seconds."""
     padded = pc.replace_substring_regex(pc.replace_substring_regex(values, "^(.):", r"0\1:"), "^(.....)$", r"\1:00")
     moments = pc.strptime(pc.binary_join_element_wise("1970-01-01", padded, " "), "%Y-%m-%d %H:%M:%S", "s")
     return moments.cast(pa.int64()).cast(pa.int32()).cast(pa.time32("s"))
 
 
 def _moments(name: str, distinct: DistinctTexts, options: ReadOptions) -> Column | None:
-    """Return the column as dates or timestamps; None if some values are neither."""
+    """Return the column as dates or timestamps; None if the values are something else.
+
+    If at least half of the values begin like a date but the column cannot be converted, it is returned as text with
+    warnings.
+    """
     written = iso(distinct.values) if options.day_first else distinct.values
     texts = pa.chunked_array([distinct.spread(written)])
     moments = timestamps.points_in_time(pa.chunked_array([written]))
@@ -79,9 +84,10 @@ def _moments(name: str, distinct: DistinctTexts, options: ReadOptions) -> Column
 
 
 def iso(values: pa.Array, *, year_first: bool = False) -> pa.Array:
-    """Return the values with dates that begin with the day converted to ISO 8601: 31.1.2024 becomes 2024-01-31.
+    """Return the values, with dates that begin with the day written in ISO 8601: 2024-01-31 for 31.1.2024.
 
-    Other texts are unchanged. With `year_first`, dates such as 2024/1/31 are converted instead.
+    With `year_first`, dates that begin with the year, such as 2024/1/31, are converted instead. Other texts are
+    unchanged, except for white space at their ends.
     """
     padded = pc.utf8_trim_whitespace(values)
     if year_first:
@@ -96,7 +102,7 @@ def iso(values: pa.Array, *, year_first: bool = False) -> pa.Array:
 
 
 def _words_for_missing(name: str, distinct: DistinctTexts) -> tuple[Note, ...]:
-    """Return notes on words for missing values that may be text, such as 'NA', a country code."""
+    """Return a warning if words that mean a missing value may be text. For example, 'NA' is also a country code."""
     words = {word: rows for word, rows in distinct.missing.items() if word}
     if not words:
         return ()
@@ -111,7 +117,7 @@ def _hints(name: str, distinct: DistinctTexts) -> tuple[Note, ...]:
 
 
 def refuse_encoding(where: str, byte: int, around: bytes = b"") -> NoReturn:
-    """Raise Refused for a byte that is not UTF-8. The message suggests an encoding that fits the bytes `around` it."""
+    """Raise Refused for a byte that is not UTF-8. The message suggests an encoding that fits the bytes in `around`."""
     chars = around.decode("utf-8", "surrogateescape")
     wrong = [ord(char) - 0xDC00 for char in chars if "\udc80" <= char <= "\udcff"] or [byte]
     if len(wrong) < sum(ord(char) > 127 for char in chars) / 2:

@@ -1,7 +1,7 @@
 """Convert text columns of numbers, and warn about what the conversion loses or assumes.
 
-Numbers are recognized as in pandas. There are warnings for losses (leading zeros, plus signs, digits beyond the
-precision of float64). A column with numbers that no type holds stays text.
+Numbers are recognized as in pandas. There are warnings for losses: leading zeros, plus signs, and digits beyond the
+precision of float64. If a column has numbers that no type holds, it stays text.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ _INFINITE = r"(?i)inf"
 _LEADING_ZERO = r"^\s*[+-]?0[0-9]"
 _PLUS = r"^\s*\+"
 _CODE_EXPONENT = r"^\s*[+-]?[0-9]+[eE][0-9]+\s*$"
-"""An exponent without point or sign, as in the codes 12E3 and 0012E3."""
+"""Finds an exponent after an integer and without a sign. Codes such as 12E3 and 0012E3 look like this."""
 _MANY_DIGITS = r"[0-9](?:\.?[0-9]){15,}"
-"""Finds numbers with 16 or more digits. float64 holds numbers of up to 15 digits exactly, but not all longer ones."""
+"""Finds numbers with 16 or more digits. float64 holds all numbers of up to 15 digits exactly, but only some longer
+ones."""
 _MORE_THAN_DECIMAL = r"[1-9][0-9]{38}"
 _FLOAT_DIGITS = 17
 """Digits sufficient to write every float64 exactly."""
@@ -38,7 +39,7 @@ _EXACT = Context(prec=2000)
 
 @dataclass(frozen=True)
 class Numbers:
-    """A text column converted to numbers, with warnings. The numbers are None if no type holds all of them."""
+    """A text column converted to numbers, with warnings. `values` is None if no type holds all numbers."""
 
     values: pa.Array | None
     notes: tuple[Note, ...] = ()
@@ -50,9 +51,9 @@ def pattern_of(decimal: str) -> str:
 
 
 def numbers(name: str, texts: DistinctTexts, decimal: str = ".") -> Numbers | None:
-    """Return the column as int64, uint64 or float64; None if some values are not numbers.
+    """Return the column as int64, uint64 or float64; None if some values are not numbers, or if all are infinite.
 
-    `decimal` is the decimal point, '.' or ','; with a comma, points may separate thousands.
+    `decimal` is the decimal point, '.' or ','. With a comma, points may separate thousands.
     """
     if texts.matching(pattern_of(decimal)).rows < texts.rows or texts.matching(_INFINITE).rows == texts.rows:
         return None
@@ -78,7 +79,8 @@ def numbers(name: str, texts: DistinctTexts, decimal: str = ".") -> Numbers | No
 
 
 def _plain(values: pa.Array, decimal: str) -> pa.Array:
-    """Return numbers as Arrow parses them."""
+    """Return the texts as Arrow parses numbers: with '.' as the decimal point, without plus signs and thousands
+    separators."""
     plain = pc.utf8_trim_whitespace(values)
     if decimal == ",":
         plain = pc.replace_substring(pc.replace_substring(plain, ".", ""), ",", ".")
@@ -113,7 +115,10 @@ def _integers(name: str, texts: DistinctTexts, plain: pa.Array) -> Numbers:
 
 
 def _beyond(name: str, texts: DistinctTexts, beyond: Matched, what: str, kind: str | None) -> Note:
-    """Return the warning for values beyond a type's range. `kind` is a type that holds all values, or None."""
+    """Return the warning for values beyond a range, which is described by `what`.
+
+    `kind` is a type that holds all values; None if there is no such type.
+    """
     said = f"stays text; {counted(beyond.rows, 'number')} beyond {what}"
     step = f"{column_option(name, 'text')} states that text is intended"
     return Note(name, *texts.first(beyond), said, f"{column_option(name, kind)} reads numbers" if kind else step)
@@ -146,7 +151,10 @@ def _lost(plain: pa.Array, values: pa.Array, found: NDArray[np.float64]) -> NDAr
 
 
 def _is_kept(text: str, number: float) -> bool:
-    """Return whether `number` equals the number in `text`, or equals it when rounded to as many digits as in `text`."""
+    """Return whether `number` equals the number in `text`, or is written like it with the same number of decimals.
+
+    The second case counts only for texts with a fraction or exponent and at least 17 digits.
+    """
     try:
         written = Decimal(text)
     except InvalidOperation:

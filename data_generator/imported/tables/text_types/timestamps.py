@@ -1,10 +1,11 @@
 """Detect dates and timestamps in the values of a text column.
 
-The accepted forms are those of ISO 8601 that pandas, pyarrow, polars and DuckDB write: `2024-01-31`,
-`2024-01-31 10:00`, `T` instead of the blank, seconds with up to nine decimals, and an offset from UTC: `Z`, `+02`,
-`+02:00` or `+0200`. Years are 1 to 9999. A column becomes a date column, or a timestamp column in microseconds
-(nanoseconds if decimals need them). Every timestamp still means the same instant; those with an offset become UTC. A
-column with a value in another form stays text.
+The accepted forms are those of ISO 8601 that pandas, pyarrow, polars and DuckDB write: `2024-01-31`, `2024-01-31
+10:00`, `T` instead of the blank, seconds with up to nine decimals, and an offset from UTC: `Z`, `+02`, `+02:00` or
+`+0200`. Years are 1 to 9999.
+
+A column becomes a date column, or a timestamp column in microseconds (nanoseconds if decimals need them). Every
+timestamp keeps its instant, but timestamps with an offset become UTC. A column with a value in another form stays text.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ class _Forms:
 def points_in_time(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Return the values of a text column as dates or timestamps; None if they cannot be converted.
 
-    This is the case if all values are missing, if a value has another form, if only some of the timestamps have an
-    offset, or if no type holds all values.
+    They cannot be converted if all values are missing, if a value has another form, if only some of the timestamps have
+    an offset, or if no type holds all values.
     """
     if not _may_be(texts):
         return None
@@ -66,7 +67,7 @@ def points_in_time(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def notes(name: str, texts: pa.ChunkedArray, values: pa.ChunkedArray | None) -> list[Note]:
-    """Return the warnings about a text column and what `points_in_time` returned for it."""
+    """Return the warnings about a text column. `values` is what `points_in_time` returned for the column."""
     forms = _Forms.of(texts)
     return _stays_text(name, texts, forms) if values is None else _changed(name, texts, forms, values)
 
@@ -103,7 +104,7 @@ def _stays_text(name: str, texts: pa.ChunkedArray, forms: _Forms) -> list[Note]:
 
 
 def _type(texts: pa.ChunkedArray, forms: _Forms) -> pa.DataType | None:
-    """Return the type for values with these forms; None if only some of the timestamps have offsets."""
+    """Return the type for values in these forms; None if some timestamps have an offset and other values do not."""
     has_dates, has_naive, has_aware = (_count(mask) > 0 for mask in (forms.dates, forms.naive, forms.aware))
     if has_aware and (has_naive or has_dates):
         return None
@@ -114,7 +115,8 @@ def _type(texts: pa.ChunkedArray, forms: _Forms) -> pa.DataType | None:
 
 
 def _cast(texts: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray | None:
-    """Return the converted values; None if Arrow, pandas or Python cannot represent some of them in this type."""
+    """Return the values converted to `kind`; None if Arrow, pandas or Python cannot represent some of them in this
+    type."""
     try:
         values = _without_zeros(texts).cast(kind)
     except pa.ArrowInvalid:
@@ -141,7 +143,7 @@ def _first_that_fails(texts: pa.ChunkedArray, kind: pa.DataType) -> int:
 
 
 def _may_be(texts: pa.ChunkedArray) -> bool:
-    """Return whether the first value looks like a date, which excludes most text columns."""
+    """Return whether the first value looks like a date. This fast check excludes most text columns."""
     first = next((text for text in texts.drop_null().slice(0, 1).to_pylist()), None)
     return first is not None and first[4:5] == "-"
 

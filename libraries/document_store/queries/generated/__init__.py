@@ -1,1 +1,2 @@
-"""Execution by generated source: one function per plan and set of branches, compiled and cached."""
+"""Execution by generated Python source. One function is compiled and cached per plan and set of branches (kinds of
+values)."""

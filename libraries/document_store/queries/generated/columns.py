@@ -1,4 +1,5 @@
-"""Generated code over columns. Each plan becomes one function in Python and numpy for the branches of a schema.
+"""Generated code over columns. Each plan becomes one function in Python and numpy for the branches (kinds of values) of
+a schema.
 
 Scans, filters, unnests and projections are fused into straight-line code over whole columns; no array is assembled.
 Groups are computed from the results of the function, outside the generated code (section 5 of the paper).
@@ -37,17 +38,18 @@ class Receiver(Protocol):
     """Receives the results of generated functions."""
 
     def tuples(self, count: int, keys: Sequence[Codes | Vector], operands: Sequence[Vector | None]) -> None:
-        """Receive `count` tuples: their keys, and the operand of each aggregate."""
+        """Receive `count` tuples: the values of each group key, and the operand of each aggregate."""
 
     def rows(self, index: Index, vectors: Sequence[Vector]) -> None:
-        """Receive rows of a projection, with the document of each."""
+        """Receive rows of a projection. `index` is the position of each row's document; `vectors` are the columns."""
 
     def documents(self, index: Index) -> None:
-        """Receive documents that are needed whole."""
+        """Receive the positions of documents that are returned whole."""
 
 
 class Columns:
-    """The columns of one part that were read so far, and views of these columns."""
+    """The columns of one part that were read so far, and views of these columns (their values by slot, see
+    `slots.py`)."""
 
     def __init__(self, part: QueryPart) -> None:
         self.count = part.count
@@ -62,7 +64,7 @@ class Columns:
             self._columns.update(self._part.coded_columns(wanted))
 
     def view(self, leaf_number: int, depth: int) -> View:
-        """Return a loaded column, at a depth."""
+        """Return the view of a loaded column at a depth of arrays."""
         key = (leaf_number, depth)
         if key not in self._views:
             self._views[key] = View(self._columns[leaf_number], depth)
@@ -89,9 +91,11 @@ _functions = Cache()
 
 
 def function_for(plan: Plan, spelled: str, places: Places) -> Function | None:
-    """Return a plan's compiled function, shared by schemas with the same branches; None if no tuple can come from them.
+    """Return a plan's compiled function, which schemas with the same branches share. Return None if no tuple can come
+    from such schemas.
 
-    `spelled` is the plan as JSON, because plans that are equal in Python (1, 1.0 and True are) may differ.
+    `spelled` is the plan as JSON, a part of the cache key. Plans that are equal in Python may differ, because 1, 1.0
+    and True are equal.
     """
     function: Function | None = _functions.get((spelled, signature(plan, places)), lambda: _generated(plan, places))
     return function
@@ -109,7 +113,7 @@ def _told(branch: Branch) -> tuple[int, int, int]:
 
 
 class _Nothing(Exception):
-    """No tuple can come from this schema."""
+    """Raised when no tuple can come from the schema."""
 
 
 def _generated(plan: Plan, places: Places) -> Function | None:
@@ -217,7 +221,7 @@ class _Writer:
 
 
 def _names_after(plan: Plan, number: int) -> set[str]:
-    """Return the names whose positions are needed after step `number`, which makes tuples."""
+    """Return the names (of the document and of items) whose positions are needed after the Unnest at step `number`."""
     parts = (part for whole in result_expressions(plan.result) for part in operands_of(whole))
     names = {part.of for part in parts if isinstance(part, Field)}
     if not isinstance(plan.result, GroupBy):

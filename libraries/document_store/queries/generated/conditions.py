@@ -1,7 +1,7 @@
 """Generate source for conditions (masks) and expressions (vectors) over columns, for the branches of one schema.
 
-A condition becomes the source of a mask of the tuples for which it is true. `Not` is pushed down to comparisons and
-tests. Parts that the schema alone decides are evaluated during generation.
+The source of a condition computes a mask: for each tuple, whether the condition is true. `Not` is pushed down to
+comparisons and tests. Parts that the schema alone decides are evaluated during generation.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ MOST_JOINED = 16
 """Maximum number of masks that one expression joins. Python limits the nesting of expressions that it compiles."""
 
 Mask = str | bool
-"""Source of a mask, or a constant result for all tuples."""
+"""Source of a mask, or a bool if the result is the same for all tuples."""
 
 OPPOSITE: dict[str, Operator] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 MIRRORED: dict[str, Operator] = {"=": "=", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
@@ -58,28 +58,29 @@ class Scope:
     path: Path
     depth: int
     index: str
-    """The variable with the slot of each tuple. Its value is None if the tuples are all slots, in order."""
+    """The name of the variable with the slot of each tuple. The variable is None if the tuples are all slots, in
+    order."""
 
 
 @dataclass(frozen=True)
 class Tuples:
-    """The tuples at one position of the source."""
+    """The tuples that exist at one place in the source."""
 
     count: str
-    """The variable with the number of tuples."""
+    """The name of the variable with the number of tuples."""
     scopes: dict[str, Scope] = field(default_factory=dict)
 
 
 class ColumnSource:
-    """Writes source that evaluates conditions and expressions, and records the leaves that this source reads."""
+    """Writes source that evaluates conditions and expressions. Records the schema leaves that this source reads."""
 
     def __init__(self, source: FunctionSource, places: Places) -> None:
         self.source, self.places = source, places
         self.leaves: set[int] = set()
-        """Numbers of the leaves that lines since the last reset read."""
+        """Numbers of the leaves that were read by lines written since the last reset."""
 
     def view(self, branch: Branch, depth: int) -> str:
-        """Return a variable with the view of a branch's leaf."""
+        """Return the name of a variable with the view of a branch's leaf."""
         self.leaves.add(branch.leaf.number)
         return self.source.variable("x", f"w.view({branch.leaf.number}, {depth})")
 
@@ -90,7 +91,8 @@ class ColumnSource:
         return scope, path, self.places.branches(path)
 
     def mask(self, condition: Condition, tuples: Tuples, negated: bool = False) -> Mask:
-        """Return the mask of tuples for which the condition is true; if `negated`, for which it is false."""
+        """Return the mask of the tuples for which the condition is true or, if `negated`, for which the condition is
+        false."""
         if isinstance(condition, Not):
             return self.mask(condition.condition, tuples, not negated)
         if isinstance(condition, And | Or):
@@ -143,8 +145,8 @@ class ColumnSource:
     def _of_values(
         self, read: Field, kinds: tuple[ValueKind, ...], tuples: Tuples, test: Callable[[str, Branch], str | None]
     ) -> Mask:
-        """Return the mask of tuples whose value has one of these kinds and passes the test, which is source over
-        values."""
+        """Return the mask of the tuples whose value has one of these kinds and passes the test. `test` returns source
+        that tests the values of a branch."""
         scope, _, branches = self.branches(read, tuples)
         masks: list[Mask] = []
         for branch in branches:
@@ -204,7 +206,7 @@ class ColumnSource:
         return f"({kinds} == {int(kind)})"
 
     def kinds(self, expression: Expression, tuples: Tuples) -> str:
-        """Return source of the kind of each tuple's value, uint8."""
+        """Return source that gives the kind of each tuple's value (uint8)."""
         if not isinstance(expression, Field):
             return f"spelled_out({self.vector(expression, tuples)})"
         scope, path, branches = self.branches(expression, tuples)
@@ -214,7 +216,7 @@ class ColumnSource:
         return self.source.variable("k", f"kinds_of(({views}), {len(path)}, {scope.index})")
 
     def vector(self, expression: Expression, tuples: Tuples) -> str:
-        """Return a variable with the values of an expression; arrays and objects count as missing."""
+        """Return the name of a variable with the values of an expression; arrays and objects count as missing."""
         if isinstance(expression, Field):
             return self._field(expression, tuples)
         if isinstance(expression, Constant):
@@ -243,7 +245,8 @@ class ColumnSource:
         return self.source.variable("v", f"of_views(({views}), {len(path)}, {scope.index})")
 
     def key(self, expression: Expression, tuples: Tuples) -> str:
-        """Return a variable with the values of a group's key: codes for texts of few distinct values, else a vector."""
+        """Return the name of a variable with the values of a group key. Texts may be codes (see `codes.py`); other
+        values are a vector."""
         if isinstance(expression, Field):
             scope, path, branches = self.branches(expression, tuples)
             scalar = [branch for branch in branches if branch.kind not in NESTED]
@@ -254,10 +257,11 @@ class ColumnSource:
         return self.vector(expression, tuples)
 
     def items(self, array: Unnest | AnyItem, tuples: Tuples) -> tuple[Scope, str, str] | None:
-        """Return the scope of an array's items, still without an index, and variables with the slots and a view of the
-        items.
+        """Return the scope of an array's items, still without an index, and the names of two variables: the slots of
+        the items, and a view of the items.
 
-        Returns None if the schema has no such items."""
+        Returns None if the schema has no such items.
+        """
         scope = tuples.scopes[array.of]
         path = Path((*scope.path, *array.path, ITEMS))
         branches = self.places.branches(path)

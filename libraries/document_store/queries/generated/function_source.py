@@ -1,4 +1,5 @@
-"""Write the source of a function line by line, compile it with the values that it uses, and cache it.
+"""Write the source of a function line by line, compile the source together with the values that it uses, and cache the
+function.
 
 Names and constants of plans and documents are passed as parameters with numbered names. They are never part of the
 source, so they cannot become code.
@@ -43,7 +44,7 @@ class FunctionSource:
         return f"{of}{self._names}"
 
     def variable(self, of: str, expression: str) -> str:
-        """Assign an expression to a new variable; return its name."""
+        """Assign an expression to a new variable, and return the variable's name."""
         name = self.name(of)
         self.line(f"{name} = {expression}")
         return name
@@ -63,7 +64,8 @@ class FunctionSource:
         self._indent -= 1
 
     def compiled(self, parameters: str, given: dict[str, Any]) -> Callable[..., Any]:
-        """Compile the function with these parameters; `given` are modules and functions that it calls by name."""
+        """Compile the function with these parameters. `given` maps names that the source uses to modules and
+        functions."""
         names = sorted(self._values)
         text = "\n".join((f"def generated({parameters}):", *self._lines, ""))
         scope: dict[str, Any] = {**given, **{name: self._values[name] for name in names}}
@@ -82,7 +84,7 @@ class Cache:
         self._lock = Lock()
 
     def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """Return the function of this key, made now if necessary."""
+        """Return the function for this key. If it is not cached, create it with `make`."""
         with self._lock:
             if key in self._functions:
                 self._functions.move_to_end(key)

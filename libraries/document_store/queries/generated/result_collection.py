@@ -1,7 +1,7 @@
 """Collect the results of generated functions into the answer: tuples into groups, projections into rows.
 
-Vectors of several parts are collected and grouped together. When there are many tuples, their groups are converted to
-Python states, so that memory use stays constant.
+Vectors of several parts are collected and grouped together. From `MOST_TUPLES` on, groups are converted to Python
+states, so that memory use stays constant.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from libraries.document_store.queries.vectors.codes import Codes, codes_if_few, 
 from libraries.document_store.queries.vectors.vector import DOUBLE, INTEGER, Index, Vector, concatenated, minus
 
 MOST_TUPLES = 4_000_000
-"""Number of tuples whose vectors are held in memory and grouped at once."""
+"""Number of tuples up to which vectors are held in memory. The tuples are then grouped at once."""
 
 
 class Collected:
-    """Receives the results of generated functions part by part; `part` is the current one."""
+    """Receives the results of generated functions part by part. `part` is the part to which the next results belong."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -36,20 +36,20 @@ class Collected:
         self.interpretation = Interpretation(plan)
         """Processes the parts that no generated function supports."""
         self.groups: Groups = self.interpretation.groups
-        """Groups with Python states, from rows and from earlier vectors."""
+        """Groups as Python states: from rows, and from vectors that were converted earlier."""
         self.placed: list[tuple[Place, Row]] = self.interpretation.placed
         self._count = 0
         self._pending_keys: list[Sequence[Codes | Vector]] = []
         self._pending_operands: list[Sequence[Vector | None]] = []
         self._pending_counts: list[np.ndarray] = []
-        """For queries that only count tuples: how many tuples each pending entry represents."""
+        """How many tuples each pending entry represents. Used for queries that only count tuples."""
         result = plan.result
         self._is_counting = isinstance(result, GroupBy) and all(
             aggregate.function == "count" and aggregate.expression is None for aggregate in result.aggregates
         )
 
     def tuples(self, count: int, keys: Sequence[Codes | Vector], operands: Sequence[Vector | None]) -> None:
-        """Receive `count` tuples: their keys, and the operand of each aggregate."""
+        """Receive `count` tuples: the values of each group key, and the operand of each aggregate."""
         keys = [codes_if_few(key) for key in keys]
         if self._is_counting:
             keys, counts = counted(count, keys) or (keys, np.ones(count, np.int64))
@@ -62,7 +62,7 @@ class Collected:
             self._into_states()
 
     def rows(self, index: Index, vectors: Sequence[Vector]) -> None:
-        """Receive rows of a projection, with the document of each."""
+        """Receive rows of a projection. `index` is the position of each row's document; `vectors` are the columns."""
         assert self.part is not None
         assert isinstance(self.plan.result, Project)
         names = [column.name for column in self.plan.result.columns]
@@ -77,7 +77,7 @@ class Collected:
             self.placed.append((key, row))
 
     def documents(self, index: Index) -> None:
-        """Receive documents that are needed whole."""
+        """Receive the positions of documents that are returned whole."""
         assert self.part is not None
         rows = self.part.rows()
         chosen = range(len(rows)) if index is None else index.tolist()
@@ -95,7 +95,8 @@ class Collected:
         return finish(self.plan, self._rows_of_vectors(result))
 
     def _grouped(self, result: GroupBy) -> tuple[int, list[Vector], list[Aggregated]]:
-        """Group the pending tuples: return the number of groups, their keys, and each aggregate of all groups."""
+        """Group the pending tuples. Return the number of groups, the keys of the groups, and each aggregate for all
+        groups."""
         found = grouped(self._count, [codes_of_all(parts) for parts in zip(*self._pending_keys, strict=True)])
         operands = [_whole(column) for column in zip(*self._pending_operands, strict=True)]
         tuples = np.concatenate(self._pending_counts) if self._is_counting else None
@@ -150,8 +151,8 @@ def _listed(column: Results, chosen: np.ndarray | None) -> list[Any]:
 
 
 def candidates(plan: Plan, columns: dict[str, Results]) -> np.ndarray | None:
-    """Return the positions of rows that can be in a TopK's result. None means all; used if it ranks by other than
-    numbers."""
+    """Return the positions of rows that can be in a TopK's result. None means all rows, e.g. if the first column to
+    order by has other values than numbers."""
     step = next((step for step in plan.steps if isinstance(step, TopK)), None)
     if step is None or not step.rows:
         return None
@@ -178,7 +179,8 @@ def _numbers(column: Results | None) -> np.ndarray | None:
 
 
 def _computed(expression: Expression, columns: dict[str, Results]) -> Results:
-    """Return a computed column. The difference of two vectors is computed as a vector, other expressions in Python."""
+    """Return a computed column: a field, or the difference of two vectors. Return an empty list for other expressions.
+    `finish` computes all columns later, in Python."""
     if isinstance(expression, Field):
         return columns[expression.path[0]]
     if isinstance(expression, Call) and expression.function == "minus":

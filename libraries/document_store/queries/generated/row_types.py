@@ -16,13 +16,12 @@ from libraries.document_queries.plan import Plan, absolute, arrays_of
 from libraries.document_queries.semantics import MISSING
 from libraries.document_store.queries.branches import Use, uses_of
 
-"""What is read at one position: the whole value, or parts of it."""
 Decode = Callable[[bytes], Any]
 
 
 @dataclass
 class Shape:
-    """What is read at one position: the whole value, or parts of it."""
+    """What a plan reads at one position: the whole value, or parts of it."""
 
     whole: bool = False
     fields: dict[str, Shape] = field(default_factory=dict)
@@ -31,7 +30,7 @@ class Shape:
     """The struct type to which an object at this position is decoded, unless the whole object is needed."""
 
     def attribute(self, name: str) -> str:
-        """Return the struct's attribute for a field."""
+        """Return the name of the struct's attribute for a field."""
         return f"f{list(self.fields).index(name)}"
 
 
@@ -77,7 +76,7 @@ def _type_of(shape: Shape) -> Any:
 
 
 def decoder_of(shape: Shape) -> Decode:
-    """Return the function that decodes rows to structs of this shape."""
+    """Return a function that decodes rows to structs of this shape."""
     whole = msgspec.msgpack.Decoder()
     if shape.whole or not _has_plain_names(shape):
         return lambda row: converted(shape, whole.decode(row))
@@ -95,7 +94,7 @@ def decoder_of(shape: Shape) -> Decode:
 
 
 def converted(shape: Shape, value: Any) -> Any:
-    """Convert a decoded value to the structs that decoding with `shape` would have returned."""
+    """Convert a value that was decoded without `shape` to the result of decoding with `shape`."""
     if shape.whole:
         return value
     if type(value) is dict:

@@ -62,7 +62,7 @@ class RowLoop:
     """The compiled loop of one plan, and the groups that it has made so far."""
 
     def __init__(self, plan: Plan, spelled: str) -> None:
-        """`spelled` is the plan as JSON, the cache key of the function."""
+        """`spelled` is the plan as JSON. It is the key under which the function is cached."""
         self.plan = plan
         self._function: Function = _functions.get(spelled, lambda: _generated(plan))
         self._groups: dict[Any, list[Any]] = {}
@@ -72,7 +72,7 @@ class RowLoop:
         self._function(rows, keys, self._groups, placed)
 
     def merge_into(self, groups: Groups) -> None:
-        """Merge all groups so far into `groups`."""
+        """Merge the groups that the loop has made so far into `groups`."""
         result = self.plan.result
         assert isinstance(result, GroupBy)
         for values, *figures in self._groups.values():
@@ -95,14 +95,14 @@ def _generated(plan: Plan) -> Function:
 
 
 class _Writer:
-    """Writes the steps of one plan, each inside the loop of the last unnest."""
+    """Writes the steps of one plan. The steps after an Unnest are inside the loop over its items."""
 
     def __init__(self, plan: Plan, shape: Shape, source: FunctionSource) -> None:
         self.plan, self.shape, self.source = plan, shape, source
         self.scopes: dict[str, str] = {"": "d"}
-        """The variable that holds the document or item of each name."""
+        """Name of an item ('' for the document) -> the variable that holds it."""
         self.read: dict[Field, str] = {}
-        """Fields that already have a variable."""
+        """Field -> the variable that already holds its value."""
 
     def write(self) -> None:
         with self.source.block("for key, row in zip(keys, rows, strict=True):"):
@@ -145,7 +145,7 @@ class _Writer:
         return shape
 
     def _value(self, expression: Expression) -> str:
-        """Return a variable with the value of an expression."""
+        """Return the name of a variable with the value of an expression."""
         if isinstance(expression, Constant):
             return self.source.value(expression.value)
         if isinstance(expression, Call):
@@ -172,7 +172,7 @@ class _Writer:
         return self.source.variable("v", got)
 
     def _true(self, condition: Condition, negated: bool = False) -> str:
-        """Return source that is true where the condition is true; if `negated`, where it is false."""
+        """Return source that is true where the condition is true or, if `negated`, where the condition is false."""
         if isinstance(condition, Not):
             return self._true(condition.condition, not negated)
         if isinstance(condition, And | Or):

@@ -1,7 +1,7 @@
-"""Compute aggregates of all groups at once, over vectors. Results equal those of `document_queries/aggregates.py`.
+"""Compute aggregates of all groups at once, over vectors. The results equal those of `document_queries/aggregates.py`.
 
-An aggregate returns a column with one result per group. If not all tuples come at once, it can convert its groups to
-Python states, which can be merged.
+An aggregate returns a column with one result per group. If the tuples come in several batches, the aggregate can
+convert its groups to Python states, which can be merged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from libraries.document_store.queries.vectors.slots import Values
 from libraries.document_store.queries.vectors.vector import BOOLEAN, DOUBLE, INTEGER, MISSING, NULL, Vector, take
 
 Results = Vector | list[Any]
-"""One result per group: a vector if all results have one kind or are null, else Python values."""
+"""One result per group: a vector if all results that are not null have one kind, otherwise Python values."""
 
 EXACT_BITS = 53
 """Doubles represent all integers of this many bits exactly."""
@@ -45,12 +45,13 @@ class Aggregated(Protocol):
 
 
 class Counts:
-    """`count` of tuples, or of values that are present."""
+    """`count` of tuples, or of values that are neither missing nor null."""
 
     def __init__(
         self, groups: np.ndarray, group_count: int, operand: Vector | None, tuples: np.ndarray | None = None
     ) -> None:
-        """`groups` is the group of each entry. Without an operand, `tuples` is the number of tuples per entry."""
+        """`groups` is the group of each entry. Without an operand, `tuples` is how many tuples each entry
+        represents."""
         if operand is not None:
             groups = _of_values(groups, operand)
         # Doubles represent every possible number of tuples in memory.
@@ -63,9 +64,6 @@ class Counts:
     def states(self) -> list[State]:
         """Return the counts as states."""
         return [CountState(count) for count in self.counts.tolist()]
-
-
-"""`sum` and `avg`: exact."""
 
 
 class Sums:
@@ -123,10 +121,11 @@ def integer_sums(groups: np.ndarray, values: np.ndarray, group_count: int) -> np
 
 
 def double_sums(groups: np.ndarray, values: np.ndarray, group_count: int) -> tuple[dict[int, int], dict[int, float]]:
-    """Return the exact sum of each group's finite doubles in units of 2**-UNIT_BITS, and its sum of infinities and NaN.
+    """Return exact sums of doubles: for each group the sum of its finite doubles in units of 2**-UNIT_BITS, and the sum
+    of its infinities and NaN.
 
-    Mantissas with the same exponent are added as integers, without rounding. The sums per exponent, which are few, are
-    added in Python.
+    Mantissas with the same exponent are added as integers, without rounding. The sums for the different exponents,
+    which are few, are added in Python.
     """
     finite = np.isfinite(values)
     special: dict[int, float] = {}
@@ -147,7 +146,7 @@ def double_sums(groups: np.ndarray, values: np.ndarray, group_count: int) -> tup
 
 
 class Extremes:
-    """`min` and `max`: the extreme value of each kind, then of all kinds."""
+    """`min` and `max`: first the extreme value of each kind, then the extreme of these values."""
 
     def __init__(self, groups: np.ndarray, group_count: int, operand: Vector, highest: bool) -> None:
         """`groups` is the group of each tuple."""
@@ -184,7 +183,7 @@ class Extremes:
 
 
 def ranks(kind: int, values: Values) -> np.ndarray:
-    """Return an integer for each value of a kind. The integers are ordered like the values."""
+    """Return an integer for each value of a kind. The integers have the same order as the values."""
     if kind == DOUBLE:
         bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
         return np.asarray(bits ^ ((bits >> 63) & 0x7FFF_FFFF_FFFF_FFFF))
@@ -216,7 +215,7 @@ def furthest(groups: np.ndarray, ranks: np.ndarray, group_count: int, highest: b
 
 
 class Distinct:
-    """`count_distinct`: unique pairs of group and value."""
+    """`count_distinct`: counts the unique pairs of group and value."""
 
     def __init__(self, groups: np.ndarray, group_count: int, operand: Vector) -> None:
         """`groups` is the group of each tuple."""
@@ -246,7 +245,7 @@ class Distinct:
 def aggregated(
     function: str, groups: np.ndarray, group_count: int, operand: Vector | None, tuples: np.ndarray | None
 ) -> Aggregated:
-    """Return an aggregate over tuples with groups numbered from 0; `tuples` as in `Counts`."""
+    """Return an aggregate. `groups` numbers the group of each tuple from 0; `tuples` as in `Counts`."""
     if function == "count" or operand is None:
         return Counts(groups, group_count, operand, tuples)
     if function in ("sum", "avg"):
@@ -257,7 +256,7 @@ def aggregated(
 
 
 def _there(operand: Vector) -> np.ndarray | None:
-    """Return positions of values that are neither missing nor null. None means all values."""
+    """Return the positions of values that are neither missing nor null. None means that all values are present."""
     if isinstance(operand.kinds, int):
         return np.zeros(0, np.int64) if operand.kinds in (NULL, MISSING) else None
     return np.flatnonzero((operand.kinds != NULL) & (operand.kinds != MISSING))

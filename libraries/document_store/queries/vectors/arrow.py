@@ -1,4 +1,5 @@
-"""Convert numpy arrays to pyarrow and back. pyarrow's own converters import pandas on first use, so avoid them."""
+"""Convert numpy arrays to pyarrow and back. Use these functions instead of pyarrow's own converters, which import
+pandas on first use."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Convert vectors to Arrow columns, and Python values to vectors.
 
-A column has the type of its values. Integers next to doubles become doubles if no integer changes. Other mixed types
-become JSON text, or only the values of the type that the caller names.
+A column has the type of its values. In a column of integers and doubles, the integers become doubles if this changes
+none of them. A column of other mixed types becomes JSON text, or has only the values of the type that the caller names.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ NAMED_TYPES = {
     pa.string(): (TEXT,),
     pa.binary(): (BINARY,),
 }
-"""Arrow type that a caller may name -> the kinds of values that it takes."""
+"""Arrow type that a caller may name for a column -> the kinds of values that the column then keeps."""
 
 
 def vector_of(values: Sequence[Any]) -> Vector:
-    """Return a vector of Python values, which may be MISSING (of the query language), arrays and objects."""
+    """Return a vector of Python values. The values may include MISSING (of the query language), arrays and objects."""
     kinds = np.fromiter((_kind(value) for value in values), np.uint8, len(values))
     found: dict[int, Values] = {}
     for kind in np.unique(kinds).tolist():
@@ -83,7 +83,8 @@ def kinds_in(chunks: Chunks) -> set[int]:
 
 
 def column_of(chunks: Chunks, mixed: set[str], path: str) -> pa.ChunkedArray:
-    """Return a column of all values. Add the paths of values of mixed types, which become JSON text, to `mixed`."""
+    """Return a column of all values. Values of mixed types become JSON text; add the paths of these values to
+    `mixed`."""
     kinds = kinds_in(chunks)
     if not kinds:
         return _chunked(chunks, lambda vector: pa.nulls(vector.count), pa.null())
@@ -100,7 +101,8 @@ def column_of(chunks: Chunks, mixed: set[str], path: str) -> pa.ChunkedArray:
 
 
 def typed_column_of(chunks: Chunks, type_: pa.DataType, path: str) -> pa.ChunkedArray:
-    """Return a column of the values of a named type; values of other types are null. Raises QueryError."""
+    """Return a column of the values of a named type. Values of other types become null. Raises QueryError for a type
+    that cannot be named, and for float64 if an integer would change."""
     if type_ not in NAMED_TYPES:
         allowed = ", ".join(str(each) for each in NAMED_TYPES)
         raise QueryError(f"types, {path}: {type_} is not a type of documents; allowed are {allowed}")
@@ -113,7 +115,7 @@ def typed_column_of(chunks: Chunks, type_: pa.DataType, path: str) -> pa.Chunked
 
 
 def has_exact_integers(chunks: Chunks) -> bool:
-    """Return whether all integers are exact as doubles."""
+    """Return whether doubles represent all integers exactly."""
     found = [vector.values[INTEGER] for vector in chunks if len(vector.values.get(INTEGER, ()))]
     return all(int(some.min()) >= -EXACT_INTEGERS and int(some.max()) <= EXACT_INTEGERS for some in found)
 
@@ -124,7 +126,7 @@ def numbers_of(chunks: Chunks) -> pa.ChunkedArray:
 
 
 def part_of(chunks: Chunks, kind: int) -> pa.ChunkedArray:
-    """Return the values of one kind, which is not nested; other values are null."""
+    """Return the values of one kind, other than arrays and objects. Values of other kinds become null."""
     return _chunked(chunks, lambda vector: _part_of(vector, kind), _TYPES[kind])
 
 

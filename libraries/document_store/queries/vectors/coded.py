@@ -1,6 +1,8 @@
-"""Represent texts with few distinct values as codes, so that tests run once per distinct text.
+"""Represent texts with few distinct values as codes, so that a test runs once per distinct text instead of once per
+row.
 
-C code assigns codes when columns are decoded or received. Without C, or with many distinct texts, columns stay plain.
+C code assigns the codes when columns are decoded or received. Without C, or with many distinct texts, columns stay
+plain.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ class Coded:
     __slots__ = ("codes", "different")
 
     def __init__(self, codes: np.ndarray, different: pa.Array) -> None:
-        """`codes` are integers; `different` has no duplicates. The code `len(different)` means: no text."""
+        """`codes` are integers; `different` has no duplicates. The code `len(different)` stands for a slot without
+        text."""
         self.codes, self.different = codes, different
 
     def __len__(self) -> int:
@@ -42,7 +45,8 @@ class Coded:
         return Coded(self.codes[index], self.different)
 
     def looked_up(self, known: np.ndarray) -> np.ndarray:
-        """Return the entry of each text in `known`, which has one for each distinct text (bool); false for no text."""
+        """Return for each text its entry in `known` (bool), which has one entry for each distinct text. Return false
+        for slots without text."""
         table = np.zeros(len(self.different) + 1, np.bool_)
         table[:-1] = known
         return table[self.codes]
@@ -84,5 +88,5 @@ def joined(parts: Sequence[Coded]) -> Coded:
 
 
 def plain(values: Any) -> Any:
-    """Return the values; replace codes by the texts."""
+    """Return plain values. Codes are replaced by their texts; other values are unchanged."""
     return values.plain() if isinstance(values, Coded) else values

@@ -1,4 +1,4 @@
-"""Represent values as codes for grouping. Codes are equal exactly if the values have the same kind and bits."""
+"""Represent values as codes for grouping. Two codes are equal exactly if the values have the same kind and bits."""
 
 from __future__ import annotations
 
@@ -29,15 +29,18 @@ from libraries.document_store.queries.vectors.vector import (
 )
 
 FEW = 256
-"""Parts with at most this many distinct values get codes immediately, while they are in the CPU cache."""
+"""Integers of a part get codes immediately, while they are in the CPU cache, if they are in a range smaller than
+this."""
 SPARE = 4
-"""If the range of codes is less than this multiple of the number of values, count values instead of hashing them."""
+"""If integers are in a range smaller than this multiple of their number, look them up in an array instead of hashing
+them."""
 
 
 class Codes(NamedTuple):
-    """Values as codes from 0 to size - 1; `values` has the value of each code, including unused ones.
+    """Values as codes from 0 to size - 1. `values` has the value of each code, also of codes that do not occur.
 
-    The codes are integers of any width."""
+    The codes are integers of any width.
+    """
 
     codes: np.ndarray
     size: int
@@ -70,7 +73,8 @@ def codes_of(vector: Vector) -> Codes:
 
 
 def key_of_view(view: View, kind: int, level: int, index: Index) -> Codes | Vector:
-    """Like `vector.of_view`, but return codes if the column is stored as codes in memory."""
+    """Return the values at a position like `vector.of_view`, but as codes if the column is stored as codes in
+    memory."""
     if view.coded is None:
         return of_view(view, kind, level, index)
     codes, texts = view.coded.codes, view.coded.different
@@ -86,7 +90,8 @@ def key_of_view(view: View, kind: int, level: int, index: Index) -> Codes | Vect
 
 
 def codes_if_few(vector: Codes | Vector) -> Codes | Vector:
-    """Return the codes of a vector if its values are clearly few; otherwise the vector itself."""
+    """Return the codes of a vector's values if it is clear without hashing that few are distinct. Otherwise return the
+    vector."""
     if isinstance(vector, Codes):
         return vector
     for kind, values in vector.values.items():
@@ -139,7 +144,8 @@ def _hashed(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def compressed(codes: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the codes that occur, and for each value the index of its code in these codes."""
+    """Return the codes that occur, without duplicates, and for each value the position of its code among these
+    codes."""
     if size <= max(SPARE * len(codes), 1 << 16):
         occurs = np.zeros(size, np.bool_)
         occurs[codes] = True
@@ -155,7 +161,8 @@ def compressed(codes: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class Groups:
-    """Groups of tuples with equal keys: the group of each tuple, the number of groups, and the keys of each group."""
+    """Groups of tuples with equal keys: the group of each tuple, the number of groups, and for each key its value in
+    each group."""
 
     groups: np.ndarray
     count: int
@@ -176,7 +183,7 @@ def grouped(count: int, keys: Sequence[Codes]) -> Groups:
 
 
 def counts_of(codes: np.ndarray) -> np.ndarray:
-    """Return how often each code occurs, from code 0 to the highest, or to 255 (int64)."""
+    """Return how often each code occurs (int64), from code 0 to the highest code that occurs, or to 255."""
     if codes.dtype != np.uint8 or not kernels.NATIVE:
         return np.bincount(codes)
     counts, codes = np.zeros(256, np.int64), np.ascontiguousarray(codes)
@@ -185,9 +192,10 @@ def counts_of(codes: np.ndarray) -> np.ndarray:
 
 
 def counted(count: int, keys: Sequence[Codes | Vector]) -> tuple[list[Codes], np.ndarray] | None:
-    """Return the distinct keys of `count` tuples and how often each occurs.
+    """Return the distinct keys of `count` tuples, and how many tuples have each of these keys.
 
-    Returns None if there could be as many distinct keys as tuples."""
+    Returns None if a key has no codes, or if there could be more distinct keys than tuples.
+    """
     if not keys:
         return [], np.array([count])
     known = [key for key in keys if isinstance(key, Codes)]

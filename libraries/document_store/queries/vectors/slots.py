@@ -1,4 +1,5 @@
-"""Convert the levels of a leaf column to slots with numpy: where items begin, which belong together, which have values.
+"""Convert the levels of a leaf column to slots with numpy: where items begin, which items belong together, and which
+have values.
 
 A slot of depth k is one item of the k-th array around a leaf, or the single token of an array that is empty or absent.
 A slot of depth 0 is a document. All leaves within the same arrays have the same slots.
@@ -24,19 +25,20 @@ are Coded, or pyarrow arrays of large_string or large_binary."""
 
 
 class View:
-    """One column at one depth."""
+    """One column at one depth of arrays, with one entry per slot."""
 
     __slots__ = ("_flagged", "_parents", "coded", "leaf", "levels", "present", "values")
 
     def __init__(self, column: Column | CodedColumn, depth: int) -> None:
-        """`depth` is at most the leaf's own depth. Raises CorruptError for tokens that no shredder writes."""
+        """`depth` is at most the number of arrays around the leaf. Raises CorruptError for tokens that no shredder
+        writes."""
         leaf = self.leaf = column.leaf
         flag = np.uint8(leaf.null_flag - 1)
         masked, flagged, self._parents = column.levels & flag, column.levels > flag, None
         self.values: Values = None
         self.coded: Coded | None = None
-        """Texts of few distinct values with a code for each slot: the number of texts if a slot has no value. `values`
-        is then None."""
+        """Texts with few distinct values, as a code for each slot. The code of a slot without value is the number of
+        distinct texts. If `coded` is set, `values` is None."""
         starts: np.ndarray | None = None
         if leaf.array_levels:
             starts, repetition = _slots(leaf, masked)
@@ -49,8 +51,8 @@ class View:
         """For each slot, the level down to which values exist (uint8)."""
         self._flagged = flagged
         self.present: np.ndarray | None = None
-        """For each slot, whether it has a value (bool). None means that all slots have one. Only at the leaf's own
-        depth."""
+        """For each slot, whether it has a value (bool). None means that all slots have one. Set only if `depth` is the
+        number of arrays around the leaf."""
         if not leaf.has_values or depth < len(leaf.array_levels):
             return
         if isinstance(column, CodedColumn):
@@ -70,7 +72,8 @@ class View:
 
     @property
     def tested(self) -> Values:
-        """Values for tests whose results `vector.spread` takes: one for each slot if they are coded."""
+        """The values to test before `vector.spread` assigns the results to tuples. Coded texts have one entry per slot,
+        other values one entry per value."""
         return self.values if self.coded is None else self.coded
 
     def dense(self) -> Values:
@@ -88,14 +91,14 @@ class View:
         return np.asarray(self._flagged & (self.levels == level - 1))
 
     def parents(self, depth: int) -> np.ndarray:
-        """Return for each slot of this depth the slot of `depth` that encloses it (int64)."""
+        """Return for each slot of this view the number of the slot at `depth` that encloses it (int64)."""
         assert self._parents is not None
         return np.asarray(np.cumsum(self._parents < depth) - 1)
 
 
 def _slots(leaf: Leaf, masked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of all tokens except delimiters, and how many open arrays each continues; 0 begins a
-    document.
+    """Return the positions of all tokens except delimiters, and for each of these tokens how many open arrays it
+    continues. 0 means that a document begins.
 
     A token keeps those arrays open whose levels it reaches. A token below the level of the innermost open array is a
     delimiter and ends this array.

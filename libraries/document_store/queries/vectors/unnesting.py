@@ -15,7 +15,7 @@ from libraries.document_store.queries.vectors.vector import Index, Vector
 
 
 def items(views: Sequence[View], level: int) -> Index:
-    """Return the slots that are items. `views` has one view per kind that an item may have."""
+    """Return the slots that are items. `views` has one view for each kind of value that items may have."""
     found = views[0].reaches(level) | views[0].is_null(level)
     for view in views[1:]:
         found |= view.reaches(level)
@@ -23,10 +23,10 @@ def items(views: Sequence[View], level: int) -> Index:
 
 
 def joined(outer: Index, parents: np.ndarray, inner: Index) -> tuple[np.ndarray, Index]:
-    """Join tuples with their items. Return for each pair the number of the old tuple and the slot of the item.
+    """Join each tuple with its items. Return for each pair the number of the tuple and the slot of the item.
 
-    `outer` is the slot of each old tuple, `parents` is the outer slot of each inner slot, `inner` are the inner slots
-    that are items.
+    `outer` is the slot of each tuple before the join. `parents` is the outer slot of each inner slot. `inner` are the
+    inner slots that are items.
     """
     if inner is not None:
         parents = parents[inner]
@@ -47,14 +47,14 @@ def narrowed(index: Index, kept: np.ndarray) -> np.ndarray:
 
 
 def any_of(old: np.ndarray, count: int) -> np.ndarray:
-    """Return for each of `count` old tuples whether its number is in `old` (bool)."""
+    """Return for each of `count` outer tuples whether its number is in `old` (bool)."""
     found = np.zeros(count, np.bool_)
     found[old] = True
     return found
 
 
 def first_of_each(old: np.ndarray, values: Vector) -> np.ndarray:
-    """Return the positions of tuples with distinct values per old tuple: of equal values, only the first is kept."""
+    """Return the positions of the pairs to keep: among pairs of one outer tuple with equal values, only the first."""
     coded = codes_of(values)
     size = max(1, coded.size)
     pairs, numbers = compressed(old * size + coded.codes, (int(old.max()) + 1 if len(old) else 0) * size)

@@ -1,7 +1,8 @@
 """Values of many tuples at once, in numpy and pyarrow, for generated code over columns.
 
 A vector has one value per tuple. It stores the kind of each value, and for each kind a dense array of the values.
-Arrays and objects have no vectors. `document_queries/semantics.py` defines the meaning of the functions.
+Generated code makes no vectors of arrays and objects; only `arrow_columns.py` does. `document_queries/semantics.py`
+defines the meaning of the functions.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ NUMBERS = (INTEGER, DOUBLE)
 WITHOUT_VALUES = (NULL, MISSING)
 
 MOST_COMPARED = 16
-"""For up to this many constants, comparing every value with every constant is faster than a lookup."""
+"""Up to this number of constants, comparing every value with every constant is faster than a lookup."""
 
 Index = np.ndarray | None
 """Positions (int64). None means all positions in order."""
@@ -39,8 +40,8 @@ class Vector:
     __slots__ = ("count", "kinds", "values")
 
     def __init__(self, count: int, kinds: int | np.ndarray, values: dict[int, Values]) -> None:
-        """`kinds` is one kind for all tuples, or one per tuple (uint8). `values` has the values of each kind, in tuple
-        order."""
+        """`kinds` is one kind for all tuples, or one kind per tuple (uint8). `values` maps each kind to its values in
+        tuple order."""
         self.count, self.kinds, self.values = count, kinds, values
 
     def has(self, kind: int) -> np.ndarray:
@@ -123,7 +124,7 @@ def _joined(parts: list[Values]) -> Values:
 
 
 def of_view(view: View, kind: int, level: int, index: Index) -> Vector:
-    """Return the values at a position that has a single branch, with this view and kind."""
+    """Return the values at a position that has a single branch (one kind of value), from the branch's view and kind."""
     values = view.tested
     if view.present is None and values is not None:
         return Vector(len(view), kind, {kind: values}).take(index)
@@ -131,8 +132,8 @@ def of_view(view: View, kind: int, level: int, index: Index) -> Vector:
 
 
 def of_views(views: Sequence[tuple[View, int]], level: int, index: Index) -> Vector:
-    """Return the values at a position of this level from the view and kind of each branch. Kinds without values are
-    null."""
+    """Return the values at a position of this level, from the view and the kind of each branch. A tuple without a value
+    is null if there is an explicit null, else missing."""
     kinds, values = _without_values(views[0][0], level), {}
     for view, kind in views:
         if view.tested is None or len(view.tested) == 0:
@@ -143,7 +144,8 @@ def of_views(views: Sequence[tuple[View, int]], level: int, index: Index) -> Vec
 
 
 def kinds_of(views: Sequence[tuple[View, int]], level: int, index: Index) -> np.ndarray:
-    """Return for each tuple the kind at a position (uint8). A branch's view shows whether the branch is present."""
+    """Return for each tuple the kind of the value at a position (uint8). The view of a branch shows for which tuples
+    this branch exists."""
     kinds = _without_values(views[0][0], level)
     for view, kind in views:
         if kind != NULL:
@@ -160,13 +162,13 @@ def _without_values(view: View, level: int) -> np.ndarray:
 
 
 def only_kinds(kinds: np.ndarray) -> Vector:
-    """Return a vector without values, for callers that only test existence and kind. Kinds may be arrays and
-    objects."""
+    """Return a vector that has kinds but no values, for callers that only test existence and kind. The kinds may be
+    arrays and objects."""
     return Vector(len(kinds), kinds, {})
 
 
 def constant(value: Any, kind: int, count: int) -> Vector:
-    """Return the same value for each tuple."""
+    """Return a vector that has the same value for each tuple."""
     if kind == NULL:
         return Vector(count, NULL, {})
     if kind in (TEXT, BINARY):
@@ -176,14 +178,15 @@ def constant(value: Any, kind: int, count: int) -> Vector:
 
 
 def absent(count: int) -> Vector:
-    """Return a vector without any value."""
+    """Return a vector in which all values are missing."""
     return Vector(count, MISSING, {})
 
 
 def spread(known: np.ndarray, view: View, index: Index) -> np.ndarray:
-    """Return for each tuple the entry of `known` for its value (bool); false for tuples without a value.
+    """Return for each tuple the result of a test on its value (bool); false for tuples without a value.
 
-    `known` has an entry for each of the view's tested values."""
+    `known` has the result for each of the view's tested values (`View.tested`).
+    """
     if view.present is not None and view.coded is not None:
         known = known & view.present
     elif view.present is not None:
@@ -245,7 +248,8 @@ def _compared(left: Values, operator: str, right: Values) -> np.ndarray:
 
 
 def _signs(integers: np.ndarray, doubles: np.ndarray) -> np.ndarray:
-    """Return -1, 0 or 1 if an integer is less than, equal to or greater than a double, exactly."""
+    """Return -1, 0 or 1 for each pair if the integer is less than, equal to or greater than the double. The comparison
+    is exact."""
     whole = np.floor(doubles)
     above, below = doubles >= 2.0**63, doubles < -(2.0**63)
     within = ~(above | below | np.isnan(doubles))
@@ -256,7 +260,7 @@ def _signs(integers: np.ndarray, doubles: np.ndarray) -> np.ndarray:
 
 
 def length(of: Vector) -> Vector:
-    """Return the number of characters of texts; null for everything else."""
+    """Return the number of characters of each text; null for other values."""
     if TEXT not in of.values:
         return Vector(of.count, NULL, {})
     return _where(of, TEXT, INTEGER, _lengths(of.values[TEXT]))
