@@ -301,7 +301,8 @@ def _check_sees_docs(query: exp.Query, scope: _Scope, scopes: list[_Scope]) -> N
     if unknown is not None and unknown.find_ancestor(exp.Select) is query:
         name = unknown.sql(dialect=DIALECT)[:80]
         raise SQLError(
-            f"a subquery in FROM cannot use fields of docs, so {name} is unknown; write FROM docs, unnest({name}) AS z(x)",
+            f"a subquery in FROM cannot use fields of docs, so {name} is unknown; "
+            f"write FROM docs, unnest({name}) AS z(x)",
             "name",
         )
 

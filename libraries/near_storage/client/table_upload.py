@@ -158,7 +158,7 @@ def _commit(target: CatalogTarget, upload: str) -> int:
         return target.ask("commit", OfUpload(upload), Committed).version
     except UnavailableError as error:
         raise UnavailableError(
-            f"all data is stored, but the version may not be visible yet: look for it once the catalog answers ({error})"
+            f"all data is stored, but the version may not be visible yet; look once the catalog answers ({error})"
         ) from None
 
 

@@ -314,7 +314,7 @@ REFUSED = {
     "SELECT kind, kind FROM docs": ("name", "two columns of the answer are called 'kind'; rename one with AS"),
     "SELECT unnest(o), unnest({'p': 1}) FROM docs": ("name", "two columns of the answer are called 'p'"),
     "SELECT * FROM (SELECT id FROM docs), (SELECT 1 AS id)": ("name", "two columns of the answer are called 'id'"),
-    "SELECT kind FROM docs a, docs b": ("name", "kind may be a field of several tables; name the table: a.kind or b.kind"),
+    "SELECT kind FROM docs a, docs b": ("name", "several tables; name the table: a.kind or b.kind"),
     "SELECT [t || 'x' FOR t IN tags] FROM docs": ("statement", "write list_transform(list, x -> ...)"),
     "SELECT COLUMNS(*) FROM docs": ("name", "COLUMNS and places (#1) are not supported; name the fields"),
     "SELECT max(COLUMNS('i.*')) FROM docs": ("name", "name the fields"),
@@ -322,7 +322,7 @@ REFUSED = {
     "SELECT id FROM docs ORDER BY #1": ("name", "name the fields"),
     "SELECT docs.#1 FROM docs": ("name", "name the fields"),
     "SELECT d.a FROM docs AS d(a)": ("name", "write docs AS d, and name the fields"),
-    "SELECT x FROM docs, (SELECT unnest(tags) AS x)": ("name", "a subquery in FROM cannot use fields of docs, so tags is "
+    "SELECT x FROM docs, (SELECT unnest(tags) AS x)": ("name", "cannot use fields of docs, so tags is "
         "unknown; write FROM docs, unnest(tags) AS z(x)"),
     "SELECT * EXCLUDE (kind) FROM docs": ("name", "name the fields"),
     "SELECT * FROM docs a JOIN docs b USING (id)": ("statement", "JOIN ... USING is not supported"),
