@@ -47,7 +47,7 @@ class ParquetVariant(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses of values that JSON cannot express, and the documents that DuckDB cannot write or read."""
+        """Changes of values that JSON cannot express. Documents that DuckDB cannot write or read are refused."""
         return (
             *JSON_TEXT,
             refused("a field without a name: DuckDB cannot write it", Cause.CALL, "empty name"),

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def written_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Return a column of temporal, binary or nested type unchanged; None for other types.
 
-    Text formats have no syntax for these types. Use this function with `parse_text`."""
+    Text formats write such values as texts. `parse_text` parses these texts before they are compared, so the original
+    column is expected."""
     import pyarrow.types as of
 
     kinds = (of.is_temporal, of.is_binary, of.is_large_binary, of.is_nested)

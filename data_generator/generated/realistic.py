@@ -4,10 +4,10 @@ Uniform random data favours some formats and handicaps others. In these tables, 
 skew, runs of equal values, order, missing values and widths follow measurements of real columns (profiles.py). A test
 checks this for every table. recipes.py, which calibrate.py writes, has the parameters of each column.
 
-A column is made batch by batch. A batch is divided into windows of 512 rows. Some windows, a share that the recipe
-states, have a single value. The other windows are divided at random rows into slots, which are sequences of equal
-values; in some of these windows the slots are sorted. Every distinct value fills at least one slot, and frequent values
-fill more slots, in random order. Only integers and correctly rounded operations (+ * / sqrt) are used, because powers
+A column is made batch by batch. A batch is divided into windows of 512 rows. The recipe states which share of the
+windows has a single value. The other windows are divided at random rows into slots, which are sequences of equal
+values. In a batch, every distinct value fills at least one slot, and frequent values fill more. The order of the slots
+is random, but in some windows they are sorted. Only integers and correctly rounded operations (+ * / sqrt) are used, because powers
 and logarithms differ between machines.
 """
 

@@ -90,8 +90,7 @@ class JsonbValue(Value):
         return f"({self._json} {operator} CAST({canonical} AS jsonb))" if self._path in self._indexed else None
 
     def unguarded(self, type_: str) -> str:
-        """Return SQL for the value as text without quotes, cast to the type if necessary. The SQL is NULL if the value
-        is null."""
+        """Return SQL that casts the value's text without quotes to the type, without a test of the value's kind."""
         if type_ == "VARCHAR":
             return self._text
         return f"CAST({self._text} AS {'DOUBLE PRECISION' if type_ == 'DOUBLE' else type_})"

@@ -76,8 +76,8 @@ class Value(ABC):
 
     @abstractmethod
     def unguarded(self, type_: str) -> str:
-        """Return SQL for the value as BIGINT, DOUBLE or VARCHAR, without a test. The value must be of that kind, null
-        or missing."""
+        """Return SQL for the value as BIGINT, DOUBLE, BOOLEAN or VARCHAR, without a test of its kind. The value must be
+        of that kind, null or missing; for null and missing values, the result is NULL."""
 
     def plain(self) -> str | None:
         """Return SQL for the value as an integer or a text, which is NULL only if the value is missing.

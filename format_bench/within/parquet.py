@@ -274,8 +274,9 @@ class _Study:
         return measured(table, partial(_saved, arguments=arguments), partial(_read, threads=False), losses)
 
     def encoded_alone(self, columns: Sequence[_Column]) -> Iterator[tuple[Settings, str]]:
-        """Yield (settings, text) for each encoding. The settings name the columns that this encoding improves: with the
-        usual codec, the modelled score is better if only this column has the encoding."""
+        """Yield (settings, text) for each encoding. The settings name the columns that the encoding improves. It
+        improves a column if the modelled score gets better when that column alone is changed to the encoding, with the
+        usual codec."""
         usual = Costs.sum(column.costs[_Way(DICTIONARY, USUAL)] for column in columns)
         for encoding in ENCODINGS:
             better = []

@@ -259,8 +259,9 @@ class _Reads(_Parallel):
 
     @property
     def takes_input_anew(self) -> bool:
-        """True for `by=threads`: the pool's processes were ended before threads read the primer, so new processes have
-        to load the input of the sample. A cold pool is renewed later, after it has stored the partitions."""
+        """True for `by=threads`. The pool's processes were ended before the untimed first call, which threads made. So
+        new processes must load the input of the sample, and store the partitions that threads then read. A cold pool of
+        processes is replaced only after it has stored the partitions."""
         return self.by == "threads"
 
     @property

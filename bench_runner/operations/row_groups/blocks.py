@@ -88,10 +88,10 @@ def _can_be(numbers: Sequence[int], of: pa.DataType) -> bool:
 
 @lru_cache(maxsize=1)
 def blocks_of(dataset: Path, rows: int, block_rows: int, place: str) -> Blocks:
-    """Return the first column in which each block of `block_rows` rows has its own range of values.
+    """Return the blocks of the first column whose blocks of `block_rows` rows have ranges of values that do not overlap.
 
-    `place` is 'clustered' if these values must ascend from block to block, or 'scattered' if they must not. Raises
-    RefusedData if there is no such column.
+    With `place` 'clustered' the ranges must ascend from block to block. With 'scattered', columns whose ranges ascend
+    are passed over. Raises RefusedData if there is no such column.
     """
     schema = read_table(dataset, 0).schema
     starts = np.arange(0, rows, block_rows)

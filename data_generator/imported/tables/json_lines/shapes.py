@@ -91,9 +91,10 @@ def _begins_with_object(value: Any) -> bool:
 
 
 def _objects(fields: dict[str, Any]) -> tuple[str, str]:
-    """Return (description, next step) for an object whose fields are columns or rows.
+    """Return a description of a file that is one object, and what the user can do with it.
 
-    pandas numbers rows from 0, so the names '0' and '1' show where the rows are.
+    Each field of the object is a column or a row. pandas names rows '0', '1', and so on. If the fields have these
+    names, they are rows; if the fields of the first field have them, the fields are columns.
     """
     if list(fields)[:2] == ["0", "1"][: len(fields)]:
         made = f"{_LOADED}.values()"
