@@ -171,7 +171,7 @@ class LmdbImages(ImageStorage):
     # --- facts about a stored copy -----------------------------------------------------------------------------------
 
     def stored(self, location: Path) -> Stored:
-        """Return no codec, the number of entries, and the page size."""
+        """Return the number of entries and the page size. There is no codec."""
         with self._open(location) as environment:
             statistics = environment.stat()
         return Stored(details={"entries": str(statistics["entries"]), "page bytes": str(statistics["psize"])})

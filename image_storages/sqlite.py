@@ -135,7 +135,7 @@ class SqliteImages(ImageStorage):
         return self._sqlite3.connect(f"{location.absolute().as_uri()}?mode=ro", uri=True)
 
     def stored(self, location: Path) -> Stored:
-        """Return no codec, the page size, and SQLite's version."""
+        """Return the page size and SQLite's version. There is no codec."""
         with closing(self._open(location)) as connection:
             (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
         return Stored(details={"page bytes": str(page_bytes), "SQLite": self._sqlite3.sqlite_version})

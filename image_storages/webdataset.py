@@ -100,7 +100,7 @@ class WebDatasetTar(ImageStorage):
         return self._format.read_array(io.BytesIO(member), allow_pickle=False).copy()
 
     def stored(self, location: Path) -> Stored:
-        """Check that the file is an uncompressed tar archive, and return no codec."""
+        """Check that the file is an uncompressed tar archive. There is no codec."""
         try:
             with self._tarfile.open(location, "r:") as archive:
                 first = archive.next()
