@@ -90,8 +90,8 @@ def _can_be(numbers: Sequence[int], of: pa.DataType) -> bool:
 def blocks_of(dataset: Path, rows: int, block_rows: int, place: str) -> Blocks:
     """Return the blocks of the first column that has a separate range of values in each block of `block_rows` rows.
 
-    The ranges of two blocks must not overlap. With `place` 'clustered' the ranges must ascend from block to block. With 'scattered', columns whose ranges ascend
-    are passed over. Raises RefusedData if there is no such column.
+    The ranges of two blocks must not overlap. With `place` 'clustered' the ranges must ascend from block to block. With
+    'scattered', columns whose ranges ascend are passed over. Raises RefusedData if there is no such column.
     """
     schema = read_table(dataset, 0).schema
     starts = np.arange(0, rows, block_rows)
