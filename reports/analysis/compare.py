@@ -230,8 +230,8 @@ def _drifts(
     """Yield the `Drift` of each operation: the median shift of its times, and the noise around this median.
 
     The noise is estimated from the times of all operations, because the six times of one operation are too few. In 420
-    comparisons of equal runs, 7 % reported a change if the noise was estimated for each operation alone, and 4 % if it
-    was estimated from both operations together.
+    comparisons of equal runs with two operations, 7 % reported a change if the noise was estimated for each operation
+    alone, and 4 % if it was estimated from both together.
     """
     by_operation: dict[str, dict[Cell, Shift]] = {}
     for cell in measured:

@@ -79,7 +79,7 @@ class Row:
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """The declared losses that reads of this variant have found."""
+        """The declared losses that occurred when this variant's copies were read back."""
         return tuple(dict.fromkeys(loss for summary in self.cells.values() for loss in summary.losses))
 
     @property

@@ -2,7 +2,8 @@
 have the same keys.
 
 A scan visits the leaves of all components in the order of their first keys. The keys of a leaf can then be released as
-soon as no older leaf needs them. Leaves of the row layouts are combined until they are as large as a mega leaf.
+soon as no leaf of an older component can have the same keys. Leaves of the row layouts are combined until they are as
+large as a leaf of columns (mega leaf).
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ _MAP_FIXED = 0x10
 
 
 def prefer_large(address: int, size_bytes: int) -> None:
-    """Request large pages for memory that `take` will move later."""
+    """Request large pages for memory whose pages the function `take` will later move into a result."""
     calls = _calls()
     if calls is not None:
         calls.advise(address, size_bytes, _ADVICE_LARGE)

@@ -39,7 +39,7 @@ class StoredChunks:
         self.read_bytes = 0
 
     def hold(self, groups: Sequence[int]) -> None:
-        """Allow reading the chunks of these row groups, and of no others."""
+        """Accept reads of the chunks of these row groups until the next call, and of no others."""
         rows = np.asarray(groups)
         chunks = self._compact.chunks[rows]
         starts = (self._compact.base[rows, None] + chunks["offset"]).ravel().tolist()
@@ -70,7 +70,7 @@ class Chunks(Protocol):
     """Complete, checked chunks of one file. Only chunks of the row groups passed to `hold` can be read."""
 
     def hold(self, groups: Sequence[int]) -> None:
-        """Allow reading the chunks of these row groups, and of no others."""
+        """Accept reads of the chunks of these row groups until the next call, and of no others."""
 
     def read(self, offset: int, nbytes: int) -> Chunk:
         """Return the chunk of `nbytes` bytes at `offset`. Raises DamagedError if there is no such chunk, or if its
@@ -194,8 +194,8 @@ def _side_by_side(one: pa.RecordBatch, other: pa.RecordBatch) -> pa.RecordBatch:
 
 
 class _Rows:
-    """Takes any number of rows from a stream of batches. Two streams of one row group may divide its rows into
-    different batches."""
+    """Takes any number of rows from a stream of batches. Columns of a row group that are read as two streams can so be
+    joined, although the streams may have batches of different sizes."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch], rows: int) -> None:
         self._batches = batches

@@ -116,8 +116,8 @@ class Candidate:
         return NOT_COUNTED if cell is not None else "not measured"
 
     def answers_from_memory(self, operation: str) -> bool:
-        """Return whether the library answered an operation from its own memory, and such times count for this kind of
-        data."""
+        """Return True if the library answered an operation from its own memory, and if such times are ranked for this
+        kind of data."""
         cell = self.cells.get(operation)
         return cell is not None and cell.cached and _counts_own_memory(cell)
 

@@ -21,10 +21,11 @@ MOST_OF_A_STAGE = 2
 
 
 def may_win(found: Recommendation) -> list[Variant]:
-    """Return the variants of the screening that may be the best on all rows.
+    """Return the variants of the screening, which uses few rows, that may be the best on all rows.
 
     These are the LEAST_KEPT best variants and others whose score is near the best. For each maturity that the user does
-    not accept, up to MOST_OF_A_STAGE variants with a score near the best are added.
+    not accept, up to MOST_OF_A_STAGE variants with a score near the best are added, because the answer says how much
+    better they are.
     """
     near = [each for place, each in enumerate(found.ranked) if place < LEAST_KEPT or each.score <= NEAR]
     return [*_variants(near[:MOST_KEPT]), *_variants(_beside(found.not_accepted))]

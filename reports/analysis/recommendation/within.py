@@ -57,7 +57,8 @@ class Within:
 
 
 def within(format_name: str, changes: Sequence[Change], found: Recommendation) -> Within | None:
-    """Return the advice, derived from a ranking of these variants. Return None if the default has no figures."""
+    """Return the advice on the settings of one format, given a ranking (`found`) of the variants of `changes`. Return
+    None if the default has no figures."""
     by_variant = {change.variant: change for change in changes}
     candidates = {each.candidate.variant: each.candidate for each in found.ranked}
     default = candidates.get(changes[0].variant)
