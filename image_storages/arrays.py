@@ -231,6 +231,6 @@ def _shape(height: int, width: int, channels: int) -> tuple[int, ...]:
 
 
 def copy_of(storage: ImageStorage) -> str:
-    """Return what the lines of Python that users see append to an array: '.copy()', or '' for a variant that is measured
+    """Return what the lines of Python that users see append to arrays: '.copy()', or '' for a variant that is measured
     with views, which it does not copy."""
     return ".copy()" if storage.values["arrays"] == "owned" else ""

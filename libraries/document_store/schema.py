@@ -105,7 +105,7 @@ class Schema:
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
-        """The depth of each node in the tree, 0 for the document. A marker, which stands for an object or array that was
+        """The depth of each node, 0 for the document. A marker, which stands for an object or array that was
         always empty, has the level of its parent."""
         levels = [0]
         for node in self.nodes[1:]:
