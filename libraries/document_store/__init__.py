@@ -27,7 +27,7 @@ _HOMES = {
     "DocumentStore": "document_store.store",
     **dict.fromkeys(("CorruptError", "DocumentError"), "document_store.errors"),
     "QueryError": "document_queries.errors",
-    "SQLError": "document_store.sql.errors",
+    "SQLError": "document_queries.sql.errors",
 }
 
 

@@ -437,7 +437,7 @@ def test_an_answer_has_limited_memory(store, monkeypatch):
 
 
 def test_ctrl_c_ends_a_query(store):
-    endless = "SELECT count(*) FROM docs a, " + ", ".join(f"unnest(range(10000)) AS r{n}(v)" for n in range(5))
+    endless = "SELECT count(*) FROM docs a, " + ", ".join(f"unnest(range(100)) AS r{n}(v)" for n in range(9))
     timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
