@@ -70,6 +70,10 @@ _SETTINGS = {
 _TOO_MUCH = re.compile(r"^Code: (62|167|168|306|308)\.")
 """Pattern of ClickHouse's errors for queries that are too large or too deeply nested."""
 
+_NOT_OF_DATA = re.compile(r"^Code: (7[3-6]|173|241|243)\.")
+"""Pattern of ClickHouse's errors that are not about the documents: files cannot be written, or too little memory or
+disk is free."""
+
 _ENCODED_DOT = re.compile(rb"%2E|\\u00(?:25|32|45)")
 """Pattern of JSON text in which a name may contain '%2E', which ClickHouse writes instead of a dot in a name."""
 
@@ -144,6 +148,10 @@ class ClickhouseJson(DocumentStoreAdapter):
             written = insertion.finish().rows_written
         if written != number:
             raise RefusedData(f"ClickHouse found {written} documents in {number} lines")
+        # On a full disk chdb reports success, and no document is stored.
+        stored = int(_one_row(session, "SELECT count() FROM documents")[0])
+        if stored != number:
+            raise AdapterError(f"ClickHouse stored {stored} of {number} documents without an error; is the disk full?")
 
     def open(self, location: Path, key: str = "id") -> DocumentHandle:
         """Open a session. A process that has an open session for another folder must close that session first."""
@@ -266,6 +274,8 @@ def _refusals() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
+        if _NOT_OF_DATA.match(str(error)):
+            raise AdapterError(f"ClickHouse cannot store the documents ({_first_line(error)})") from None
         raise RefusedData(f"ClickHouse refuses a document ({_first_line(error)})") from None
 
 

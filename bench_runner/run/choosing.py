@@ -41,7 +41,7 @@ LEAST_BUDGET_S = 10.0
 SCREENING_SHARE = 0.4
 """If the number of rows is chosen by time, the screening starts no new round after this share of the budget."""
 ROUNDS_OF_ALL = 3
-"""If the number of rows is chosen by time, so few rows are chosen that all variants of a race can have this many
+"""If the number of rows is chosen by time, it is small enough for all variants of a race to have this number of
 rounds. After these rounds, the race drops variants that are clearly worse."""
 ROWS_STEP = 1.2
 """Numbers of rows are tried in descending order. Each number is the number before it divided by this factor."""
