@@ -70,8 +70,10 @@ def files_that_run(call: Callable[[], Any]) -> set[str]:
 @pytest.mark.parametrize("variant", STORES)
 def test_nothing_else_of_the_project_runs_while_a_store_answers(variant: str, tmp_path: Path) -> None:
     engine = STORES[variant]
-    if not DOCUMENT_STORES.availability(engine).installed:
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)("not installed")
+    if missing := DOCUMENT_STORES.availability(engine).missing:
+        # The extra `all`, which CI installs, leaves chdb out.
+        required = os.environ.get("CI") == "true" and "chdb" not in missing
+        (pytest.fail if required else pytest.skip)(f"not installed: {', '.join(missing)}")
     # Stores without operators get documents that every store accepts. Stores with operators get richer documents.
     dataset = EVENTS if engine.offers.operators else CELL
     stored = prepare(resolve(dataset, {}, rows=300), tmp_path / "cache")
