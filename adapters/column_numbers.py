@@ -1,5 +1,6 @@
-"""Settings that select columns by their numbers, such as `0+3+7-9`. The name of a variant contains these numbers,
-because the names of columns may have characters that are not allowed there."""
+"""Settings that select columns by their numbers, such as `0+3+7-9`. The name of a variant (a format with its library
+and settings) contains these numbers instead of the names of columns, because the name of a column may have characters
+that the name of a variant may not have."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ class ColumnNumbers:
     joined by '+'."""
 
     def canonical(self, text: str) -> str:
-        """Return the shortest spelling of the columns that `text` selects. Raises ValueError for any other text."""
+        """Return `text` in its shortest spelling: '0+1+2+7' becomes '0-2+7'. Raises ValueError if `text` is not a list
+        of column numbers and ranges joined by '+'."""
         return spelled(numbers_of(text))
 
     def __str__(self) -> str:
@@ -40,7 +42,7 @@ def numbers_of(text: str) -> tuple[int, ...]:
 
 
 def spelled(numbers: Iterable[int]) -> str:
-    """Return the columns as text, with ranges where at least two numbers follow each other."""
+    """Return the columns as text. Two or more consecutive numbers become a range: 7, 8, 9 becomes '7-9'."""
     return "+".join(f"{first}" if first == last else f"{first}-{last}" for first, last in _runs(sorted(set(numbers))))
 
 

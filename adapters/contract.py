@@ -1,4 +1,4 @@
-"""Define the contracts for tabular formats and image storages.
+"""Define the contracts (interfaces with their rules) for tabular formats and image storages.
 
 An adapter is a class for one format and one library (its engine). An adapter declares its settings, its capabilities,
 and its losses, which are the changes that the format is known to make to data. Otherwise it only stores and returns
@@ -133,7 +133,7 @@ class Setting:
 
     @property
     def choices(self) -> Sequence[str | int]:
-        """The allowed values; none for numbers of columns, which depend on the table."""
+        """The allowed values. Empty if the values are column numbers, because these depend on the table."""
         return () if isinstance(self.allowed, ColumnNumbers) else self.allowed
 
     def parse(self, text: str) -> str | int:
@@ -160,8 +160,8 @@ class Setting:
 class Stored:
     """The codec and encodings that a stored file records. The harness checks that they match the variant's settings.
 
-    `codec` is None for formats without codecs. `encodings` are sorted, by the format's own names. `details` maps the
-    names of other properties of the file, such as the number of row groups, to their values.
+    `codec` is None for formats without codecs. `encodings` has the format's own names of the encodings, sorted.
+    `details` maps the names of other properties of the file, such as the number of row groups, to their values.
     """
 
     codec: str | None = None
@@ -195,10 +195,10 @@ class Program:
 class PartCall:
     """The code that a user writes to read part of a table, or to append rows.
 
-    `before` and `after` are the statements before and after the expression, and `imports` are additional imports. The
-    code may use these names: `columns` (names of the requested columns), `rows` (list of row numbers), and for a
-    condition, `column` (the column's name) with `low` and `high`, `value`, `values` or `prefix`, depending on the kind
-    of condition. `{more}` is replaced by the object with the rows to append.
+    `expression` is evaluated between the statements `before` and the statements `after`. `imports` are additional
+    imports. The code may use these names: `columns` (names of the requested columns), `rows` (list of row numbers), and
+    for a condition, `column` (the column's name) with `low` and `high`, `value`, `values` or `prefix`, depending on the
+    kind of condition. `{more}` is replaced by the object with the rows to append.
     """
 
     expression: str
@@ -212,10 +212,10 @@ class Calls:
     """The code that a user writes to save and read with a variant.
 
     `save` and `read` are expressions for tables, and statements for images and documents. In this code, `{held}` is
-    replaced by the object to save, and `{path}` by the file's path as a Python literal. Objects are of the adapter's
-    `native` kind, but an Arrow table if this kind is RECORDS. If an operation is in the adapter's `offers`, but is None
-    or missing here, the user's code for this operation would have more than a few lines. Generated code then calls
-    Format Bench instead.
+    replaced by the object to save, and `{path}` by the file's path as a Python literal. The object to save is of the
+    adapter's `native` kind, and the result of a read is of its `native_read` kind. If such a kind is RECORDS, the
+    object is an Arrow table instead. An operation that the adapter offers is None or missing here if the user's code
+    for the operation would have more than a few lines. Generated code then calls Format Bench instead.
     """
 
     imports: tuple[str, ...]
@@ -228,7 +228,7 @@ class Calls:
 
 
 class Adapter(ABC):
-    """Base class of all adapters, which save and read by one engine, that is by the calls of one library.
+    """Base class of all adapters. An adapter saves and reads by one engine, that is by the calls of one library.
 
     Instances keep settings, never data. Create a new instance for each use. In this class, `location` is the path of a
     stored copy of the data, and the harness is the code that measures.
@@ -261,8 +261,8 @@ class Adapter(ABC):
     """Settings of this engine in the track `equal`, which compares all formats with the same codec, zstd at level 1.
     Empty if the engine does not have this codec."""
     beside: ClassVar[tuple[Mapping[str, str], ...]] = ()
-    """Additional settings of this engine, such as arrays=views, each of which is a further variant in the track
-    `plain`."""
+    """Additional variants of this engine in the track `plain`, which compares variants without compression. Each entry
+    has the settings of one variant, for example arrays=views."""
     capabilities: ClassVar[frozenset[Can]]
     maturity: ClassVar[Maturity] = UNDECLARED
     """Maturity of the format, or of the library if the library is less mature."""
@@ -285,8 +285,8 @@ class Adapter(ABC):
 
     survives_fork: ClassVar[bool] = True
     """Whether the library works in a process that was forked after `load_library`. A library that starts threads while
-    it is loaded does not, because a fork does not copy threads. If False, each worker process loads the library itself,
-    before timing."""
+    it is loaded does not work there, because a fork does not copy threads. If False, each worker process loads the
+    library itself, before timing."""
 
     def __init__(self, settings: Mapping[str, str] | None = None, *, threads: int | None = None) -> None:
         """Check and store the settings. Raises RefusedSetting for an unsupported setting or value.
@@ -437,7 +437,7 @@ class TabularFormat(Adapter):
         raise NotImplementedError(f"{self.variant} has no call that appends")
 
     def save_stream(self, schema: pa.Schema, batches: Iterator[Any], location: Path) -> None:
-        """Store the rows of `batches` at `location`, which does not exist yet, as the batches arrive.
+        """Store the rows of `batches` at `location`, where nothing exists yet. Store each batch when it arrives.
 
         Only called if `offers.save_stream` is True. Keep no more rows in memory than the library writes at once, for
         example one row group. Batches are of the `native` kind (record batches for Arrow) and have the given `schema`.

@@ -1,4 +1,5 @@
-"""Define the contract for document stores, which store JSON-like documents under a key and answer queries.
+"""Define the contract (the interface and its rules) for document stores, which store JSON-like documents under a key
+and answer queries.
 
 A document is a dict with str keys. Values are None, bool, int (64 bits, signed), float, str, bytes, list and dict,
 nested up to `MOST_LEVELS` deep. The document's key is the value of one of its top-level fields. All keys of a store are
@@ -170,8 +171,8 @@ class DocumentHandle(ABC):
     def query(self, plan: Plan) -> list[dict[str, Any]]:
         """Return the rows of a query's result as dicts, in the order that the query requests.
 
-        Raises RefusedQuery for steps that are missing in `offers.operators`, and for conditions that mean something
-        else in the store.
+        Raises RefusedQuery for steps that are missing in `offers.operators`, and for conditions that the store would
+        evaluate by other rules.
         """
         raise RefusedQuery("this store has no call that answers queries; read all documents by `scan` instead")
 
@@ -341,7 +342,7 @@ def identical(a: Any, b: Any) -> bool:
 
 
 def seen(value: Any, losses: Sequence[DocumentLoss]) -> Any:
-    """Return a document without the information that the losses may change: the view of each loss is applied to it."""
+    """Return a document without the information that the losses may change, by applying the `view` of each loss."""
     for loss in losses:
         if loss.view is not None:
             value = loss.view(value)

@@ -19,7 +19,7 @@ CODEC_KEY, LEVEL_KEY = b"lance-encoding:compression", b"lance-encoding:compressi
 """Keys in a field's metadata that select Lance's compression (Lance documentation, file format, encodings)."""
 
 STRUCTURAL_KEY = b"lance-encoding:structural-encoding"
-"""Key in a field's metadata that selects the layout of its pages. It has no effect in file format 2.0."""
+"""Key in a field's metadata that selects the layout of the field's pages. The key has no effect in file format 2.0."""
 
 LAYOUTS = {"miniblock": ("MiniBlockLayout", "Chunked"), "fullzip": ("FullZipLayout", "Zipped")}
 """Maps this project's name of a page layout to Lance's names for this layout: the name up to file format 2.2, and the
@@ -27,7 +27,8 @@ name from 2.3 on."""
 
 _ENCODING = re.compile(r"\b([A-Z]\w+)\(\s*\1\b")
 _PLANAR, _PLANE = "PlanarLayout", re.compile(r"\b(Chunked|Zipped)\(\s*\1Values\b")
-"""From file format 2.3 on, all pages have the layout PlanarLayout, which names the layout of the values separately."""
+"""`_PLANAR` is the layout of all pages from file format 2.3 on. These pages name the layout of their values separately,
+and `_PLANE` finds that name."""
 _SCHEME = re.compile(r"\bscheme: CompressionAlgorithm(\w+)")
 _DICTIONARY = "dictionary: Some("
 

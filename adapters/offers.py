@@ -66,7 +66,7 @@ class Offers:
     ordered: bool = True
     """Whether a scan returns rows in stored order."""
     sifts: Sifts = Sifts.ROWS
-    """Which rows a scan leaves out of its result. For values other than `Sifts.ROWS`, `group_rows` must be set."""
+    """Which rows a scan leaves out of its result. With `Sifts.GROUPS`, `group_rows` must be set."""
     keeps_scans: bool = False
     """Whether the handle from `open_scans` stays open between calls of `scan` or `aggregate`."""
     aggregate: bool = False

@@ -40,11 +40,12 @@ def stored_of(metadata: pq.FileMetaData, raw: Collection[str] = ()) -> Stored:
 def check_layout(
     metadata: pq.FileMetaData, *, row_group_rows: int | str | None, page_index: bool, dictionary: bool, statistics: bool
 ) -> None:
-    """Check that a file was written with the given settings. Raises AdapterError if its footer contradicts them.
+    """Check that a file was written with the given settings. Raises AdapterError if the file's footer contradicts the
+    settings.
 
-    The number of rows in a page is not checked, because footers do not record it. Missing dictionaries and statistics
-    are accepted even if the settings request them, because writers may store a chunk without a dictionary, and types
-    without a sort order have no statistics.
+    The number of rows in a page is not checked, because footers do not record this number. Missing dictionaries and
+    statistics are accepted even if the settings request them, because writers may store a chunk without a dictionary,
+    and types without a sort order have no statistics.
     """
     rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
     if row_group_rows is not None and any(each != row_group_rows for each in rows[:-1]):
@@ -61,11 +62,10 @@ def check_layout(
 
 
 def check_encoding(metadata: pq.FileMetaData, columns: Collection[str], encoding: str, said: str) -> None:
-    """Check that the chunks of these columns have the encoding, which a setting requests instead of a dictionary.
-    Raises AdapterError otherwise.
+    """Check that the chunks of these columns have the encoding `encoding`. Raises AdapterError otherwise.
 
-    `said` is the text of this setting, for the error message. Chunks without any value are not checked, because they
-    may have no pages."""
+    A setting requests this encoding instead of a dictionary. `said` is the text of the setting, for the error message.
+    Chunks without any value are not checked, because they may have no pages."""
     for chunk in _chunks(metadata):
         has_values = not chunk.is_stats_set or chunk.statistics.null_count != chunk.num_values
         if chunk.path_in_schema in columns and has_values and encoding not in chunk.encodings:

@@ -1,7 +1,7 @@
 """Map names to adapter classes, and import these classes on first use.
 
 The project's own formats are entries of a registry. Third-party packages add formats through Python entry points. The
-classes of third parties follow the same contract, and can be tested by the same contract tests.
+classes of third parties follow the same contract (interface and its rules), and the same tests can check them.
 """
 
 from __future__ import annotations

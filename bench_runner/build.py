@@ -19,7 +19,8 @@ WITHOUT = {
     "device": "the loop that probes devices is not built; Python is used instead, which is slower",
     "pages": "the code that touches tables is not built; Python is used, which is too slow for the shortest calls",
 }
-"""The message for each library that cannot be compiled. setup.py reads WITHOUT from every build.py."""
+"""The message to show if a library cannot be compiled. The keys are names of libraries. setup.py reads WITHOUT from
+every build.py."""
 
 _COMPILER = (sys.executable, "-m", "ziglang", "cc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror")
 _SHARED = ("-mcpu=baseline", "-shared", "-fPIC", "-fvisibility=hidden")

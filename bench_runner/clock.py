@@ -34,7 +34,7 @@ def pause(seconds: float) -> None:
 
 
 def utc_now() -> datetime:
-    """Return the calendar time. It is for run identities and records, never for measuring."""
+    """Return the calendar time. Use it for run identities and records, never for measuring."""
     return datetime.now(UTC)
 
 
@@ -60,11 +60,11 @@ class Laps:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop the measured wall time and CPU time while the runner does its own work in this thread. Record the time
-        of the pause as `paused_ns`.
+        """Exclude the runner's own work in this thread from the measured wall time and CPU time. Record the time of the
+        pause as `paused_ns`.
 
-        CPU time of other threads of the process during the pause still counts as wall time, so that an engine gains
-        nothing by working in the background.
+        If other threads of the process use CPU time during the pause, this CPU time still counts as wall time. An
+        engine therefore gains nothing by working in the background.
         """
         thread, cpu, began = thread_cpu_ns(), cpu_ns(), now_ns()
         try:
@@ -79,7 +79,7 @@ class Laps:
             self.note("paused_ns", self._paused_ns)
 
     def note(self, name: str, value: int) -> None:
-        """Store a figure that is not the time of a named part, under this name."""
+        """Store a figure under this name. Use this method for figures that are not times of named parts."""
         self.parts[name] = value
 
     def stop(self) -> None:

@@ -43,7 +43,8 @@ class DataKind:
     counted: str
     """The noun for one row of this kind of data, in the plural."""
     targets: Mapping[str, str]
-    """Values of Conditions.target, each with a description of the user's object."""
+    """The allowed values of Conditions.target (the type of the data in memory). Each maps to a description of such an
+    object, e.g. 'arrow' to 'Arrow table'."""
     own_datasets: tuple[str, ...]
     """Names of the data sets that are read from the user's files. The first is the default."""
     suite: str
@@ -65,12 +66,13 @@ class DataKind:
     file_per_row: bool = False
     """Whether some formats write a file for each row."""
     fidelity_targets: tuple[str, ...] = ()
-    """Targets for which a separate test finds the values that variants change (rule 12). Empty if the verification of
-    each sample already finds all changes."""
+    """Targets (types of the data in memory) for which a separate test finds the values that variants change (rule 12).
+    Empty if the verification of each sample already finds all changes."""
     counts_own_memory: bool = False
-    """Whether `recommend` counts times of a library that stays open and answers from its own memory. Document stores
-    are used in this way: a database keeps the data that it has read in memory, and the data of other stores are in the
-    page cache. So no store reads from the device. The libraries keep stored values, not results."""
+    """Whether `recommend` counts times of a library that stays open and answers from its own memory. True for document
+    stores, because users keep a store open. A database then keeps the data that it has read in memory, and the data of
+    other stores are in the page cache, so no store reads from the device. The libraries keep stored values, not
+    results."""
 
 
 TABLES = DataKind(

@@ -17,11 +17,10 @@ from adapters.errors import RefusedData
 from bench_runner.errors import in_one_line
 
 NOT_TAKEN = (NotImplementedError, TypeError)
-"""Types of errors that mean that a library does not support a kind of data, whether code of a library or of this
-project raises the error."""
+"""Types of errors with which a library, or code of this project, reports that a kind of data is not supported."""
 NOT_HELD = (ValueError, OverflowError)
-"""Types of errors that mean that a library refuses some values. If code of this project raises them, they are
-faults."""
+"""Types of errors with which a library refuses some values. If code of this project raises such an error, the error is
+a fault, not a refusal."""
 REFUSING = (*NOT_TAKEN, *NOT_HELD)
 
 _OURS = frozenset(

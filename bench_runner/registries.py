@@ -20,7 +20,7 @@ REGISTRIES: dict[str, Registry[Any]] = {TABLES.name: FORMATS, IMAGES.name: STORA
 
 def registry_of(spelled: str) -> Registry[Any]:
     """Return the registry that has the format of a variant, given the variant's full name. For an unknown format,
-    return the registry of table formats. Its methods then raise UnknownFormat."""
+    return the registry of table formats, whose methods then raise UnknownFormat."""
     name, _ = parse(spelled)
     return next((registry for registry in REGISTRIES.values() if name in registry.entries), FORMATS)
 

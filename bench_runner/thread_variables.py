@@ -16,5 +16,5 @@ ONE_THREAD = dict.fromkeys(
     ),
     "1",
 )
-"""Name and value of each variable. Set them before a library is loaded, because polars, for example, ignores later
-changes. Other libraries read the variables only when their first call starts threads."""
+"""Name and value of each variable. Set these variables before a library is loaded, because polars, for example, ignores
+later changes. Other libraries read the variables only when their first call starts threads."""

@@ -1,8 +1,8 @@
 """Cache each generated or imported data set as an Arrow IPC file with a digest, in the user's cache folder.
 
 A file is written under a temporary name in the same folder, flushed to disk (fsync) and then renamed, so no run sees a
-partial file. Each use of a file compares its content with its digest. If they differ, the data set is made again. At
-most one batch is in memory.
+partial file. Whenever a file is used, its content is checked against the digest. If the content has changed, the data
+set is made again. At most one batch is in memory.
 """
 
 from __future__ import annotations

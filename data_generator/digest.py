@@ -26,7 +26,7 @@ class TableDigest:
         """
         self._hash = hashlib.sha256()
         self._categories: dict[int, pa.Array] = {}
-        """Column number -> categories so far. A batch may add categories to those of the previous batches."""
+        """Column number -> categories so far. A batch may add categories to the categories of the previous batches."""
         for column in schema:
             if not _is_defined(column.type.value_type if pt.is_dictionary(column.type) else column.type):
                 raise TypeError(f"No digest is defined for the type {column.type} of column {column.name!r}.")

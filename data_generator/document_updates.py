@@ -1,7 +1,7 @@
-"""A stream of changes to documents: new documents, mixed with upserts and deletes of earlier documents.
+"""A stream of calls to a document store: new documents, mixed with upserts and deletes of earlier documents.
 
-As in Alkowaileet and Carey (VLDB 2022, section 6.3), each upsert or delete chooses at random one of the documents that
-were new in earlier calls, all with the same probability. The stream is the same on every machine.
+Each upsert or delete changes one of the documents that were new in earlier calls. It is chosen at random, all with the
+same probability, as in Alkowaileet and Carey (VLDB 2022, section 6.3). The stream is the same on every machine.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ class Bson(StreamStore):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """The store refuses names with a NUL character, which ends a name in BSON. References lose a field $db that is
-        null."""
+        """Documents with a NUL character in a name are refused, because NUL ends a name in BSON. Objects in the form of
+        a MongoDB reference ($ref and $id) lose a field $db that is null."""
         return (
             refused("a field's name that contains a NUL, which ends names in BSON", Cause.FORMAT, "NUL in a name"),
             DocumentLoss(

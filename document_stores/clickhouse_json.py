@@ -121,7 +121,7 @@ class ClickhouseJson(DocumentStoreAdapter):
         self._others = msgspec, pandas, pyarrow
 
     def stored(self, location: Path) -> Stored:
-        """Return no codec, because LZ4 is ClickHouse's default."""
+        """Return no codec: the store leaves the codec to ClickHouse, whose default is LZ4."""
         return Stored()
 
     def ingest(
@@ -207,7 +207,8 @@ def _one_row(session: Any, query: str) -> list[str]:
 
 
 def _merge(session: Any) -> None:
-    """Merge the table's parts, if it has several, and wait until ClickHouse has removed the files of merged parts."""
+    """Merge the parts of the table if there are several, and wait until ClickHouse has removed the files of merged
+    parts."""
     if int(_one_row(session, _PARTS)[0]) > 1:
         # A table of one part would be written again.
         session.query("OPTIMIZE TABLE documents FINAL")

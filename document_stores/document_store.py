@@ -163,8 +163,8 @@ class OwnStore(DocumentStoreAdapter):
         return found
 
     def shows_nothing(self, location: Path) -> str | None:
-        """Return why merges=late has no effect if the store has too few documents for a merge. Return None otherwise,
-        and for other settings."""
+        """If the store has too few documents for a merge, return why merges=late has no effect. Return None if the
+        setting has an effect, and for merges=soon."""
         if self.values["merges"] != "late":
             return None
         with self._open(location, self._manifest_of(location).key) as store:

@@ -15,7 +15,8 @@ from document_stores.shared.streams import READ_BYTES, ZSTD_LEVEL, StreamStore
 
 
 class JsonLines(StreamStore):
-    """Encodes dicts by msgspec's encode_lines and reads by its decode_lines. JSON Lines are stored unchanged."""
+    """Encodes dicts by msgspec's encode_lines and reads by its decode_lines. Input that already is JSON Lines is stored
+    unchanged."""
 
     format = "json-lines"
     engine = "msgspec"

@@ -90,7 +90,8 @@ class PostgresqlJsonb(DocumentStoreAdapter):
 
     @property
     def reads_unseen(self) -> bool:
-        """True, because the server process reads the files."""
+        """True, because another process, the server, reads the files. Counts of this process's reads do not include
+        these reads."""
         return True
 
     def load_library(self) -> None:

@@ -39,7 +39,7 @@ class RawIO(DocumentStoreAdapter):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses of values that JSON cannot express."""
+        """The changes to values that JSON cannot express, such as NaN, which becomes null."""
         return JSON_TEXT
 
     def load_library(self) -> None:

@@ -190,8 +190,8 @@ class SqliteHandle(StatementHandle):
             yield document_decoding.assembled(rows, paths)
 
     def read_table(self, fields: Sequence[TypedField]) -> pa.Table:
-        """Select all fields, and make columns of the rows. If a text of any document contains a NUL, at which SQLite
-        would end the text, or if SQLite cannot express a field's name, read whole documents instead."""
+        """Select all fields, and make columns of the rows. Read whole documents instead in two cases: a text of any
+        document contains a NUL, at which SQLite would end the text, or SQLite cannot express a field's name."""
         ((flags,),) = self._rows("PRAGMA user_version")
         if flags or not all(can_name(name) for field in fields for name in field.path):
             return super().read_table(fields)

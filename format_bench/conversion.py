@@ -36,8 +36,8 @@ from format_bench.errors import ConversionError
 
 ARROW = Target(kind="arrow")
 TRIAL_ROWS, TRIAL_BYTES = 65_536, 64 << 20
-"""About this number of rows, or this number of bytes if rows are large, is stored and read back first, as a trial. The
-trial usually shows which columns would change, and how large the whole copy will be."""
+"""The first rows are stored and read back as a trial: about TRIAL_ROWS rows, or fewer if they reach TRIAL_BYTES bytes.
+The trial usually shows which columns would change, and how large the whole copy will be."""
 READ_ROWS = 65_536
 """Maximum number of rows in a batch that is read back."""
 COMPARED_BYTES = 512 << 20
@@ -111,8 +111,8 @@ def copied(task: Task, place: Path, watch: Watch) -> Copy:
 
 @dataclass
 class _Source:
-    """The user's table, which can be read several times. Every reading must give the same `facts` and `schema`;
-    otherwise the user's files have changed in the meantime."""
+    """The user's table, which can be read several times. Every reading must give the same `facts` (such as the number
+    of rows) and `schema`; otherwise the user's files have changed in the meantime."""
 
     task: Task
     facts: TableFacts
@@ -147,7 +147,7 @@ class _Source:
             yield answers
 
     def check_unchanged(self) -> None:
-        """Raise DataError if the user's files have changed since they were found."""
+        """Raise DataError if the user's files are no longer the same as when `task.source` was made."""
         if table_input.find(self.task.source.path).about() != self.task.source.about():
             raise self._changed()
 

@@ -1,7 +1,7 @@
 """The errors of the Python API and of the command line.
 
-Packages that these two call, such as bench_runner, define their own errors. This module imports only the base class of
-all errors, so that `--help` stays fast.
+Packages that the API and the command line call, such as bench_runner, define their own errors. This module imports only
+the base class of all errors, so that `--help` stays fast.
 """
 
 from __future__ import annotations

@@ -32,7 +32,8 @@ _LEAST_ROOM = 4
 
 
 class LiveTable(Watcher):
-    """A watcher that draws a status line (current step and time left) and below it the result tables.
+    """A watcher (an object that a run informs about its progress). It draws a status line with the current step and the
+    time left, and the result tables below.
 
     Only the status line is drawn before the first measurement, and in stages that fill no table.
     """
@@ -100,8 +101,8 @@ class LiveTable(Watcher):
             self._live.stop()
 
     def _turned_to(self, step: str, now: int) -> str:
-        """Show the table to which the step belongs, and return the step's text for the status line. A table that became
-        visible less than STAYS_NS ago stays."""
+        """Choose the table to show, and return the step's text for the status line. The table is one that contains the
+        step's variant. But a table that became visible less than STAYS_NS ago stays."""
         so_far = self._screens.so_far if self._screens else None
         found = so_far.chain_of(step) if so_far else None
         if so_far is None or found is None:

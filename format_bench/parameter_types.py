@@ -71,7 +71,7 @@ class Wish(click.ParamType):
     """A parameter type for a preference of `recommend`: weights, needs, or a limit. Another module parses the text."""
 
     def __init__(self, parser: str, name: str) -> None:
-        """`parser` names a function as 'module:name'; it is imported only when there is a value to parse."""
+        """`parser` names a function as 'module:name'. This function is imported only when there is a value to parse."""
         self.name = name
         self._parser = parser
 

@@ -24,10 +24,10 @@ SAID_EVERY_NS = 60_000_000_000
 
 
 class Silent(Watcher):
-    """A watcher that prints nothing, for callers of the API."""
+    """A watcher (an object that a run informs about its progress) that prints nothing, for callers of the API."""
 
     def __init__(self, on_part: OnPart | None = None) -> None:
-        """`on_part` is called to show a partly measured run; None shows nothing."""
+        """`on_part` is called to show a partly measured run. With None, such a run is not shown."""
         self._on_part = on_part
 
     def part_done(self, folder: Path) -> None:

@@ -217,7 +217,7 @@ def _adapter(variant: str) -> Adapter:
 
 
 def _natives(adapter: Adapter) -> tuple[Native, Native]:
-    """Return two types of object: the one that the adapter's save call takes, and the one that its read call returns.
+    """Return two kinds of object: what the adapter's save call takes, and what the adapter's read call returns.
 
     Native.RECORDS (rows as dicts) is replaced by Native.ARROW, because the lines for users pass an Arrow table then.
     """
@@ -278,7 +278,8 @@ _PLAN = "plan: a question as JSON, see docs/operations.md#documents"
 
 
 def _part_of_documents(adapter: DocumentStoreAdapter, operation: Operation, key: str) -> PartLines:
-    """Return the lines that read a part of the documents: documents by key, some fields, or the answer to a question.
+    """Return the lines that read a part of the documents: documents by key, some fields, or the answer to a question (a
+    query).
 
     The lines are to be run after the lines that read all documents. They use the handle `opened`, and open a new handle
     if there is none yet. If the store itself cannot find documents by key or answer questions, the lines do this in

@@ -100,8 +100,8 @@ def parse_weights(text: str) -> dict[str, float]:
 def parse_uses(text: str) -> dict[str, float]:
     """Return the full name of each operation in a text, with its number per day.
 
-    'take 100 rows 10 times an hour' is {'take[rows=100,handle=kept]': 240.0}. If the text names an operation twice, its
-    numbers are added. Raises RequestError for a text that is not understood.
+    'take 100 rows 10 times an hour' is {'take[rows=100,handle=kept]': 240.0}. If the text names an operation twice, the
+    two numbers are added. Raises RequestError for a text that is not understood.
     """
     found: dict[str, float] = {}
     queries: list[str] = []
@@ -169,10 +169,11 @@ def words_of(use: Use) -> str:
 
 
 def weighed(weights: Mapping[str, float]) -> tuple[dict[str, float], dict[str, str]]:
-    """Return the weights, and the titles of the operations on a part of the data.
+    """Return two dicts: name -> weight, and name -> title. Only operations on a part of the data, such as take, have
+    titles.
 
-    In both results, operations on a part of the data have their full names with all parameters. Raises RequestError for
-    a name that cannot have a weight.
+    In both dicts, the names of these operations have all parameters. Raises RequestError for a name that cannot have a
+    weight.
     """
     found: dict[str, float] = {}
     titles: dict[str, str] = {}

@@ -67,8 +67,8 @@ _BY_PYARROW = (
 """Known changes to data (losses) if pandas writes CSV, and pandas reads it with pyarrow's parser."""
 
 SAMPLE_ROWS, SAMPLE_BYTES = 1_000, 2**20
-"""Maximum number of rows, and of bytes, from which dask guesses the types of columns. dask's default number of rows,
-10, is too small, because these rows often have no missing value."""
+"""dask guesses the types of columns from at most this number of rows and of bytes at the start of the data. dask's
+default of 10 rows is too few, because they often have no missing value even if later rows do."""
 _TIMES = ("date", "date-early", "time", *shared.TIMESTAMPS)
 
 

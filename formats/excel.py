@@ -166,7 +166,7 @@ _MODULES: Mapping[str | int | None, tuple[str, ...]] = {
 
 
 class ExcelPandas(ProjectsByOneCall):
-    """Excel by pandas' to_excel, and for reading by pandas' read_excel or by polars' read_excel.
+    """Excel, written by pandas' to_excel, and read by pandas' read_excel or polars' read_excel.
 
     polars' read_excel uses the library calamine through the package fastexcel."""
 
@@ -245,7 +245,8 @@ class ExcelPandas(ProjectsByOneCall):
     def calls(self) -> Calls | None:
         """The code that a user writes to save and read the data without this adapter.
 
-        None if polars reads, because converting its result to a pandas DataFrame takes more than one line."""
+        None if polars reads, because converting polars' result to a pandas DataFrame takes more than one line.
+        """
         if self.values["read"] == "polars":
             return None
         return Calls(

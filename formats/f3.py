@@ -100,7 +100,7 @@ class F3(TabularFormat):
         )
 
     def _settings(self) -> dict[str, Any]:
-        """Return the writer's parameters that differ from its defaults."""
+        """Return those parameters for the writer that differ from the writer's defaults."""
         names = ("rows_per_unit", "row_group_rows", "unit_bytes")
         settings = {name: self.values[name] for name in names if self.values[name] is not None}
         if self.values["dictionary"] != "best":

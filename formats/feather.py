@@ -62,8 +62,8 @@ class _Feather(TabularFormat):
         return "uncompressed" if self.values["codec"] == "none" else self.values["codec"]
 
     def stored(self, location: Path) -> Stored:
-        """Return the codec of the first record batch; all batches of a file have the same one. It is read from the
-        file's metadata, because pyarrow has no call that returns it."""
+        """Return the codec of the first record batch; all batches of a file have the same codec. The codec is read from
+        the file's metadata, because pyarrow has no call that returns it."""
         import pyarrow as pa
 
         with pa.OSFile(str(location)) as file:
@@ -81,8 +81,8 @@ def _places(file: pa.NativeFile) -> list[int]:
 
 
 def _rows_of_batches(file: pa.NativeFile) -> list[int]:
-    """Return the number of rows of each record batch. It is read from the batch's metadata, because pyarrow's call
-    would read the whole batch."""
+    """Return the number of rows of each record batch. The number is read from the batch's metadata, because pyarrow's
+    call would read the whole batch."""
     rows = []
     for place in _places(file):
         file.seek(place)
@@ -128,7 +128,7 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         )
 
     def load_library(self) -> None:
-        """Import pyarrow.feather, and pyarrow.dataset, which filters the rows of such files."""
+        """Import pyarrow.feather, and pyarrow.dataset, which filters the rows of Feather files."""
         import pyarrow.dataset
         import pyarrow.feather
 

@@ -68,10 +68,12 @@ class _Orc(ProjectsByOneCall):
 
     @contextmanager
     def refusing(self) -> Iterator[None]:
-        """Return a context manager that raises RefusedData for pyarrow's error about timestamps that it cannot read.
+        """Return a context manager that raises RefusedData for pyarrow's error about timestamps that pyarrow cannot
+        read.
 
-        pyarrow reads ORC's timestamps only as nanoseconds. It also writes timestamps that do not fit into 64-bit
-        nanoseconds, and cannot read them back."""
+        pyarrow reads ORC's timestamps only as nanoseconds. pyarrow also writes timestamps that do not fit into 64-bit
+        nanoseconds, but cannot read these timestamps back.
+        """
         try:
             yield
         except ValueError as error:
@@ -117,8 +119,8 @@ class OrcPyarrow(_Orc):
         save_stream=True,
     )
     losses = (_TIMESTAMPS_AS_NS_IN_UTC, replace(shared.VECTORS_AS_LISTS, cause=Cause.FORMAT))
-    """Known changes to data by ORC: it stores timestamps only in nanoseconds, and neither the names of time zones nor
-    vectors."""
+    """Known changes to data by ORC. ORC stores timestamps only in nanoseconds, and supports neither names of time zones
+    nor vectors."""
 
     @property
     def calls(self) -> Calls:
@@ -297,8 +299,8 @@ class OrcDask(DaskEngine, OrcPandas):
         *(loss for loss in OrcPandas.losses if loss is not shared.INTEGERS_IN_MISSING_STRUCTS),
         *(_DATES_AS_TIMESTAMPS, shared.TEXT_AS_STR),
     )
-    """Known changes to data: the changes by the pandas adapter, except those to structs, which dask refuses, and the
-    changes by dask's conversion to pandas."""
+    """Known changes to data. They are the changes that the pandas adapter declares, without the change to structs,
+    because this adapter refuses structs. dask's conversion to pandas adds changes to dates and text."""
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """Return a reason if the table has structs, which dask omits when it reads ORC."""

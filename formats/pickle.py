@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class PicklePandas(TabularFormat):
-    """Pickle by pandas' to_pickle and read_pickle. They cannot read single columns, because a pickle is one object."""
+    """Pickle by pandas' to_pickle and read_pickle. These functions cannot read single columns, because a pickle is one
+    object."""
 
     format = "pickle"
     engine = "pandas"

@@ -125,7 +125,7 @@ class RawIO(TabularFormat):
             return stream.read_all()
 
     def open(self, location: Path) -> Handle:
-        """Return a handle that keeps the file open, and the positions of the columns in the file.
+        """Return a handle, which holds the open file and the positions of the columns in this file.
 
         Raises AdapterError if `save` has not finished the file."""
         return self._opened(FileIO(location), location)

@@ -190,7 +190,8 @@ class VortexData(TabularFormat):
         """Return the setting `codec`, and the encodings of the file's first chunk.
 
         A file does not record with which `codec` it was written. Raises RefusedData if codec=compact has no effect,
-        because the writer used no encodings that only `compact` uses. This happens with integers and booleans.
+        i.e. if the file has none of the encodings that the writer uses only with codec=compact. This happens with
+        integers and booleans.
         """
         chunk = next(iter(self._vortex.open(str(location)).scan()))
         encodings = set(re.findall(r"^\s*\w+: ([a-z]+\.[a-z0-9_.]+)\(", chunk.display_tree(), re.MULTILINE))

@@ -1,4 +1,4 @@
-"""XML: text with one element for each row, in which every value has the name of its column before and after it."""
+"""XML: text with one element for each row, in which every value is enclosed in two tags with the name of the column."""
 
 from __future__ import annotations
 

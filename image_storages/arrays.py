@@ -54,7 +54,7 @@ def numbers_of(shape: tuple[int, ...]) -> tuple[int, int, int]:
 
 
 def shape_table(arrays: Sequence[np.ndarray], shape: tuple[int, ...] | None) -> np.ndarray:
-    """Return the shape table of the arrays. `shape` is the result of `common_shape` for them."""
+    """Return the shape table of the arrays. `shape` is the result of `common_shape` for these arrays."""
     import numpy as np
 
     if shape is not None:
@@ -231,6 +231,6 @@ def _shape(height: int, width: int, channels: int) -> tuple[int, ...]:
 
 
 def copy_of(storage: ImageStorage) -> str:
-    """Return what the lines of Python that users see append to arrays: '.copy()', or '' for a variant that is measured
-    with views, which it does not copy."""
+    """Return the code that must follow an array in the lines of Python shown to users. This is '.copy()', or '' for a
+    variant that is measured with views, because views are not copied."""
     return ".copy()" if storage.values["arrays"] == "owned" else ""

@@ -197,8 +197,8 @@ def _grouped(entries: Iterator[memoryview]) -> Iterator[list[memoryview]]:
 
 
 def _map_bytes(images: Images) -> int:
-    """Return an upper limit for the size of the file. Each entry is counted with the pages that it needs, and with one
-    page of the tree, which is the most that it can need."""
+    """Return an upper limit for the size of the file. For each entry, the pages with its data are counted, and one page
+    of the tree, because an entry never needs more than one."""
     entry_bytes = _KEY.size + _HEADER.size
     pages = sum((entry_bytes + array.nbytes) // _PAGE_BYTES + 2 for array in images.arrays)
     return pages * _PAGE_BYTES + _SLACK_BYTES

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 _PAGE_BYTES = 1 << 20
-"""Parquet's default page size. The writer checks the size of a page only after a number of rows, so this number is
-computed from the size of the images."""
+"""Parquet's default page size in bytes. The writer checks the size of a page only after every `write_batch_size` rows,
+so `write_batch_size` is chosen by the size of the largest image."""
 
 
 _SAVE = f"""\
@@ -74,8 +74,8 @@ class ParquetImages(ImageStorage):
     def save(self, images: Images, location: Path) -> None:
         """Write all images to one file.
 
-        The column of pixels has no dictionary, because the writer would abandon the dictionary after the first MiB of
-        each row group. It has no statistics, because minimum and maximum would be whole images in the footer.
+        The column of pixels has neither dictionary nor statistics. The writer would abandon the dictionary after the
+        first MiB of each row group. In the statistics, minimum and maximum would be whole images, stored in the footer.
         """
         schema, batches = arrow_rows.batches_of(images)
         largest_bytes = max((array.nbytes for array in images.arrays), default=1)

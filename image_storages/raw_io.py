@@ -1,8 +1,8 @@
 """Raw I/O: writing and reading images without any storage format, as a baseline for all figures.
 
-A header, the labels, the shapes and the contiguous pixels are written to a file. `readinto` reads the pixels in groups,
-from which each image is copied into a separate array, or as one block, of which the arrays are views. Users should not
-store images in this way.
+A header, the labels, the shapes and the contiguous pixels are written to a file. `readinto` reads the pixels either in
+groups or as one block. From a group, each image is copied into a separate array. With one block, the arrays are views
+of the block. Users should not store images in this way.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ following data are aligned."""
 _MAGIC = b"FB-IMAGE"
 
 _INDEX_BYTES = 8 + 3 * 4
-"""Number of bytes per image before the pixels: the label as int64, and height, width and channels as int32."""
+"""Number of bytes for each image in addition to its pixels: the label as int64, and height, width and channels as
+int32."""
 
 
 _SAVE = """\

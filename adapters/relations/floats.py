@@ -1,5 +1,5 @@
-"""Functions that return how float and decimal columns come back from formats that round them, store them as another
-type, or lose values.
+"""Functions that convert float and decimal columns to what a read returns if a format rounds them, stores them as
+another type, or loses values.
 
 Every function returns None for columns that come back exactly.
 """
@@ -49,14 +49,16 @@ def floats_of_decimals(decimals: int) -> Expect:
 
 
 def float32_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a float32 column as float64, the only float type of text readers; None for other types."""
+    """Return a float32 column as float64, because readers of text formats return all floats as float64; None for other
+    types."""
     import pyarrow as pa
 
     return column.cast(pa.float64()) if column.type == pa.float32() else None
 
 
 def float16_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a float16 column as float64, the only float type of text readers; None for other types."""
+    """Return a float16 column as float64, because readers of text formats return all floats as float64; None for other
+    types."""
     import pyarrow as pa
 
     return column.cast(pa.float64()) if column.type == pa.float16() else None

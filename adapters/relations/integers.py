@@ -1,5 +1,5 @@
-"""Functions that return how integer and boolean columns, and integers in structs, come back from formats that round
-them or store them as another type.
+"""Functions that convert integer and boolean columns, and integers in structs, to what a read returns if a format
+rounds them or stores them as another type.
 
 Every function returns None for columns that come back exactly.
 """
@@ -78,7 +78,8 @@ def integers_as_int32_or_int64(column: pa.ChunkedArray) -> pa.ChunkedArray | Non
 
 
 def integers_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return an integer column with nulls as float64, rounded, because numpy's integers cannot be null."""
+    """Return an integer column with nulls as float64, because numpy's integers cannot be null; None for other columns.
+    Integers that float64 cannot represent are rounded."""
     import pyarrow as pa
 
     if not pa.types.is_integer(column.type) or not column.null_count:

@@ -1,4 +1,5 @@
-"""Functions that return how columns of vectors (fixed-size lists) come back from formats that lose the fixed size."""
+"""Functions that convert columns of vectors (fixed-size lists) to what a read returns if a format loses the fixed
+size."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ def vectors_as_lists(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def vectors_as_lists_of_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a column of float32 vectors as lists of float64, the only float type of text readers; None for other
-    types."""
+    """Return a column of float32 vectors as lists of float64, because readers of text formats return all floats as
+    float64; None for other types."""
     import pyarrow as pa
 
     if not pa.types.is_fixed_size_list(column.type) or column.type.value_type != pa.float32():

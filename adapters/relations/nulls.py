@@ -1,4 +1,4 @@
-"""Functions that return how all-null columns come back from formats that lose the type of such columns.
+"""Functions that convert all-null columns to what a read returns if a format loses the type of such columns.
 
 NaN counts as null here. Every function returns None for columns with other values.
 """

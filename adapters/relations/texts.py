@@ -1,5 +1,5 @@
-"""Functions that return how text and dictionary columns come back from formats that lose or cut values, read text as
-numbers, or return a dictionary's values as a plain column.
+"""Functions that convert text and dictionary columns to what a read returns if a format loses or cuts values, reads
+text as numbers, or returns a dictionary's values as a plain column.
 
 Every function, or the function that it returns, returns None for columns that come back exactly.
 """
@@ -114,9 +114,9 @@ def dictionary_of_numbers_as_values(column: pa.ChunkedArray) -> pa.ChunkedArray 
 
 
 def dictionary_of_integers_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a dictionary column of integers with nulls as a plain float64 column, rounded; None for other columns.
+    """Return a dictionary column of integers with nulls as a plain float64 column; None for other columns.
 
-    pandas uses float64 because numpy's integers cannot be null."""
+    pandas uses float64 because numpy's integers cannot be null. Integers that float64 cannot represent are rounded."""
     values = dictionary_of_numbers_as_values(column)
     return None if values is None else integers_with_nulls_as_float64(values)
 

@@ -1,5 +1,5 @@
-"""Functions that return how columns of timestamps, dates, times and durations come back from formats that change their
-unit, time zone or type, or cut fractions of a second.
+"""Functions that convert columns of timestamps, dates, times and durations to what a read returns if a format changes
+their unit, time zone or type, or cuts fractions of a second.
 
 Every function, or the function that it returns, returns None for columns that come back exactly.
 """
@@ -56,7 +56,7 @@ def zoned_in_us_or_ns_of_utc(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def timestamps_cut_to_ms(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a timestamp column cut to whole milliseconds, with the unit us; None for other types."""
+    """Return a timestamp column in microseconds, with fractions of a millisecond cut off; None for other types."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -89,7 +89,8 @@ def timestamps_cut_to_us(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def zoned_timestamps_cut_to_us(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return the same as `timestamps_cut_to_us`, but None for timestamps in ns without a time zone."""
+    """Return None for timestamps in ns without a time zone, and for other columns what `timestamps_cut_to_us`
+    returns."""
     import pyarrow as pa
 
     return None if column.type == pa.timestamp("ns") else timestamps_cut_to_us(column)
@@ -126,7 +127,7 @@ def dates_as_timestamps(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def dates_as_timestamps_in_ms(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return dates as timestamps at midnight, in ms."""
+    """Return a date column as timestamps at midnight, with the unit ms; None for other types."""
     import pyarrow as pa
 
     return column.cast(pa.timestamp("ms")) if pa.types.is_date(column.type) else None
@@ -148,7 +149,7 @@ def times_as_ms_since_1970(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def durations_as_integers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return a duration column as int64 numbers of its unit; None for other types."""
+    """Return a duration column as int64, in the same unit; None for other types."""
     import pyarrow as pa
 
     return column.cast(pa.int64()) if pa.types.is_duration(column.type) else None

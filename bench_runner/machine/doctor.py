@@ -277,9 +277,9 @@ def _virtual_machine(host: str | None) -> Iterator[Finding]:
 def cpu_speed(repeats: int = 50) -> Finding:
     """Return a finding about how much the time of a small computation varies. The computation does not use storage.
 
-    The spread is the interquartile range of `repeats` times, divided by their median. Results are medians, too. With a
-    spread of 5 %, the median of seven rounds is accurate to about 3 %. With a spread of 15 %, the median is accurate to
-    about 10 %; two runs may then differ by as much.
+    The spread is the interquartile range of `repeats` times, divided by the median of these times. Results are medians,
+    too. With a spread of 5 %, the median of seven rounds is accurate to about 3 %. With a spread of 15 %, the median is
+    accurate to about 10 %; two runs may then differ by as much.
     """
     before = psutil.cpu_times()
     taken = [_timed(_compute) for _ in range(repeats)]

@@ -179,8 +179,8 @@ def own_memory() -> MemoryLevel:
 def inherited_bytes(process: int) -> int:
     """Return how many bytes of a forked process's anonymous memory are shared with another process.
 
-    If the kernel does not report sharing, return the size of all its anonymous memory. Raises ProcessLookupError or
-    FileNotFoundError if the process does not exist or has no memory any more.
+    If the kernel does not report sharing, return the size of all anonymous memory of the process. Raises
+    ProcessLookupError or FileNotFoundError if the process does not exist or has no memory any more.
     """
     try:
         text = Path(f"/proc/{process}/smaps_rollup").read_bytes()
@@ -366,9 +366,9 @@ def read_through(path: Path) -> None:
 def fsync_all(location: Path) -> None:
     """fsync every file and folder of a stored copy, and the folder that contains it.
 
-    If there are many files, sync their whole file system instead. With 50,000 files, most of the time would be the
-    overhead of the calls. Syncing the file system writes little else, because all other data are written before each
-    sample starts.
+    If there are many files, sync the whole file system that contains the files instead. With 50,000 files, most of the
+    time would be the overhead of the calls. Syncing the file system writes little else, because all other data are
+    written before each sample starts.
     """
     files = list(files_below(location))
     if len(files) > MANY_FILES:

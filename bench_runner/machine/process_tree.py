@@ -202,7 +202,7 @@ def _listed_children(process: int) -> list[int]:
 
 def _by_parent() -> Mapping[int, list[int]]:
     """Return a dict from each process id to the ids of its children. Used only if the kernel has no lists of children,
-    because this function is about 30 times as slow as reading those."""
+    because this function is about 30 times as slow as reading such lists."""
     found: dict[int, list[int]] = defaultdict(list)
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -229,8 +229,8 @@ def _cpu_ns(process: int) -> int:
 
 
 def _stat(process: int) -> list[bytes]:
-    """Return the fields of /proc/<pid>/stat, starting with the third, the state. The fields before it are dropped,
-    because the second, the program's name, may contain blanks and brackets."""
+    """Return the fields of /proc/<pid>/stat, starting with the third field, the state. The first two fields are
+    dropped, because the second field, the program's name, may contain blanks and brackets."""
     return _read(f"/proc/{process}/stat").rpartition(b")")[2].split()
 
 

@@ -55,7 +55,7 @@ class OperationContext:
         return min(self.target.data_kind.primer_rows, self.rows)
 
     def table(self, rows: int, columns: Sequence[str] | None = None) -> pa.Table:
-        """Return the first rows of the data set, in private memory."""
+        """Return the first `rows` rows of the data set, in private memory. With `columns` None, return all columns."""
         return read_table(self.dataset, rows, columns)
 
     @cached_property
@@ -170,7 +170,8 @@ class Operation(ABC):
         return None
 
     def fallback(self, adapter: Any) -> str:
-        """Return the name of the fallback if the engine lacks the call. Return '' if it has the call or needs none."""
+        """Return the name of the fallback, such as READ_ALL, if the engine lacks the call. Return '' if the engine has
+        the call or needs none."""
         return ""
 
     def fallback_in(self, stage: OperationContext) -> str:
@@ -194,8 +195,8 @@ class Operation(ABC):
         return self.take_input(stage, stage.rows)
 
     def works_at(self, location: Path) -> Path:
-        """Return the path that the operation works on. By default it is the stored copy, otherwise a copy made for the
-        operation."""
+        """Return the path that the operation works on. The default is the path of the stored copy. Override this method
+        if the operation works on a separate copy."""
         return location
 
     def prepare(self, location: Path) -> None:
@@ -217,8 +218,8 @@ class Operation(ABC):
     def answer(self, stage: OperationContext, result: Any, location: Path) -> Any:
         """Return the data to compare with the right answer, or None to compare nothing. Not timed.
 
-        The default is the result of `run`. Override this method if that result is not enough for a comparison. Raises
-        OtherAnswer if the data differ from the data that were read in the timed part.
+        The default is the result of `run`. Override this method if `run` returns too little to compare. The override
+        may read again, and raises OtherAnswer if it then gets other data than the timed part.
         """
         return result
 
@@ -229,8 +230,8 @@ class Operation(ABC):
         return list(stage.schema.names)
 
     def expected(self, stage: OperationContext, columns: Sequence[str]) -> pa.Table:
-        """Return these columns of the right answer. If `expected_rows` returns row numbers, return these columns of a
-        table that has the right answer in the rows with these numbers. Not timed."""
+        """Return the named columns of the right answer. If `expected_rows` returns row numbers, only these rows of the
+        returned table are the right answer. Not timed."""
         return stage.table(stage.rows, columns)
 
     def expected_rows(self, stage: OperationContext, held: Any) -> np.ndarray | None:
@@ -288,8 +289,8 @@ class Calls(Operation):
         return ""
 
     def needs_values(self, held: Any) -> bool:
-        """Return whether the operation must read stored values for this input. If not, metadata is enough, which an
-        open copy may have in memory."""
+        """Return whether the operation must read stored values for this input. If not, metadata is enough, and an open
+        copy may already have the metadata in memory."""
         return True
 
     def refused_by_asv(self) -> str | None:

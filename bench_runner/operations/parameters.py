@@ -53,8 +53,8 @@ def count(default: int | str, *words: str, spelled: bool = False) -> Any:
 
 
 def share(default: float, *, none: bool = False) -> Any:
-    """Declare a parameter that is a share between 0 and 1. The full name of the operation always includes it. If `none`
-    is true, the share may be 0."""
+    """Declare a parameter that is a share between 0 and 1. The full name of the operation always includes the
+    parameter. If `none` is true, the share may be 0."""
     allowed = "a share from 0 to 1" if none else "a share over 0 and at most 1"
     return _field(default, Parameter(allowed, "0.01", True, share=True, none=none))
 

@@ -25,7 +25,7 @@ class _Whole(Operation):
 
     @property
     def use_title(self) -> str:
-        """For example 'save all' or 'read all'."""
+        """The name in a list of what the user does with the data, such as 'save all' or 'read all'."""
         return f"{self.name} all"
 
 
@@ -38,7 +38,8 @@ class Save(_Whole, Writes):
     use: ClassVar[str] = "save [all]"
 
     def take_input(self, stage: OperationContext, rows: int) -> Any:
-        """Return the target made from the cached table. Raises RefusedData for values that pandas cannot hold."""
+        """Return the target (the object to save), made from the cached table. Raises RefusedData for values that pandas
+        cannot hold."""
         table = stage.table(rows)
         if stage.target.kind != "pandas":
             return targets.make(table, stage.target)
@@ -49,8 +50,8 @@ class Save(_Whole, Writes):
 
     def run(self, stage: OperationContext, held: Any, location: Path, laps: Laps) -> Path:
         """Convert the data to the engine's input, store the result and return its path. Raises RefusedData if the
-        library reports that it does not accept these data. If a read or the project's own code raises such an error, it
-        is a fault instead."""
+        library reports that it does not accept these data. If a read or the project's own code raises such an error,
+        the error is a fault, not a refusal."""
         if isinstance(stage.adapter, DocumentStoreAdapter):
             _ingest(stage, held, location, laps)
             return location
@@ -81,7 +82,7 @@ def _ingest(stage: OperationContext, held: Sequence[bytes], location: Path, laps
 
 @dataclass(frozen=True)
 class Read(_Whole):
-    """Read all data. Timing ends when every byte of the target is in private memory."""
+    """Read all data. Timing ends when every byte of the target (the user's object) is in private memory."""
 
     name: ClassVar[str] = "read"
     meaning: ClassVar[str] = "read all of the data back into what the user holds"
@@ -140,7 +141,8 @@ class Changes(Writes):
         return location.parent.with_name(f"{location.parent.name}-{self.name}") / location.name
 
     def prepare(self, location: Path) -> None:
-        """Make the folder in which the operation works. If the operation extends stored data, copy them there."""
+        """Make the folder in which the operation works. If the operation extends stored data, copy the data into this
+        folder."""
         place, before = self.works_at(location), self.adds_to(location)
         shutil.rmtree(place.parent, ignore_errors=True)
         place.parent.mkdir()

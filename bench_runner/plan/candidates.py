@@ -23,8 +23,8 @@ track is never mixed with the tracks plain, default or equal (rule 10)."""
 
 @dataclass(frozen=True)
 class Candidate:
-    """One variant with its track. If the adapter class refuses the settings, `refused` is the reason, and `adapter` has
-    the default settings instead."""
+    """One variant with its track (group of comparable variants). If the adapter class refuses the settings, `refused`
+    is the reason, and `adapter` has the default settings instead."""
 
     track: str
     adapter: Adapter
@@ -74,8 +74,8 @@ def names_left_out(suite: Suite) -> dict[str, str]:
 
 
 def _track_of_spelled(suite: Suite) -> str:
-    """Return the track of variants that the user names in full. It is SPELLED, except in suites for images or documents
-    and in suites whose only track is CODECS or CHOICE. In these it is the suite's first track."""
+    """Return the track of variants that the user names in full. This is SPELLED, except in suites for images or
+    documents and in suites whose only track is CODECS or CHOICE. In these suites, it is the suite's first track."""
     if not suite.kind.has_columns or suite.tracks in ((CODECS,), (CHOICE,)):
         return suite.tracks[0]
     return SPELLED

@@ -89,8 +89,8 @@ def names_in(texts: Iterable[str]) -> frozenset[str] | None:
 
 
 def matches(text: str, variant: str) -> bool:
-    """Return whether one alternative matches a variant. A full name, as printed in reports, matches only itself. It is
-    not used as a regular expression, in which brackets have another meaning."""
+    """Return whether one alternative matches a variant. A full name, as printed in reports, matches only itself. A full
+    name is not used as a regular expression, because brackets would then have another meaning."""
     if is_spelled(text):
         return variant in (text, _honoured(text))
     if any(text in registry.entries for registry in REGISTRIES.values()):

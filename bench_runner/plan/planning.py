@@ -125,8 +125,8 @@ def _parts(
     conditions: Conditions,
     request: Request,
 ) -> Iterator[Chain | Excluded]:
-    """Yield the chain with the operations that the variant can do. Yield every other operation as Excluded, with the
-    reason."""
+    """Yield the chain (a save and the operations on the saved copy) with the operations that the variant can do. Yield
+    every other operation as Excluded, with the reason."""
     adapter = candidate.adapter
     availability = registry_of(adapter.format).availability(type(adapter), adapter.values)
     main = next(iter(availability.versions.items()), None)

@@ -155,8 +155,8 @@ def _rows(request: Request, trait: Trait) -> int:
 
 
 def _base(request: Request, trait: Trait) -> dict[str, str]:
-    """Return the parameters that all points share. If the request has a number of rows, it replaces the trait's number
-    of rows."""
+    """Return the parameters that all points share. If the request has a number of rows, this number replaces the
+    trait's number of rows."""
     rows = _rows(request, trait)
     return {
         name: value.format(rows=rows) for name, value in trait.base.items() if name != "rows" or request.rows is None

@@ -1,7 +1,7 @@
 """The register of figures. It lists every number that a sample may have, with its unit, direction and meaning.
 
-To add a figure, add one row here. Figures are integers in the unit that their name ends with. Only reports convert them
-to other units.
+To add a figure, add one row here. Figures are integers. The name of a figure ends with the figure's unit. Only reports
+convert figures to other units.
 """
 
 from collections.abc import Mapping

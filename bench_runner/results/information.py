@@ -187,7 +187,7 @@ class FactInfo(StoredInfo):
     measured: str = ""
     """The day of the measurement. If the facts were measured on several days, the earliest day."""
     key: str = ""
-    """Digest of the machine, the versions and the sources for which the fact is valid."""
+    """Digest of the machine, the library versions and the source code for which the fact is valid."""
     kept: int = 0
     """Number of facts that were reused from earlier runs."""
     new: int = 0

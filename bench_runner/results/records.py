@@ -2,8 +2,8 @@
 `samples.jsonl` has one line for each execution of an operation. `fidelity.jsonl` has one line for each variant and kind
 of column, with the changes that the variant makes to the values.
 
-Measured values are stored as integers. Readers of the files compute medians, ratios and other units. Stored examples in
-tests/bench_runner/results/golden/ fix the format of the files, and docs/results.md describes it.
+Measured values are stored as integers. Readers of the files compute medians, ratios and other units. docs/results.md
+describes the format of the files. Tests compare the format with stored examples in tests/bench_runner/results/golden/.
 """
 
 from __future__ import annotations
@@ -172,9 +172,10 @@ class Cell:
 class Fidelity(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """The changes that a variant makes to one kind of column, found by a round trip of a small table.
 
-    `outcome` is 'exact', 'lossy', 'refused' or 'error'. An error is a change without a bound. An error with a `cause`
-    is a known fault of the library call. An error without a `cause` is a new fault and fails the run: either the
-    adapter did not declare the change, or a declared change did not occur.
+    `outcome` is 'exact', 'lossy', 'refused' or 'error'. With 'lossy', the adapter declares every change, and no change
+    exceeds its declared bound. With 'error', this is not so. An error with a `cause` is a known fault of the library
+    call. An error without a `cause` is a new fault and fails the run: the adapter did not declare the change, or a
+    declared change did not occur.
     """
 
     variant: str

@@ -79,7 +79,7 @@ class Ratio:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CellSummary:
-    """The summary of all samples of one cell."""
+    """The summary of all samples of one cell (an operation on a data set with a variant)."""
 
     cell: Cell
     library: str
@@ -169,9 +169,10 @@ def median_interval(values: Sequence[float], *, exact: bool = False, level: floa
 
 @cache
 def _interpolation(count: int, level: float) -> tuple[int, float]:
-    """Return (k, weight). Counted from each end, a limit of the interval is between the k-th and the next order
-    statistic, and `weight` is the weight of the next order statistic. Probabilities are computed with integers, because
-    a float cannot represent the probabilities for a thousand values."""
+    """Return (k, weight), from which both limits of the interval are computed. The lower limit is between the k-th and
+    the (k+1)-th smallest value, and the upper limit between the k-th and the (k+1)-th largest value. `weight` is the
+    weight of the (k+1)-th value. Probabilities are computed with integers, because a float cannot represent the
+    probabilities for a thousand values."""
     half_outside, total = (1 - Fraction(str(level))) / 2, 2**count
     below = list(itertools.accumulate(math.comb(count, outside) for outside in range(count // 2 + 1)))
     outer = sum(tail <= half_outside * total for tail in below)
@@ -240,8 +241,8 @@ def shift_ratio(after: Sequence[float], before: Sequence[float]) -> Shift | None
 def _ratios_outside(one: int, other: int) -> int:
     """Return how many of the sorted ratios are below the interval. The same number of ratios is above the interval.
     This is the critical value of Mann and Whitney's U for samples of `one` and `other` values, which have one * other
-    ratios. For large samples the normal approximation is used. It gives the same number for 50 and 50 values or more,
-    and 0.2 % fewer ratios for 5 and 500 values."""
+    ratios. For large samples the normal approximation is used. The approximation gives the same number for 50 and 50
+    values or more, and 0.2 % fewer ratios for 5 and 500 values."""
     if one * other > _MOST_EXACT:
         deviation = math.sqrt(one * other * (one + other + 1) / 12)
         return math.floor(one * other / 2 - statistics.NormalDist().inv_cdf(1 - float(_HALF_OUTSIDE)) * deviation)
@@ -496,7 +497,8 @@ class Ratios(Generic[Key]):
         is unknown.
 
         The effect of a round is a median over keys. For each key, the value in the round is divided by the median over
-        all rounds of the key. `one` and `other` are excluded, so that their values stay independent.
+        all rounds of the key. The keys `one` and `other` are excluded, so that the effects do not depend on the values
+        to compare.
         """
         effects = {}
         for number in self._values[one].keys() | self._values[other].keys():

@@ -27,7 +27,7 @@ def assembled(
     sizes: Mapping[str, int] | None = None,
     services: ServiceMonitor | None = None,
 ) -> Sample:
-    """Return the sample of one operation. Only the field `harness_ns` is not set.
+    """Return the sample of one operation. All fields except `harness_ns` are set.
 
     `blank` is the sample without results. `readiness` says how much memory was made ready, i.e. touched so that its
     first use is fast. For a read, `cached` is the state of the page cache before the read. If the read used services,

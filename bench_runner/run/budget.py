@@ -34,8 +34,8 @@ class Spending:
     """Monotonic time at which the budget is spent; None without a budget."""
 
     def learn(self, chain: Chain, began_ns: int, samples: Sequence[Sample]) -> None:
-        """Replace the expected duration of a chain (a save and the operations on the saved copy) by a measured one. The
-        chain was executed from `began_ns` until now, with the results `samples`."""
+        """Replace the expected duration of a chain (a save and the operations on the saved copy) by the measured
+        duration. The chain was executed from `began_ns` until now, with the results `samples`."""
         # In a resumed run, samples that were measured before the interruption take no time now. For those samples, use
         # the time that they took then.
         self.costs_s[chain] = max((now_ns() - began_ns) / 1e9, sum(sample.taken_ns for sample in samples) / 1e9)
@@ -149,9 +149,9 @@ class BudgetRounds(Rounds):
         return within_budget(due, self._seconds, self._spending.left_s(self._ends_ns))
 
     def _to_verdict(self, chain: Chain) -> range:
-        """Return the numbers of the rounds, from this round on, that the chain needs until it can be compared with
-        other variants (FEWEST_ROUNDS). If the chain has fewer remaining rounds, return the numbers of those. Return at
-        least this round."""
+        """Return the numbers of the rounds that the chain still needs for a comparison with other variants
+        (FEWEST_ROUNDS). The numbers start with this round. If fewer rounds of the chain remain, return the numbers of
+        the remaining rounds. Return at least this round."""
         missing = FEWEST_ROUNDS - self._schedule.progress[chain].counted
         return range(self.number, self.number + max(min(missing, self._schedule.remaining_rounds(chain)), 1))
 

@@ -188,7 +188,8 @@ def stored_copy(bench: Bench, chain: Chain, dataset: StoredDataset, *, position:
 
 @contextmanager
 def _chain_folder(work_folder: Path, position: int) -> Iterator[Path]:
-    """Make a separate folder for each execution, so that every save has a fresh path (rule 4). Remove it afterwards."""
+    """Make a separate folder for each execution, so that every save has a fresh path (rule 4). Remove the folder
+    afterwards."""
     folder = work_folder / f"chain-{position}"
     try:
         make_places(folder)

@@ -41,8 +41,8 @@ LEAST_BUDGET_S = 10.0
 SCREENING_SHARE = 0.4
 """If the number of rows is chosen by time, the screening starts no new round after this share of the budget."""
 ROUNDS_OF_ALL = 3
-"""If the number of rows is chosen by time, it is small enough for all variants of a race to have this number of
-rounds. After these rounds, the race drops variants that are clearly worse."""
+"""If the number of rows is chosen by time, all variants of a race must be able to have this many rounds. After these
+rounds, the race drops variants that are clearly worse."""
 ROWS_STEP = 1.2
 """Numbers of rows are tried in descending order. Each number is the number before it divided by this factor."""
 BASELINE_SHARE = 1 / 4
@@ -50,8 +50,8 @@ BASELINE_SHARE = 1 / 4
 more, the race omits the current format, and only the screening measures it."""
 PREPARATION_S, PILOT_S = 11.0, 9.0
 """Approximate seconds that a race needs before its first round. PREPARATION_S includes the test of the memory probe.
-PILOT_S is the pilot round, which only a race without a screening needs. Both are used only for the minimum duration of
-a race."""
+PILOT_S is for the pilot round, which only a race without a screening needs. Both are used only for the minimum duration
+of a race."""
 
 SMALLER = "table[share=0.25]"
 """A smaller sample of the user's table, for extrapolation to the whole table."""
@@ -127,7 +127,7 @@ def _of_images(request: Request) -> tuple[Suite, Request]:
 
 def _of_documents(request: Request) -> tuple[Suite, Request]:
     """Return the suite of all candidate document stores, and the request. Include the layouts of this project's own
-    store. Omit variants that differ only in how they answer queries, because `recommend` measures no queries."""
+    store. Omit variants with the setting `way`, which differ only in how they execute queries."""
     suite = SUITES["documents"]
     packed = tuple(f"{name}[codec={codec}]" for name in ("bson", "messagepack") for codec in ("none", "zstd"))
     stored = tuple(variant for variant in suite.variants.spelled if "way=" not in variant)

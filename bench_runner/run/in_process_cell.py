@@ -54,7 +54,8 @@ from bench_runner.worker.verification import read_back, verified
 from data_generator.cache import StoredDataset
 
 _BEHIND = " "
-"""Separates a variant from the name of its fallback. No variant name contains it."""
+"""Separates a variant from the name of its fallback (the replacement for a missing call). No variant name contains a
+blank."""
 ROWS_VARIABLE = "FORMAT_BENCH_ROWS"
 OPERATIONS_VARIABLE = "FORMAT_BENCH_OPERATIONS"
 TIMEOUT_S = 3600
@@ -62,7 +63,7 @@ TIMEOUT_S = 3600
 EXECUTIONS = 3
 """Memory figures are the median of this number of executions."""
 SETTLE_TRIES = 5
-"""Number of attempts to bring the machine to rest. If all of them fail, the measurement fails, because asv cannot mark
+"""Number of attempts to bring the machine to rest. If all attempts fail, the measurement fails, because asv cannot mark
 a sample as unusable."""
 
 
@@ -99,13 +100,14 @@ def _plan(suite: str) -> Plan:
 
 @cache
 def cells(suite: str) -> Mapping[tuple[str, str], Chain]:
-    """Return a dict from each pair of asv parameters (data set, variant) to its chain, a save followed by the
+    """Return the chain for each pair of asv parameters (data set, variant). A chain is a save followed by the
     operations that read the saved copy.
 
-    Some libraries refuse columns with masked nulls. Whether a data set has such columns is known only after it has been
-    generated. So there are two variants of such a library: one with masked nulls, and one with nulls=numpy. Both are
-    listed, and asv shows 'n/a' for the one that does not fit the data set. Variants have their full names, because asv
-    identifies a history by its name, and a shorter name could later mean another variant.
+    Some libraries refuse columns with masked nulls (pandas' nullable dtypes). Whether a data set has such columns is
+    known only after it has been generated. So there are two variants of such a library: one with masked nulls, and one
+    with nulls=numpy. Both are listed, and asv shows 'n/a' for the one that does not fit the data set. Variants have
+    their full names, because asv identifies the history of a variant by the variant's name, and a shorter name could
+    later mean another variant.
     """
     plan = _plan(suite)
     chains = list(plan.chains) + [excluded.chain for excluded in plan.excluded]

@@ -85,8 +85,8 @@ def _of_passed(chain: Chain, samples: Sequence[Sample], rows: int) -> Prediction
 
 
 def _screened(session: Session, chain: Chain) -> list[Sample]:
-    """Return the samples of the chain from the screening, which measured it on few rows of the same data. Return an
-    empty list if there was no screening."""
+    """Return the samples of the chain from the screening, a run that measured the chain on few rows of the same data.
+    Return an empty list if there was no screening."""
     if session.race is None or session.race.screening is None:
         return []
     identity = chain.variant, session.public(chain.conditions)

@@ -1,7 +1,7 @@
 """Test the two memory probes, which measure peak private memory and peak resident memory, with allocations of known
 size. The error is stored with every run.
 
-The allocations are made in workers like those that measure samples, so the conditions are the same.
+The allocations are made in the same kind of worker that measures samples, so the conditions are the same.
 bench_runner.worker.memory_probe makes the allocations.
 """
 

@@ -16,9 +16,9 @@ from bench_runner.run.schedule import Progress, Rounds, Schedule
 from bench_runner.run.session import Race
 
 RACE_LOOKS = 1.4
-"""A race checks after each of its first rounds whether variants are worse. After round 5, the number of rounds at the
-next check is larger by this factor (rule 15). With a check after every round, each variant would at some point look
-worse by chance."""
+"""A race checks after each of the first five rounds whether variants are worse. From then on, the round of the next
+check is this factor times the round of the last check (rule 15). With a check after every round, each variant would at
+some point look worse by chance."""
 MOST_RACE_ROUNDS = 200
 """Largest number of rounds of a race, unless the budget or a decision ends the race earlier."""
 
@@ -88,10 +88,10 @@ def in_front(
     """Return the variants that take part in the next round. They are the first variants of `ranked`, in which the best
     variant comes first.
 
-    As many variants take part as can have `rounds` more rounds within `left_s` seconds. If `least` variants would be
-    more, and one round of them fits, `least` variants take part. There are always at least two variants, unless
-    `ranked` has fewer. `costs_s` has the duration of one round of each variant. `shared_s` is the duration of the part
-    of a round that does not depend on this selection, such as raw I/O.
+    As many variants take part as can have `rounds` more rounds within `left_s` seconds. If these are fewer than `least`
+    variants, `least` variants take part, or only as many as can have one round in this time. There are always at least
+    two variants, unless `ranked` has fewer. `costs_s` has the duration of one round of each variant. `shared_s` is the
+    duration of the part of a round that does not depend on this selection, such as raw I/O.
 
     If `least` is half of the variants of the last round, this is successive halving (Karnin, Koren, Somekh: Almost
     optimal exploration in multi-armed bandits, ICML 2013). With an ample budget, no variant is dropped here.
@@ -107,7 +107,7 @@ def in_front(
 def racing(due: Sequence[Chain], left_out: Collection[Chain], progress: Mapping[Chain, Progress]) -> list[Chain]:
     """Return the chains of `due` that the next round executes. If one chain of a variant is in `left_out`, all chains
     of that variant are dropped; raw I/O is always kept. Return an empty list, which ends the race, if fewer than two
-    variants remain and all of their chains have enough rounds for a comparison."""
+    variants remain, and all chains of these variants have enough rounds for a comparison."""
     broken = {chain.variant for chain in left_out if not chain.is_raw_io}
     kept = [chain for chain in due if chain.is_raw_io or chain.variant not in broken]
     runners = [chain for chain in kept if not chain.is_raw_io]

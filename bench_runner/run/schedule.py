@@ -109,8 +109,8 @@ class Schedule:
         self._held_back = self._late = frozenset(variants)
 
     def release(self, number: int) -> bool:
-        """Include the variants that `hold_back` excluded. Round `number` is their first round. Return whether any
-        variants were excluded."""
+        """Include the variants that `hold_back` excluded. Round `number` is the first round of these variants. Return
+        whether any variants were excluded."""
         waited, self._held_back = bool(self._held_back), frozenset()
         self._released = number - 1
         return waited
@@ -146,7 +146,7 @@ class Schedule:
         return fast + slow
 
     def remaining_rounds(self, chain: Chain) -> int:
-        """Return the number of rounds that the chain still needs. This is the maximum over its operations."""
+        """Return the number of rounds that the chain still needs. The operation that needs the most rounds decides."""
         return max((self._remaining(chain, operation) for operation in self.progress[chain].operations), default=0)
 
     def wanted(self, chain: Chain, number: int) -> tuple[str, ...]:
@@ -178,7 +178,7 @@ class Schedule:
     def _lacks_a_verdict(self, chain: Chain, operation: str, number: int) -> bool:
         """Return whether a cell that has its planned rounds needs an extra round. Two cells can be compared if they
         have enough rounds in common. An extra round is needed if the cell has too few rounds in common with the cell of
-        another variant, and if the remaining extra rounds can provide the missing ones."""
+        another variant, and if the remaining extra rounds can provide the missing rounds."""
         own = number - (self._released if chain.variant in self._late else 0)
         left = self.planned_rounds(chain, operation) + EXTRA_ROUNDS - own + 1
         if own <= FEWEST_ROUNDS or left < 1 or not self._may_have_a_verdict(chain, operation):
@@ -205,8 +205,8 @@ class Schedule:
         return any(self._cell_wants(chain, operation, number) for operation in self.progress[chain].operations)
 
     def _companions(self, yardstick: Chain) -> list[Chain]:
-        """Return the chains to which `yardstick`, a chain of raw I/O, belongs. Reports divide the figures of these
-        chains by the figures of `yardstick`. If there are none, return a list with only `yardstick`."""
+        """Return the chains whose figures reports divide by the figures of `yardstick`, a chain of raw I/O. If there
+        are no such chains, return a list with only `yardstick`."""
         others = [chain for chain in self._predictions if not chain.is_raw_io and same_data(chain, yardstick)]
         return others or [yardstick]
 
@@ -225,8 +225,8 @@ def _are_compared(chain: Chain, other: Chain) -> bool:
 
 
 def same_data(chain: Chain, yardstick: Chain) -> bool:
-    """Return whether `yardstick`, a chain of raw I/O, belongs to a chain. If so, reports divide the figures of the
-    chain by the figures of `yardstick`."""
+    """Return whether reports divide the figures of `chain` by the figures of `yardstick`, a chain of raw I/O. This
+    requires the same suite, data set and conditions that affect raw I/O."""
     same_place = (chain.suite, chain.dataset) == (yardstick.suite, yardstick.dataset)
     return same_place and same_for_raw_io(chain.conditions, yardstick.conditions)
 

@@ -37,7 +37,7 @@ class Race:
 
     contending: Callable[[Run], Sequence[str]]
     """Function that takes the run so far and returns the variants that may still win, best first. Other variants pause.
-    They take part again if a later call returns them."""
+    A paused variant takes part again if a later call returns the variant."""
     screening: Run | None
     """An earlier run on few rows, or None. Its samples are used instead of a pilot round."""
 
@@ -187,8 +187,8 @@ class Session:
         write_run_info(self.folder, environment.replace_host(self.info.shape(), self.options.machine))
 
     def _questions(self, dataset: str) -> tuple[str, ...]:
-        """Return descriptions of the queries that the plan's operations make on a document data set. The queries were
-        derived from its documents."""
+        """Return descriptions of the queries that the plan's operations make on a data set of documents. The queries
+        were derived from these documents."""
         stored = self.datasets[dataset]
         names = (name for chain in self.plan.chains if chain.dataset == dataset for name in chain.operations)
         asked = (operation for name in dict.fromkeys(names) if isinstance(operation := operation_of(name), Ask))

@@ -40,14 +40,14 @@ START = (
     # prctl(2) with PR_SET_PDEATHSIG ends the child in an orderly way when this process ends, even if it is killed.
     f"import ctypes; ctypes.CDLL(None).prctl(1, {signal.SIGTERM.value}); from format_bench.cli import main; main()"
 )
-"""Python code that the interpreter of an environment executes. The arguments of the command follow it."""
+"""Python code that the interpreter of an environment executes. The command's arguments follow this code."""
 Side = TypeVar("Side")
 
 
 @dataclass(frozen=True)
 class Environment:
     """One of the two Python environments. `name` is 'before' or 'after', `python` is the path of the interpreter, and
-    `folder` is the result folder of its run."""
+    `folder` is the result folder of the run in this environment."""
 
     name: str
     python: Path
@@ -55,7 +55,7 @@ class Environment:
 
     def started(self, code: str, words: Sequence[str] = ()) -> dict[str, Any]:
         """Return the keyword arguments of subprocess.Popen that execute `code` in this environment, without access to
-        the packages of the current one."""
+        the packages of the current environment."""
         # Do not resolve links, because Python finds a virtual environment by the path with which it was called.
         command = [str(self.python.absolute()), "-P", "-c", code, *words]
         shared = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}

@@ -42,10 +42,11 @@ def choices(
 ) -> Iterator[Mapping[str, str]]:
     """Yield the settings to measure: first without a codec, then each chosen codec at each level.
 
-    `codecs` contains names of the engine, general names (such as 'zstd' for HDF5's 'blosc:zstd'), or 'all'. If `levels`
-    is given, each codec is measured at these levels. A level that the engine does not support is yielded too, so that a
-    report can show the refusal. Otherwise a codec has level 1, or no level if it supports none. Nothing is yielded for
-    an engine that supports none of the codecs.
+    `codecs` contains names that the engine uses, general names (such as 'zstd' for HDF5's 'blosc:zstd'), or 'all'. If
+    `levels` is given, each codec is measured at these levels. A level that the engine does not support is yielded too,
+    so that a report can show the refusal. If `levels` is not given, each codec that has levels is measured at level 1.
+    A codec that has no levels is measured without a level in any case. Nothing is yielded for an engine that supports
+    none of the codecs.
     """
     if not has_codecs(engine):
         return

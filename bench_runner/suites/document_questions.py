@@ -1,7 +1,7 @@
 """Questions for document stores: the questions of table 2 in Alkowaileet and Carey, and the five questions of
 JSONBench.
 
-A question is one entry of QUESTIONS, with a function that creates the steps of its query plan.
+A question is one entry of QUESTIONS. It has a function that creates the steps of the question's query plan.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Stores(Spelled):
         return "way" not in settings or operation in ("ask", "range")
 
     def too_few(self, settings: Mapping[str, str]) -> str | None:
-        """Return why late merges have no effect on few documents, or None for other settings."""
+        """Return why the setting merges=late has no effect on few documents, or None for other settings."""
         if settings.get("merges") == "late":
             return "few documents may form a single component, so that no merge is pending"
         return None

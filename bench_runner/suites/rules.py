@@ -1,4 +1,4 @@
-"""Rules that decide which variants take part in a suite. `bench_runner.plan.candidates` applies them.
+"""Rules that decide which variants take part in a suite. `bench_runner.plan.candidates` applies the rules.
 
 A suite with special behaviour defines a subclass in its own module.
 """
@@ -26,7 +26,8 @@ ACCESS = "access"
 """The track that compares formats by partial reads, with settings that affect the cost of these reads."""
 
 Choice = tuple[str, type[Adapter], Mapping[str, str]]
-"""Track, engine class and settings of a variant. The engine may later refuse the settings."""
+"""Track (group of comparable variants), engine class and settings of a variant. The engine may later refuse the
+settings."""
 
 
 @dataclass(frozen=True, kw_only=True)

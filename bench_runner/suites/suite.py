@@ -77,9 +77,9 @@ class Suite:
     asv_formats: ClassVar[tuple[str, ...]] = ()
     """Regular expressions for the variants that asv times. If empty, asv times all variants of the suite."""
     fallbacks_once: ClassVar[bool] = True
-    """Whether only one of several operations is measured if they have the same name and different parameters, and a
-    variant can do them only by reading everything. This is the first of the operations. Reading everything takes the
-    same time for one row as for a hundred. Operations that the user names are measured in any case."""
+    """Whether only the first of several operations is measured if the operations differ only in their parameters, and
+    the variant must read everything for each of them. Reading everything takes the same time for one row as for a
+    hundred. Operations that the user names are measured in any case."""
     together: ClassVar[tuple[str, ...]] = ()
     """Names of suites that are measured together with this suite, because these suites ask the same question about
     other data."""

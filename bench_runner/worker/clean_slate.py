@@ -32,7 +32,8 @@ def containers_made() -> int:
 
 
 def may_collect(containers: float) -> bool:
-    """Return whether creating up to twice this number of container objects may trigger a full garbage collection."""
+    """Return whether creating this number of container objects may trigger a full garbage collection. To be safe,
+    assume twice the number."""
     (young, middle, old), (_, _, passed) = gc.get_threshold(), gc.get_count()
     return 2 * containers > (old - passed) * middle * young
 

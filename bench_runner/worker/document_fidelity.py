@@ -95,8 +95,7 @@ def _explaining(
 
 
 def _described(adapter: DocumentStoreAdapter, kind: str, lines: bytes, came: Documents) -> KindOutcome:
-    """Return what happened to a property of JSON text. If a change is none of the known ones, the outcome is an
-    error."""
+    """Return what happened to a property of JSON text. The outcome of an unknown change is an error."""
     given = [json.loads(line) for line in lines.splitlines()]
     found = {document.get("id"): document for document in came}
     pairs = [(document, found.get(document["id"])) for document in given]

@@ -62,7 +62,7 @@ def _halve(low: int, high: int, same: Callable[[int, int], bool]) -> int:
 def same_type(one: pa.DataType, other: pa.DataType) -> bool:
     """Return whether two types count as equal (method rule 11).
 
-    Arrow's three text types count as equal, and so do its three types for bytes of variable length. A dictionary type
+    Arrow's three text types count as equal. So do Arrow's three types for bytes of variable length. A dictionary type
     differs from the type of its values. Two dictionary types count as equal if their value types count as equal, and if
     both are ordered or both are not. The integer type of the dictionary's codes does not matter.
     """
@@ -247,8 +247,8 @@ def same_objects(
     stands_for_null: Callable[[Any], bool] = is_missing,
     bound: Bound = EXACTLY,
 ) -> bool:
-    """Return whether the Python values in `values` are those that pandas would have for the Arrow column `expected`.
-    Both have the same number of rows.
+    """Return whether the Python values in `values` are the values that pandas would have for the Arrow column
+    `expected`. `values` and `expected` have the same number of rows.
 
     Classes, nulls and values must be equal. `stands_for_null` returns whether a Python value represents a null. `bound`
     applies only to floats inside lists, because other floats of a pandas column are not compared as Python objects.

@@ -71,7 +71,7 @@ def probe(
 def verdicts(
     kind: ColumnKind, adapter: TabularFormat, target: Target, trips: Mapping[bool, Trip]
 ) -> Iterator[KindOutcome]:
-    """Yield the results for one kind of column. The keys of `trips` are whether the column had nulls."""
+    """Yield the results for one kind of column. A key of `trips` is True if the column had nulls."""
     for nulls, trip in _with_missed_losses(kind, adapter, target, trips).items():
         how, bound, cause = _described(trip, adapter.known_faults.get(kind.name))
         yield KindOutcome(
@@ -87,8 +87,8 @@ def verdicts(
 
 def _described(trip: Trip, known_fault: str | None) -> tuple[str, str, str]:
     """Return how the round trip changed the data, the bound of the change, and its cause. For an error that the adapter
-    declares as a known fault, there is a cause, but no bound. For any other error the cause is '', and the run counts
-    as failed."""
+    declares as a known fault, the bound is 'none' and the cause is 'call'. For any other error both are '', and the run
+    counts as failed."""
     if trip.outcome == ERROR and known_fault is not None:
         return f"{known_fault} ({trip.how})", "none", Cause.CALL.value
     bound = "; ".join(loss.bound for loss in trip.losses)

@@ -143,7 +143,7 @@ class Measured(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_fie
     device_bytes_of_all: int | None = None
     """Bytes read from the device by all calls together, or None if there is a single call."""
     tells_memory: bool = True
-    """Whether the measured private memory may be compared with that of other variants."""
+    """Whether the measured private memory may be compared with the private memory of other variants."""
     codec: str | None = None
     encodings: list[str] = []
 

@@ -52,8 +52,8 @@ CALIBRATIONS = 5
 EXAMINED_BYTES = 256 * 1024 * 1024
 """Number of bytes that are touched to examine whether the host reclaims memory (rule 1)."""
 GAIN_FACTOR = 1.5
-"""Memory is touched twice, one time directly after the other. If the first time takes more than this factor times as
-long as the second, the memory had been reclaimed by the host before (rule 1)."""
+"""Memory is touched twice in a row. If the first touch takes more than this factor times as long as the second, the
+host had reclaimed the memory before (rule 1)."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class Rest:
 
 @dataclass(frozen=True)
 class Readiness:
-    """Whether memory is made ready (touched) before every sample, and the reason. `most_bytes` is the largest amount to
-    make ready. It is the amount that is known to stay ready."""
+    """Whether memory is made ready (touched) before every sample, and the reason. `most_bytes` is the largest amount
+    that is known to stay ready. No more memory than this is made ready."""
 
     touches: bool
     why: str
@@ -124,7 +124,7 @@ class Settler:
     settler from the shortest times of the runner's settler."""
 
     def __init__(self, folder: Path, best: Control | None = None, readiness: Readiness = ALWAYS) -> None:
-        """`folder` is on the file system to settle. Control measurements are written there."""
+        """`folder` is on the file system to bring to rest. Control measurements write their file in `folder`."""
         self._folder = folder
         self.best = best
         self.readiness = readiness
@@ -136,7 +136,7 @@ class Settler:
             self.settle(0)
 
     def learn(self, control: Control) -> None:
-        """Update the shortest times with a control measurement."""
+        """Lower the shortest time for writing, or for allocating memory, if this control measurement took less time."""
         best = self.best or control
         self.best = Control(min(best.write_ns, control.write_ns), min(best.allocate_ns, control.allocate_ns))
 

@@ -37,7 +37,8 @@ class Pair:
     columns: Sequence[str]
     """The column names that the result must have, in this order. Only for tables."""
     rows: np.ndarray | None = None
-    """Positions of the rows of the operation's `expected` table that the result must have. None means all rows."""
+    """Row numbers in the table that the operation's method `expected` returns. The result must have these rows. None
+    means all rows."""
 
 
 @dataclass(frozen=True)

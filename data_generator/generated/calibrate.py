@@ -4,9 +4,9 @@
 
 For each statistic, the columns of a type get targets spread evenly from the 20th to the 80th percentile of the real
 columns. A column with more distinct values gets a smaller share of the most frequent value, shorter runs and less
-order. Widths and null ratios are assigned to the columns in two other orders. Larger exponents go to the columns with a
-larger share of the most frequent value for their number of distinct values. Each column is then made and measured, and
-its recipe is corrected until the statistics are close to the targets.
+order. Widths and null ratios are assigned to the columns in two other orders. The Zipf exponents are assigned in the
+order of `_natural_exponent`, which follows from the number of distinct values and the share of the most frequent value.
+Each column is then made and measured, and its recipe is corrected until the statistics are close to the targets.
 
 Measurements do not run this module, which takes about ten minutes. Its result is stored, so that every machine uses the
 same recipes. Most stored recipes come from earlier versions of this module, so a new run yields different recipes that
@@ -33,8 +33,9 @@ _ATTEMPTS = 16
 _CLOSE = 0.2
 _LARGEST_SKEWED_RATIO = 0.42
 _STARTS = ((2.2, 1.0), (1.05, 1.0), (1.05, 0.85), (4.0, 1.0))
-"""Starting points of the search: (slots, which are sequences of equal values, per distinct value; factor for the
-target's run length). The factor changes the run length by at most half of the tolerance."""
+"""Starting points of the search. The first number is the number of slots (sequences of equal values) per distinct
+value. The second number is a factor for the target's run length, which changes this length by at most half of the
+tolerance."""
 
 
 @dataclass(frozen=True)

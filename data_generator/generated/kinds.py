@@ -23,8 +23,8 @@ ROWS = 20
 class ColumnKind:
     """A kind of column: its Arrow type and a few values, which are repeated until the column is full.
 
-    For categorical columns, `categories` has the categories in order. Without it, they are in the order in which they
-    first occur.
+    For categorical columns, `categories` has the categories in order. Without `categories`, the categories are in the
+    order in which they first occur.
     """
 
     name: str

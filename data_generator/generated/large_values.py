@@ -1,7 +1,7 @@
 """Tables with one column of large values: vectors, long texts, and incompressible bytes.
 
-The tables also have an ascending row number and an unordered label, except for those of `build_values`. They are meant
-for reading by row numbers or conditions, as training loops, searches and galleries do.
+The tables also have an ascending row number and an unordered label, except the table of `build_values`. The tables are
+meant for reading by row numbers or conditions, as training loops, searches and galleries do.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _Make = Callable[[int, int, tuple[object, ...]], pa.Array]
 
 
 def build_vectors(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
-    """Return rows with a vector of `dimensions` float32, uniform in -1 to 1. Like embeddings, they do not compress."""
+    """Return rows with a vector of `dimensions` float32, uniform in -1 to 1. Like embeddings, the vectors do not
+    compress."""
     dimensions = int(parameters["dimensions"])
     return _build(name, rows, ("vector", pa.list_(pa.float32(), dimensions)), _vectors, dimensions)
 

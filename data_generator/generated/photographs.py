@@ -2,8 +2,9 @@
 
 In each image, light and colour change smoothly at coarse and fine scales. Noise of a few bits, like the grain of a
 film, is added to the pixels. The strength of the noise differs between images. As PNG, an image has 0.6 to 0.8 times
-the size of its pixels. For comparison, PNG reduced CIFAR-10 from 154 to 113 MB (thesis, table 6.10). JPEG of quality 90
-changes the pixels little. Labels are unrelated to the content of the images, so no model can learn from them.
+the size of its pixels. For comparison, PNG reduced CIFAR-10 from 154 to 113 MB (table 6.10 of the thesis behind this
+project). JPEG of quality 90 changes the pixels little. Labels are unrelated to the content of the images, so no model
+can learn from them.
 
 Only integer sums, products and shifts are used, so every machine makes the same bytes. The first images of a large data
 set equal the images of a small data set. Labels of `imagenet-like` are an exception, because they are sorted.
@@ -201,7 +202,7 @@ class _Shapes:
 def build_imagenet_like(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
     """Return `rows` images whose shorter side has 160 pixels, sorted by their 100 classes.
 
-    The thesis used ImageNet-100 in this form.
+    The thesis behind this project used ImageNet-100 in this form.
     """
     shapes = _imagenet_shapes(name, rows)
 

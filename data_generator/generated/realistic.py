@@ -7,8 +7,8 @@ checks this for every table. recipes.py, which calibrate.py writes, has the para
 A column is made batch by batch. A batch is divided into windows of 512 rows. The recipe states which share of the
 windows has a single value. The other windows are divided at random rows into slots, which are sequences of equal
 values. In a batch, every distinct value fills at least one slot, and frequent values fill more. The order of the slots
-is random, but in some windows they are sorted. Only integers and correctly rounded operations (+ * / sqrt) are used,
-because powers and logarithms differ between machines.
+is random, but in some windows the slots are sorted. Only integers and correctly rounded operations (+ * / sqrt) are
+used, because powers and logarithms differ between machines.
 """
 
 from __future__ import annotations

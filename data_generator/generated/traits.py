@@ -21,8 +21,8 @@ VERSION = 1
 DEFAULT_ROWS = 1_000_000
 """Default number of rows in the catalogue. `rows` replaces it."""
 SURE_RUNS = 0.9
-"""Runs of equal values have random lengths, so the number of runs varies. It is at least this share of the expected
-number of runs."""
+"""Runs of equal values have random lengths, so the number of runs varies. A column has at least this share of the
+expected number of runs."""
 BATCH_BYTES = 1 << 30
 """Maximum number of bytes of the texts in a batch. It is well below 2 GiB, the limit of Arrow's offsets."""
 _LETTERS = 26

@@ -1,12 +1,12 @@
 """A table like WebFace10M: the results of a face analyser for ten million images, 33 columns.
 
-The original is not public. The thesis (section 5.1, WebFace10M) gives the schema of the original and, in table 6.5, its
-size as a file. This table has the same schema, and its bytes per row are within 20 % of the original's: CSV 900, JSON
-Lines 1,270, Parquet without codec 460, Feather without codec 690. Rows of one subject are adjacent. Scores are
-quantised or in single precision, as such programs return them. Identifiers and the long `ipt_str` follow patterns.
-Therefore, zstd reduces this table to a fifth to a quarter, like the original (0.21, table 6.8). One row in 4,096 has a
-long `ipt_str`, because formats that pad strings to the longest took 2,440 bytes a row for the original (HDF5 table,
-table 6.5).
+The original is not public. The thesis behind this project (section 5.1, WebFace10M) gives the schema of the original
+and, in table 6.5, its size as a file. This table has the same schema, and its bytes per row are within 20 % of the
+original's: CSV 900, JSON Lines 1,270, Parquet without codec 460, Feather without codec 690. Rows of one subject are
+adjacent. Scores are quantised or in single precision, as such programs return them. Identifiers and the long `ipt_str`
+follow patterns. Therefore, zstd reduces this table to between a fifth and a quarter of its size, like the original
+(0.21, table 6.8). In an HDF5 table, which pads strings to the longest, a row of the original took 2,440 bytes (table
+6.5). Therefore, one row in 4,096 has a long `ipt_str`.
 
 Only additions, multiplications and divisions of IEEE numbers are used, because library functions differ by machine.
 """

@@ -74,8 +74,8 @@ class ByteStream:
     def __init__(self, descriptor: int, path: str, size_bytes: int, encoding: str | None = None) -> None:
         """Open the file again and unpack it as the suffix of `path` requires. Messages call the file `path`.
 
-        `descriptor` is not read directly, because reading moves its position. pyarrow reads ahead, even for readers
-        that are no longer used.
+        `descriptor` is not read directly, because each read moves the position of the descriptor, and pyarrow reads
+        ahead even for readers that are no longer used.
         """
         self._path, self._packing = path, packing_of(path)
         self._most_bytes = max(_LEAST_BOMB_BYTES, _MOST_TIMES * size_bytes) if self._packing else None

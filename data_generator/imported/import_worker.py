@@ -179,7 +179,7 @@ class Answers:
         return f"exit code {code}" + (f" ({printable(lines[-1])})" if lines else "")
 
     def failed(self, what: str) -> DataError:
-        """Return an error with the last position of the process. Use this for failures that the process did not
-        report."""
+        """Return an error that names the place in the user's files that the process was reading last. Use this for
+        failures that the process did not report."""
         where = bytes(self._progress).partition(b"\0")[0].decode(errors="replace")
         return DataError(f"{printable(where or self._path)}: {what}.", f"The file may be damaged or hostile. {REPAIR}")

@@ -81,7 +81,8 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         return [name for name in names if getattr(self, name) != getattr(AS_FOUND, name) and name not in taken]
 
     def about(self) -> dict[str, str]:
-        """Return the options as a fact that identifies a sample; {} if all options have their defaults."""
+        """Return the options as an entry for the facts that identify a sample; {} if all options have their
+        defaults."""
         return {} if self == AS_FOUND else {"read_options": msgspec.json.encode(self, order="deterministic").decode()}
 
     def given(self) -> dict[str, object]:

@@ -45,14 +45,13 @@ class Head:
     column: Column
 
 
-def grid(heads: Sequence[Head], *, with_apart: bool = False) -> str:
+def grid(heads: Sequence[Head]) -> str:
     """Return one row for each variant and one column for each head. The best is bold; marks are explained below.
 
-    Variants that stand apart, because they return other data, have rows only if `with_apart`; they have no rank.
+    Variants that stand apart, because they return other data, have no rank and no row.
     """
     variants = [row.variant for head in heads for row in head.table.rows]
-    shown_variants = [each for each in dict.fromkeys(variants) if with_apart or not each.is_apart]
-    names = short_labels(each for each in shown_variants if not each.is_raw_io)
+    names = short_labels(each for each in dict.fromkeys(variants) if not each.is_apart and not each.is_raw_io)
     units = [unit_of(head.table, head.column) for head in heads]
     titles = [f"{head.title}, {unit.name}" for head, unit in zip(heads, units, strict=True)]
     lines = [
@@ -164,16 +163,31 @@ def _value_size(dataset: str) -> str:
 
 
 def writing(reference: Reference) -> str:
-    """Return times and peak memory of saving and reading the data set `events` batch by batch, and its size."""
+    """Return times and peak memory of saving and reading the data set `events` batch by batch, and its size. Of each
+    library the table has the plain call and, if the size of units can be set, the setting with the lowest peak."""
     calls = (("stream-save", SAVE_STREAM), ("stream-read", READ_STREAM))
     wanted = [(name, operation, Role.TIME) for name, operation in calls]
     wanted += [(f"{name} peak", operation, Role.MEMORY) for name, operation in calls]
+    ((run, table),) = ((run, table) for run, table in reference.of("writing") if table.dataset == "events")
+    peak = table.columns.find(SAVE_STREAM, Role.MEMORY)
+    libraries: dict[tuple[str, str | None], list[tuple[float, Row]]] = {}
+    for row in table.rows:
+        interval = row.interval(peak) if peak else None
+        if interval is not None:
+            libraries.setdefault((row.variant.format_name, row.variant.engine), []).append((interval.median, row))
+    shown = [
+        row
+        for measured in libraries.values()
+        for row in (min((row for _, row in measured), key=lambda row: len(row.variant)), min(measured, key=_peak)[1])
+    ]
+    kept = replace(table, rows=tuple(row for row in table.rows if row in shown))
     return _told(
-        _head(title, run, table, operation, role)
-        for run, table in reference.of("writing")
-        if table.dataset == "events"
-        for title, operation, role in (*wanted, ("size", SAVE, Role.SIZE))
+        _head(title, run, kept, operation, role) for title, operation, role in (*wanted, ("size", SAVE, Role.SIZE))
     )
+
+
+def _peak(measured: tuple[float, Row]) -> float:
+    return measured[0]
 
 
 def wide(reference: Reference) -> str:
@@ -237,30 +251,25 @@ def _head(title: str, run: Run, table: Table, operation: OperationName, role: Ro
     return None if column is None else Head(title, run, table, column)
 
 
-def _told(found: Iterable[Head | None], *, with_apart: bool = False) -> str:
+def _told(found: Iterable[Head | None]) -> str:
     """Return a grid of the columns that were measured, below a line with rows, cache state and machine."""
     heads = [head for head in found if head is not None]
     most = max((head.table for head in heads), key=lambda table: table.data_rows)
     least = min(head.table.data_rows for head in heads)
     amount = most.amount if least == most.data_rows else f"{least:,} to {most.amount}"
     machine = heads[0].run.info.machine.cpu
-    return f"{amount}, cache {most.conditions.cache}, on {machine}:\n\n{grid(heads, with_apart=with_apart)}"
+    return f"{amount}, cache {most.conditions.cache}, on {machine}:\n\n{grid(heads)}"
 
 
 def parallel(reference: Reference) -> str:
-    """Return, for each data set of the suite `parallel`, the times of the thesis's five formats: on one file, and in 1,
-    2 and 4 partitions."""
-    told = []
-    for run, table in reference.of("parallel"):
-        rows = tuple(row for row in table.rows if row.variant.format_name in IN_THESIS)
-        own = replace(table, rows=rows)
-        heads = (
-            _head(f"{work} {name}", run, own, operation_name_of(operation))
-            for work, plain, divided in PARALLEL
-            for name, operation in (("one file", plain), *((f"N={n}", divided.format(n)) for n in (1, 2, 4)))
-        )
-        told.append(f"`{table.dataset}`, {_told(heads, with_apart=True)}")
-    return "\n\n".join(told)
+    """Return the times of the thesis's five formats on the data set `eq`: on one file, and in 1, 2 and 4 partitions."""
+    ((run, table),) = ((run, table) for run, table in reference.of("parallel") if table.dataset == "eq")
+    own = replace(table, rows=tuple(row for row in table.rows if row.variant.format_name in IN_THESIS))
+    return _told(
+        _head(f"{work} {name}", run, own, operation_name_of(operation))
+        for work, plain, divided in PARALLEL
+        for name, operation in (("one file", plain), *((f"N={n}", divided.format(n)) for n in (1, 2, 4)))
+    )
 
 
 def training(reference: Reference) -> str:

@@ -67,8 +67,8 @@ COMPARISONS: Mapping[str, tuple[Comparison, ...]] = {
     "memory": (
         Comparison(
             *("tabular", "core", "read", PARQUET, "feather[engine=pyarrow,codec=none]"),
-            "reading a table of 203 MB into a DataFrame takes up to {one} with Parquet, {ratio} times as much as with "
-            "Feather",
+            "reading a table of 203 MB into a DataFrame has a memory peak of {one} with Parquet, {ratio} times as much "
+            "as with Feather",
             PEAK,
         ),
     ),

@@ -18,7 +18,8 @@ from adapters.losses import Cause
 
 
 def everywhere(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Return a view that applies `change` to every value in a document, at any depth, except arrays and objects."""
+    """Return a view (a function that changes a document). It applies `change` to every value at any depth, except
+    arrays and objects."""
 
     def view(value: Any) -> Any:
         if isinstance(value, dict):

@@ -36,8 +36,8 @@ class Selection:
     rows: int | None
     """Maximum number of rows, or None for all rows."""
     refusals: tuple[tuple[type[Exception], str], ...]
-    """Errors with their messages. If the last value in a row of the SELECT is not NULL, raise the error with this index
-    in `refusals`. The SELECT returns such rows first."""
+    """Errors with their messages. If the last value in a row of the SELECT is not NULL, this value is an index in
+    `refusals`: raise the error at that index. The SELECT returns such rows first."""
 
 
 def answer(selection: Selection, rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:

@@ -26,7 +26,8 @@ def _one_of(names: tuple[str, ...]) -> str:
 
 
 class JsonValue(Value):
-    """A value at a JSON pointer (RFC 6901) within an expression of type JSON. Pointers can express any name."""
+    """A value within a JSON document. An SQL expression of type JSON returns the document, and a JSON pointer (RFC
+    6901) leads to the value. Pointers can express any name."""
 
     def __init__(self, document: str, pointer: str = "", item: bool = False) -> None:
         """`item` is whether the value is an item of an array. DuckDB returns null items as NULL, so NULL then means
@@ -183,27 +184,27 @@ class MissingValue(Value):
         return self
 
     def kind(self) -> str:
-        """Return SQL for NULL, because the value is missing."""
+        """Return an SQL expression that is always NULL, because the value is missing."""
         return "CAST(NULL AS VARCHAR)"
 
     def integer(self) -> str:
-        """Return SQL for NULL, because the value is missing."""
+        """Return an SQL expression that is always NULL, because the value is missing."""
         return "CAST(NULL AS BIGINT)"
 
     def double(self) -> str:
-        """Return SQL for NULL, because the value is missing."""
+        """Return an SQL expression that is always NULL, because the value is missing."""
         return "CAST(NULL AS DOUBLE)"
 
     def text(self) -> str:
-        """Return SQL for NULL, because the value is missing."""
+        """Return an SQL expression that is always NULL, because the value is missing."""
         return "CAST(NULL AS VARCHAR)"
 
     def boolean(self) -> str:
-        """Return SQL for NULL, because the value is missing."""
+        """Return an SQL expression that is always NULL, because the value is missing."""
         return "CAST(NULL AS BOOLEAN)"
 
     def canonical(self) -> str:
-        """Return SQL for NULL, because the value is missing."""
+        """Return an SQL expression that is always NULL, because the value is missing."""
         return "CAST(NULL AS VARCHAR)"
 
     def is_text(self, canonical: str, plain: str) -> str:
@@ -211,11 +212,11 @@ class MissingValue(Value):
         return "false"
 
     def unguarded(self, type_: str) -> str:
-        """Return SQL for NULL, because the value is missing."""
+        """Return an SQL expression that is always NULL, because the value is missing."""
         return f"CAST(NULL AS {type_})"
 
     def plain(self) -> str | None:
-        """Return SQL for NULL, because the value is missing."""
+        """Return an SQL expression that is always NULL, because the value is missing."""
         return "CAST(NULL AS VARCHAR)"
 
     def may_hold(self) -> bool:
@@ -223,7 +224,7 @@ class MissingValue(Value):
         return False
 
     def items(self) -> str:
-        """Return SQL for NULL, because the value is missing."""
+        """Return an SQL expression that is always NULL, because the value is missing."""
         return "CAST(NULL AS VARCHAR[])"
 
     def of_item(self, item: str) -> Value:

@@ -24,7 +24,7 @@ class KnownValue(Value):
         self.drops_empty = value.drops_empty and None in kinds
 
     def step(self, name: str) -> Value:
-        """Return the value of the field, whose kinds are not known."""
+        """Return the field of this name without this wrapper, because the kinds of the field are not known."""
         return self._value.step(name)
 
     def _only(self, kind: str) -> bool:

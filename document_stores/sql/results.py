@@ -54,8 +54,8 @@ class Result:
         return [f"(CASE {' '.join(cases)} ELSE 0 END)", *terms]
 
     def _numbers(self) -> list[str]:
-        """Return terms for ORDER BY that sort numbers exactly: by values rounded to doubles, then by whole numbers.
-        Equal integers come before doubles, and -0.0 before 0.0."""
+        """Return terms for ORDER BY that sort numbers exactly: by values rounded to doubles, then by whole numbers. An
+        integer comes before an equal double, and -0.0 before 0.0."""
         integer, double = self._parts.get("integer"), self._parts.get("double")
         if double is None:
             return [] if integer is None else [integer]
@@ -85,8 +85,8 @@ def extreme(parts: Mapping[str, str], highest: bool) -> Result:
 
 
 def difference(left: Result, right: Result) -> tuple[Result, str | None]:
-    """Return the difference of two results, and an SQL condition that is true if the difference may exceed 64 bits, or
-    None if it never exceeds them."""
+    """Return the difference of two results, and an SQL condition that is true if the difference may exceed 64 bits. The
+    condition is None if the difference never exceeds 64 bits."""
     one, other = left.number(), right.number()
     if one is None or other is None:
         return Result({}), None

@@ -17,7 +17,8 @@ def can_name(name: str) -> bool:
 
 
 class SqliteValue(Value):
-    """A value at a path within an SQL expression whose result is JSON text."""
+    """A value within a JSON document. An SQL expression returns the document's JSON text, and a path of SQLite leads to
+    the value."""
 
     def __init__(self, document: str, path: str = "$", item: bool = False, indexed: Collection[str] = ()) -> None:
         """If `item` is true, `document` is the name of a row of json_each, with its columns `type`, `value`, `key` and
@@ -85,8 +86,8 @@ class SqliteValue(Value):
         return self._json()
 
     def is_text(self, canonical: str, plain: str) -> str:
-        """Return SQL that compares the value as an SQL value, for which an index can be used, and also as JSON, because
-        SQLite's texts end at a NUL."""
+        """Return SQL that compares the value twice: as an SQL value, for which an index can be used, and as JSON,
+        because SQLite's texts end at a NUL."""
         return f"({self._value()} = {plain} AND {self._json()} = {canonical})"
 
     def found_by(self, operator: str, canonical: str, plain: str) -> str | None:

@@ -25,8 +25,8 @@ class StatementHandle(DocumentHandle):
         """Start without any prepared statements."""
         self._written: dict[Plan, Selection] = {}
         self._found: dict[str, list[Sequence[Any]]] = {}
-        """Maps the SQL text of a query for the kinds of a field to the query's result, so that similar plans need not
-        run the same query again."""
+        """SQL text of a query for the kinds of a field -> the query's result. Results are kept so that similar plans
+        need not run the same query again."""
 
     @abstractmethod
     def translation(self, plan: plans.Plan, known: Known) -> Translation:

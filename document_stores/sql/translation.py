@@ -275,7 +275,7 @@ class Translation:
         return sql.replace(_PLAIN, self._bound(value)) if _PLAIN in sql else sql
 
     def outcome(self, condition: steps.Condition) -> str:
-        """Return SQL that is true, false or NULL, as the condition is true, false or unknown."""
+        """Return SQL that is true if the condition is true, false if it is false, and NULL if it is unknown."""
         if isinstance(condition, steps.And):
             return joined(" AND ", map(self.outcome, condition.conditions), "true")
         if isinstance(condition, steps.Or):
@@ -392,8 +392,8 @@ class Translation:
         return f"(CASE WHEN {whole} >= 0 THEN {whole} {divide} {divisor} ELSE {below} END)"
 
     def _value(self, expression: steps.Expression) -> Value | str:
-        """Return the value of a field, or SQL for the integer result of a function, whose NULL means null, not
-        missing."""
+        """Return the value of a field, or SQL for the integer result of a function. If this SQL is NULL, the result is
+        null, not missing."""
         if isinstance(expression, steps.Constant):
             raise RefusedQuery("SQL here supports constants only in comparisons with fields")
         return self._call(expression) if isinstance(expression, steps.Call) else self._field(expression)

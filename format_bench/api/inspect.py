@@ -73,7 +73,8 @@ def inspect(
 
 
 def _holds_images(path: Path) -> bool:
-    """Return whether the file names are those of images. Parquet files count as tables, even if they contain images."""
+    """Return whether the path has images, judged by the names of its files. Parquet files count as tables, even if they
+    contain images."""
     try:
         return image_input.find(path).kind != image_input.PARQUET
     except DataError:

@@ -1,4 +1,5 @@
-"""Rank the variants that were measured for a recommendation, and state why the screening left some of them out."""
+"""Rank the variants that were measured for a recommendation, and state why the screening (the first measurement, on few
+rows) left some variants out."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ class Choice:
     def own(self) -> Variant | None:
         """The user's current variant; None if unknown.
 
-        The run does not name the variant if measuring it on many rows would take too long. Then the screening names it.
+        If measuring this variant on many rows would take too long, the run does not name it. The name then comes from
+        the screening (the earlier measurement on few rows).
         """
         named = self.summary.run.info.request.baseline
         if named is not None:
@@ -57,7 +59,7 @@ class Choice:
     def chosen(self) -> list[Candidate]:
         """The candidates that the user's patterns for formats select.
 
-        The baseline is always measured. This list has it only if the patterns select it.
+        The baseline is always measured, but this list has the baseline only if the patterns select it.
         """
         request = self.summary.run.info.request
         return [
@@ -88,9 +90,10 @@ def only_choice(summary: RunSummary, screening: Choice | None = None) -> Choice:
 
 
 def uncounted(candidates: Iterable[Candidate], preferences: Preferences) -> Iterator[Variant]:
-    """Yield the variants that did not fail, but lack a figure that has a weight in the preferences.
+    """Yield the variants that must be measured again: nothing failed, but a figure with a weight in the preferences is
+    missing.
 
-    Their rounds do not count, for example because the machine was busy, so these variants must be measured again.
+    The figure is missing because the rounds of the variant do not count, for example because the machine was busy.
     """
     for candidate in for_preferences(candidates, preferences):
         if candidate.unknown or any(candidate.lacks(name) == NOT_COUNTED for name in preferences.operations):
@@ -100,7 +103,7 @@ def uncounted(candidates: Iterable[Candidate], preferences: Preferences) -> Iter
 def rank(
     choice: Choice, preferences: Preferences, left_out: Iterable[tuple[Variant, str]] = (), *, on_all_rows: bool = True
 ) -> Recommendation:
-    """Return the ranking of the candidates that satisfy the needs.
+    """Return the ranking of the candidates that satisfy the needs (the abilities that the user requires).
 
     `left_out` are variants that are not ranked, each with the reason. Use `on_all_rows=False` for a screening: fixed
     costs dominate on few rows, so measured times do not show whether a need is met.
@@ -114,10 +117,10 @@ def rank(
 
 
 def rank_after_screening(choice: Choice, preferences: Preferences) -> Recommendation:
-    """Return the ranking of the candidates. Its list of dropped variants includes those that the screening left out.
+    """Return the ranking of the candidates. The ranking's `dropped` includes the variants that the screening left out.
 
-    If the baseline (the user's current variant) was measured only by the screening, it is compared with the best
-    variant on the few rows of the screening.
+    The screening is the earlier measurement on few rows. If only the screening measured the baseline (the user's
+    current variant), the baseline and the best variant are compared on these few rows.
     """
     if choice.screening is None:
         return rank(choice, preferences)

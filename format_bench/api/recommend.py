@@ -212,8 +212,8 @@ def recommend(
 
 
 def _within_preferences(name: str, preferences: Preferences, given: Mapping[str, Any], kind: DataKind) -> Preferences:
-    """Return the preferences for comparing settings of one format; they accept any maturity. Raises RequestError for
-    parameters that cannot be combined with `within`."""
+    """Return the preferences for comparing settings of one format. The returned preferences accept any maturity. Raises
+    RequestError for parameters that cannot be combined with `within`."""
     one_of("within", name, FORMATS_WITHIN)
     if kind is not TABLES:
         raise RequestError(
@@ -389,9 +389,9 @@ def _check_fits(preferences: Preferences, kind: DataKind) -> None:
 def _with_parts(request: Request, preferences: Preferences, kind: DataKind) -> Request:
     """Return the request with additional operations: those that have a weight, and those that show if a need is met.
 
-    Some operations can return only Arrow tables. If there is one, the default target becomes 'arrow'. If the user chose
-    the target 'pandas', such an operation raises RequestError if it has a weight. Otherwise it is not measured, and
-    what the formats declare shows whether the need is met.
+    Some operations can return only Arrow tables. If one of these is added, the default target becomes 'arrow'. If the
+    user chose the target 'pandas', there are two cases. An operation with a weight raises RequestError. An operation
+    for a need is not measured, and what the formats declare decides whether the need is met.
     """
     measured = [MEASURED[need].operation for need in preferences.needs if need in MEASURED and kind.has_columns]
     asked = [name for name in preferences.operations if name not in WHOLE]

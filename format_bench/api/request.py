@@ -172,7 +172,7 @@ def above_zero(parameter: str, given: Number, unit: str) -> Number:
 
 
 def checked_machine(name: str | None) -> str | None:
-    """Return the name for this machine if it is valid or None. Raises RequestError otherwise."""
+    """Return `name`, the user's name for this machine, if it is valid or None. Raises RequestError otherwise."""
     if name is not None and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise RequestError(
             parameter="machine",

@@ -48,7 +48,7 @@ class RunOutcome:
     folder: Path
     failed: bool
     incomplete: Mapping[str, str] = field(default_factory=dict)
-    """Hosts of a cluster whose part is not complete, with the reason."""
+    """Maps the hosts of a cluster that did not complete their part of the run to the reason."""
 
     @property
     def run(self) -> Run:
@@ -103,7 +103,7 @@ def run(
 ) -> RunOutcome:
     """Measure one or more suites and return the RunOutcome.
 
-    An operation that fails does not raise an exception. Its row in the result has the reason.
+    If an operation fails, no exception is raised. The operation's row in the result then has the reason.
 
     What to measure:
         formats, formats_not: Names or regular expressions of variants.
@@ -112,7 +112,7 @@ def run(
             of images, or a JSON Lines file of documents.
         key: A field that is unique in each of your own documents.
         options: How a table is read (types of columns, delimiter, ...).
-        webface, generated_webface: Add the data set webface, from your HDF5 file, or (True) generated.
+        webface, generated_webface: Add the data set webface, read from your HDF5 file, or generated (True).
         rows: Rows of each data set, or of the sample of your own data.
         tracks: Compression settings: 'plain' (none), 'default' (each library's), 'equal' (zstd level 1).
         codecs, levels: Codecs and compression levels for the suite compression.
@@ -151,7 +151,7 @@ def run(
         command: Words that are recorded as the command of the run (default: this call).
 
     Raises RequestError, or bench_runner's BenchError, data_generator's DataError, adapters' AdapterError or RecordError
-    if the request cannot be met. Raises Interrupted after Ctrl-C, with the folder of what was measured.
+    if the request cannot be met. Raises Interrupted after Ctrl-C, with the folder of the results so far.
     """
     given = {name: value for name, value in locals().items() if name != "wanted"} | wanted
     began_ns = now_ns() if began_ns is None else began_ns

@@ -56,7 +56,8 @@ def stored_answer(
     formats: Sequence[str] = (),
     formats_not: Sequence[str] = (),
 ) -> Answer:
-    """Return the answer from a stored run. `formats` and `formats_not` are patterns that select among its variants.
+    """Return the answer from a stored run. `formats` and `formats_not` are patterns that select among the run's
+    variants.
 
     Raises RunError if the run has several data sets or conditions and `datasets` does not select one of them, if the
     run lacks a figure that has a weight, or if the patterns select no variant.
@@ -74,10 +75,10 @@ def stored_answer(
 
 
 def ask_todays_adapters(run: Run) -> Run:
-    """Return the run, with titles, maturity and partial reads of its variants.
+    """Return the run with three facts for each variant: title, maturity, and partial reads (such as `take`).
 
-    Records of old versions of Format Bench lack these facts. They are then taken from the adapters of the current
-    version. Variants of plugins that are not installed stay unchanged.
+    Records of old versions of Format Bench lack some of these facts. The adapters of the current version then provide
+    the missing facts. Variants of plugins that are not installed stay unchanged.
     """
     described = dict(run.info.variants)
     for variant in dict.fromkeys(variant_of(sample.variant) for sample in run.samples):
@@ -101,8 +102,8 @@ def ask_todays_adapters(run: Run) -> Run:
 def _of_formats(run: Run, formats: Sequence[str], formats_not: Sequence[str], *, required: bool = True) -> Run:
     """Return the run with only the variants that the patterns select.
 
-    Baselines and raw input and output are also kept, for comparison. Raises PlanError for an invalid pattern, and
-    RunError if the patterns select no variant although `required` is set.
+    Baselines and raw I/O (a plain write and read of the same bytes) are also kept, for comparison. Raises PlanError for
+    an invalid pattern, and RunError if the patterns select no variant although `required` is set.
     """
     if not (formats or formats_not):
         return run

@@ -29,7 +29,7 @@ from reports.analysis.recommendation.recommend import Recommendation
 def answer_of(choice: Choice, found: Recommendation, selection: Sequence[str] = ()) -> Answer:
     """Return the answer for a ranking.
 
-    `selection` are the command-line words that selected data set and variants from a stored run.
+    `selection` are the command-line words that selected the data set and the variants from a stored run.
     """
     run, target = choice.summary.run, choice.question.conditions.target
     key = run.info.request.key or "id"
@@ -85,7 +85,7 @@ def _conversion(choice: Choice, found: Recommendation, advised: Variant | None) 
 
 def shown(folder: Path) -> str:
     """Return a folder as a user would write it: 'reference' for runs that the package includes, or a path. A path below
-    the current folder is relative to it."""
+    the current folder is shortened to a relative path."""
     if folder.is_relative_to(reference.PLACE):
         return reference.NAME
     return str(folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder)
@@ -149,14 +149,14 @@ def _remarks(summary: RunSummary) -> Iterator[str]:
 
 
 def _about(choice: Choice) -> str:
-    """Return the name of the data for the answer: of the user's file or table, or of the built-in data set."""
+    """Return the name of the data for the answer: the name of the user's file or table, or of the built-in data set."""
     asked, dataset = choice.summary.run.info.request, choice.question.dataset
     named = asked.data_title or (asked.data.name if asked.data is not None else None)
     return named if named and operation_name_of(dataset).name in WITH_DATA else dataset
 
 
 def _cautions(found: Recommendation) -> Iterator[str]:
-    """Yield warnings about the recommended variant that its figures do not show."""
+    """Yield warnings about disadvantages of the recommended variant that the figures do not show."""
     if not found.ranked:
         return
     first = found.ranked[0].candidate
@@ -203,7 +203,7 @@ def _wishes(preferences: Preferences) -> Iterator[str]:
 
 def _remote(choice: Choice, preferences: Preferences) -> Iterator[str]:
     """Yield sentences on when filtering near the storage is faster than fetching the files. The limit is a selectivity,
-    the share of rows that match.
+    the share of row groups that a query has to read.
 
     If the run did not measure this but a bandwidth is given, yield the command that measures it.
     """

@@ -55,7 +55,8 @@ _LEFT = {
     "gone": "without an intact replica on a running node: start the nodes that held it, or put the table again",
     "few": "with too few replicas: start more nodes, then run 'store repair'",
 }
-"""Kind of a finding that `store repair` cannot repair -> what is wrong with the partitions, and what to do."""
+"""Maps each kind of finding (problem of a table) that `store repair` cannot repair to a text. The text says what is
+wrong with the partitions, and what to do."""
 
 
 @click.group()

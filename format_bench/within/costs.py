@@ -18,8 +18,8 @@ from bench_runner.worker import verify
 from format_bench.errors import ConversionError
 
 READS = 3
-"""Number of times that a copy is read. The fastest reading counts, because other programs can only slow a reading
-down."""
+"""Number of times that a copy is read. The fastest of these readings counts, because other programs can only slow a
+reading down."""
 
 
 @dataclass(frozen=True)

@@ -274,9 +274,9 @@ class _Study:
         return measured(table, partial(_saved, arguments=arguments), partial(_read, threads=False), losses)
 
     def encoded_alone(self, columns: Sequence[_Column]) -> Iterator[tuple[Settings, str]]:
-        """Yield (settings, text) for each encoding. The settings name the columns that the encoding improves. It
-        improves a column if the modelled score gets better when that column alone is changed to the encoding, with the
-        usual codec."""
+        """Yield (settings, text) for each encoding that improves at least one column. The settings use the encoding for
+        all columns that it improves. A column is improved if the modelled score gets better when only this column
+        changes to the encoding. All columns have the usual codec."""
         usual = Costs.sum(column.costs[_Way(DICTIONARY, USUAL)] for column in columns)
         for encoding in ENCODINGS:
             better = []
@@ -309,8 +309,9 @@ class _Study:
     def _descended(
         self, columns: Sequence[_Column], codec: tuple[str, int | None], usual: Costs
     ) -> tuple[dict[int, _Way], float]:
-        """Return the best way to store each column, by number of the column, and the modelled score of the table. The
-        ways are found by coordinate descent: one column is changed at a time."""
+        """Return two results: the best way to store each column (encoding and codec), by the column's number, and the
+        modelled score of the table. The best ways are found by coordinate descent, which changes one column at a
+        time."""
         chosen = {column.number: _Way(DICTIONARY, codec) for column in columns}
         total = Costs.sum(column.costs[chosen[column.number]] for column in columns)
         for _ in range(_SWEEPS):
@@ -332,8 +333,8 @@ class _Study:
     def grown(
         self, combined: Sequence[tuple[float, Settings, str]], useful: Sequence[Settings], deadline_ns: int
     ) -> list[tuple[float, Settings, str]]:
-        """Return the combinations, the best first. Each is extended by those settings in `useful` that make its score
-        better by more than GAIN, until the deadline."""
+        """Return the combinations, the best first. Until the deadline, each combination is extended by the settings in
+        `useful` that make the score of the combination better by more than GAIN."""
         found = []
         for start, settings, text in combined:
             score = start

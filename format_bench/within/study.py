@@ -40,7 +40,8 @@ class Study:
         return str(FORMATS.build(spell(self.format, FORMATS.engines(self.format)[0].library_default)).variant)
 
     def variants(self, dataset: Dataset, folder: Path, watcher: Watcher) -> Sequence[str]:
-        """Return the variants to measure on this data set. Their proposals are written into the result folder."""
+        """Return the variants to measure on this data set. A file in the result folder stores how each variant differs
+        from the default."""
         if self.format == PARQUET:
             watcher.stage("try settings of parquet")
             weights = {name: self.preferences.weights.get(name, 0.0) for name in COSTS}

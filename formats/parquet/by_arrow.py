@@ -150,8 +150,8 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         return {"compression": self.values["codec"], **level, **self._writing(), **self._by_column(schema)}
 
     def _by_column(self, schema: pa.Schema) -> dict[str, Any]:
-        """Return the arguments of write_table that name columns. They replace the arguments `compression` and
-        `use_dictionary` for the whole table."""
+        """Return the arguments of write_table that name columns. These arguments replace `compression` and
+        `use_dictionary`, which otherwise apply to the whole table."""
         encoded = {
             schema.names[number]: encoding
             for setting, encoding in ENCODINGS.items()
@@ -258,7 +258,7 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         return self._parquet.read_table(location, columns=columns, use_threads=self.threads is None)
 
     def scan(self, location: Path, predicate: Predicate, columns: list[str]) -> pa.Table:
-        """Read the row groups that can contain matching rows according to their statistics, and filter these rows."""
+        """Read the row groups whose statistics allow matching rows, and filter the rows that were read."""
         met = arrow_expression(predicate)
         return self._parquet.read_table(location, columns=columns, filters=met, use_threads=self.threads is None)
 
@@ -367,8 +367,8 @@ class ParquetDask(DaskEngine, ParquetPandas):
     capabilities = Parquet.capabilities - NOT_OFFERED
     modules = ("dask.dataframe.io.parquet.arrow",)
     losses = (shared.objects_of_nulls("date-null"), *_THROUGH_PANDAS, shared.TEXT_AS_STR)
-    """Known changes to data: the changes by the pandas adapter, except those to categoricals, which dask restores, and
-    in addition a change to text."""
+    """Known changes to data. They are the changes that the pandas adapter declares, without the changes to
+    categoricals, which dask restores. dask adds a change to text."""
 
     def write(self, frame: dd.DataFrame, folder: Path) -> None:
         """Write one file for each partition, without the index of the DataFrame. Without `schema=None`, dask would

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 TABLE = "stored"
 """Name of the stored table in the catalog."""
 CATALOG, NODE = "catalog", "node-1"
-"""Folders of a stored copy, for the files of the catalog and of its only node. The node has the name of its folder."""
+"""Names of the two folders in a stored copy: one for the catalog, one for the only node. The node has the same name as
+its folder."""
 ORDER = "order.json"
 """Name of a file in the folder of a stored copy. It lists the digests of the Parquet files in the order of the table's
 rows."""
@@ -67,7 +68,8 @@ class Copy:
 
 
 class Reader(ABC):
-    """Base class of the readers of a stored copy. A reader opens a copy, and declares what it changes or refuses."""
+    """Base class of the readers of a stored copy. A reader opens a copy, and declares which data the reader changes or
+    refuses."""
 
     losses: ClassVar[tuple[Loss, ...]] = (
         shared.CATEGORIES_OF_NULLS,
@@ -186,8 +188,9 @@ class Ranges(_ByNearStorage):
 class NodeRows(_ByNearStorage):
     """The node decodes and filters the rows, and sends the result.
 
-    The node keeps parsed footers in memory. With footers=parsed, it keeps footers as bytes instead, and parses them in
-    every query."""
+    The node keeps parsed footers in memory. With footers=parsed, the node keeps the bytes of the footers instead, and
+    parses these bytes in every query.
+    """
 
     way = "v1"
     warm_up_rows = None

@@ -105,8 +105,8 @@ def _buffers_of(kind: pa.DataType) -> tuple[int, int]:
     """Return two numbers for a column of this type and its child columns: the number of buffers in a message, and the
     number of these columns with the type string_view or binary_view.
 
-    Columns of views have additional buffers, which are not included in the first number. Each message states how many
-    there are.
+    Columns of views have additional buffers, which are not included in the first number. Each message states the number
+    of these additional buffers.
     """
     import pyarrow.types as of
 

@@ -144,8 +144,8 @@ def _bits(file: int, starts: np.ndarray, runs: Runs) -> np.ndarray:
 
 
 def _offsets(file: int, starts: np.ndarray, runs: Runs, kind: type[np.signedinteger]) -> tuple[np.ndarray, Runs]:
-    """Return the offsets of texts or lists in the result, and the runs of the values of these texts or lists in the
-    file.
+    """Read where texts or lists begin. Return their offsets for the result, and the runs of the values in the file that
+    belong to these texts or lists.
 
     The result's offsets start at 0. `starts` are the positions of the offset buffer in the file, one for each batch."""
     width = np.dtype(kind).itemsize

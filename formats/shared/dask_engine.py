@@ -115,7 +115,8 @@ class DaskEngine(TabularFormat):
         return self.frame_of([str(path) for path in self._files(folder)])
 
     def parts_computed(self, frame: Any) -> pd.DataFrame:
-        """Return the result of a dask DataFrame. Raises RefusedData for partitions with other types than the first."""
+        """Compute a dask DataFrame and return the result. Raises RefusedData for partitions whose types differ from the
+        types that dask guessed."""
         with refusing_other_types():
             return frame.compute().reset_index(drop=True)
 

@@ -42,8 +42,8 @@ class DatafusionEngine(ProjectsByOneCall):
     def session(self, partitions: int | None = None) -> datafusion.SessionContext:
         """Return a new session with this number of partitions.
 
-        If `partitions` is None, the session has `self.threads` partitions, or DataFusion's default number if this is
-        also None.
+        If `partitions` is None, the session has `self.threads` partitions, or DataFusion's default number if
+        `self.threads` is also None.
         """
         # With DataFusion's default for this setting, the batches of a filtered frame come in any order.
         config = self._datafusion.SessionConfig().set("datafusion.optimizer.enable_round_robin_repartition", "false")

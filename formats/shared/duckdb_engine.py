@@ -45,7 +45,8 @@ class DuckdbEngine(TabularFormat):
     def connection(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """Return a context manager that yields a connection to a new database in memory, and closes it at the end.
 
-        The database uses `self.threads` threads, or DuckDB's default number if this is None."""
+        The database uses `self.threads` threads, or DuckDB's default number if `self.threads` is None.
+        """
         config: dict[str, Any] = {} if self.threads is None else {"threads": self.threads}
         with self._duckdb.connect(":memory:", config=config) as connection:
             # Without this setting, timestamps come back in the time zone of the machine.

@@ -1,4 +1,4 @@
-"""Changes to data (losses) that several formats share, most of them when pandas writes or reads the format.
+"""Changes to data (losses) that several formats share. Most of them happen when pandas writes or reads the format.
 
 The `cause` of a loss is Cause.FORMAT if no call could avoid the loss, and Cause.CALL if pandas could avoid it.
 """
@@ -104,7 +104,8 @@ TEXT_AS_STR = Loss(
     targets=_PANDAS,
     strings=frozenset({"object"}),
 )
-"""The target is a DataFrame with text as Python objects. pyarrow's own conversion to pandas ignores this request."""
+"""This loss occurs only if the user's DataFrame has text as Python objects. pyarrow's own conversion to pandas
+nevertheless returns the dtype str."""
 
 VECTORS_AS_LISTS = Loss(
     "vectors become lists: their length is not part of the type",
@@ -133,7 +134,7 @@ DICTIONARY_OF_NUMBERS_AS_VALUES = Loss(
     Relation(texts.dictionary_of_numbers_as_values),
     frozenset({"categorical-int64", "categorical-float64"}),
 )
-"""The loss of readers that return dictionaries only for text. It is a part of the loss `DICTIONARY_AS_VALUES`, so an
+"""The loss of readers that return dictionaries only for text. This loss is a part of `DICTIONARY_AS_VALUES`, so an
 adapter declares only one of these losses."""
 
 ORDER_OF_CATEGORIES = Loss(

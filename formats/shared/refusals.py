@@ -1,5 +1,5 @@
-"""Functions that return the reason why a library cannot store a table. They look only at the table's schema, so that
-the reason is known before anything is measured.
+"""Functions that return the reason why a library cannot store a table. The functions look only at the table's schema,
+so that the reason is known before anything is measured.
 
 Every function returns None if it finds no such reason.
 """
@@ -58,7 +58,8 @@ def of_half_floats(schema: pa.Schema, library: str) -> str | None:
 
 
 def of_names_alike(schema: pa.Schema) -> str | None:
-    """Return a reason if two column names, or two field names of a struct, differ only by case.
+    """Return a reason if two names differ only by case. They may be names of two columns, or of two fields of one
+    struct.
 
     DuckDB would rename such a column or field."""
     alike = (reason for names in _names_of(schema) if (reason := same_but_for_case(names)))

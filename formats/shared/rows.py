@@ -50,12 +50,12 @@ def starts_of(rows_of_groups: Sequence[int]) -> np.ndarray:
 
 
 def located(numbers: np.ndarray, starts: np.ndarray) -> tuple[list[int], np.ndarray]:
-    """Return the numbers of the row groups that contain the given rows, and the position of each row after reading
-    them.
+    """Return the numbers of the row groups that contain the given rows, and the position of each given row within the
+    rows of these groups.
 
-    The row groups are in ascending order. Positions count from the first row of the first returned group, if the
-    returned groups follow each other without a gap. `starts` is a result of `starts_of`. Raises IndexError for a row
-    that does not exist.
+    The row groups are in ascending order. Positions count through all rows of the returned groups, without a gap
+    between two groups. Position 0 is the first row of the first returned group. `starts` is a result of `starts_of`.
+    Raises IndexError for a row that does not exist.
     """
     checked(numbers, int(starts[-1]))
     # A group without rows starts at the same row number as the next group. `side="right"` finds the group with the row.

@@ -1,7 +1,8 @@
 """Changes to data (losses) that the readers of pyarrow, polars and DuckDB make when they read text formats.
 
 Text formats do not state the types of columns, so these readers guess types from the values. Unlike pandas' readers,
-they can return columns of any type with nulls. The module pandas_losses has the changes that pandas' readers make.
+these readers can return columns of any type with nulls. The module pandas_losses has the changes that pandas' readers
+make.
 """
 
 from __future__ import annotations

@@ -15,14 +15,15 @@ from libraries.document_queries.semantics import MISSING, identity, order_key
 from libraries.document_queries.values import INTEGER_HIGHEST, INTEGER_LOWEST
 
 UNIT_BITS = 1074
-"""Every finite double is a whole number of 2**-UNIT_BITS, the smallest double above 0."""
+"""Every finite double is a multiple of 2**-UNIT_BITS, the smallest double above 0. So sums of doubles are exact as
+integers in this unit."""
 
 
 class State(Protocol):
     """The state of one aggregate of one group."""
 
     def add(self, value: Any) -> None:
-        """Add the value that the aggregate has for one more tuple."""
+        """Add one value: the aggregate's expression, evaluated for one more tuple."""
 
     def merge(self, other: Any) -> None:
         """Merge in another state of the same aggregate."""
@@ -129,8 +130,7 @@ class ExtremeState:
         self.value: Any = None
 
     def add(self, value: Any) -> None:
-        """Keep the value instead of the current value if it is smaller (for the minimum) or larger (for the
-        maximum)."""
+        """Replace the current value if the new value is smaller (for the minimum) or larger (for the maximum)."""
         if value is None or value is MISSING:
             return
         key = order_key(value)
@@ -138,7 +138,8 @@ class ExtremeState:
             self.key, self.value = key, value
 
     def merge(self, other: ExtremeState) -> None:
-        """Keep the other state's value if it is smaller (for the minimum) or larger (for the maximum)."""
+        """Replace the current value if the other state's value is smaller (for the minimum) or larger (for the
+        maximum)."""
         if other.key is not None:
             self.add(other.value)
 

@@ -15,7 +15,8 @@ from libraries.document_queries.steps import Compute, GroupBy, Limit, TopK
 
 Row = dict[str, Any]
 Place = Any
-"""Sort key of a row before any TopK: the document's key, or the sort keys of the group's keys."""
+"""Sort key of a row before a TopK step sorts the rows: the document's key, or for a group the sort keys of the group's
+keys."""
 
 
 def rows_of_groups(group_by: GroupBy, groups: Groups) -> list[tuple[Place, Row]]:
@@ -62,7 +63,7 @@ def computed(step: Compute, row: Row) -> Row:
 
 
 def _candidates(step: TopK, rows: int, entries: list[tuple[Place, Row]]) -> list[tuple[Place, Row]]:
-    """Return the entries that can be among the first rows, as far as the first sort column shows. Only these entries
+    """Return the entries that the first sort column does not exclude from the first `rows` rows. Only these entries
     need to be sorted by all columns."""
     if rows >= len(entries) or rows == 0:
         return entries[:rows] if rows == 0 else entries

@@ -1,6 +1,7 @@
 """Reassemble documents from columns (paper, 3.4): whole documents, or only the parts under some paths.
 
-Columns may come from hostile bytes, so tokens (levels) that no shredder writes raise CorruptError.
+Columns may come from hostile bytes. The shredder is the code that splits documents into columns. Tokens (levels) that
+the shredder never writes raise CorruptError.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ def assemble(
 ) -> list[dict[str, Any]]:
     """Return the documents of `count` records. `columns` maps the numbers of all schema leaves to columns.
 
-    With `paths`, return only the parts of documents under these paths. Then only the columns of the leaves that
-    `schema.leaves_under` returns for each path are required. An array item without a value under the paths becomes an
-    empty object, and an array without such items may be empty. The key's column must have no deleted records. Raises
-    CorruptError if the columns are inconsistent, KeyError if a column is missing.
+    With `paths`, return only the parts of documents under these paths. `columns` then needs only the leaves that
+    `schema.leaves_under` returns for these paths. An array item without a value under the paths becomes an empty
+    object. If no item of an array has such a value, the array may also come back empty. The key's column must not
+    contain deleted records. Raises CorruptError if the columns are inconsistent, KeyError if a column is missing.
     """
     if kernels.NATIVE if use_native is None else use_native:
         return [messagepack.decode(row) for row in assemble_rows(schema, columns, count, paths, use_native=True)]

@@ -87,7 +87,8 @@ def nothing_to_check() -> None:
 
 @contextmanager
 def written(calls: FileCalls, path: Path, check: Callable[[], None] = nothing_to_check) -> Iterator[FileWriter]:
-    """Yield a writer. At the end of the `with` block, make the file's bytes durable, then its name.
+    """Yield a writer. At the end of the `with` block, make the file's bytes durable, rename the file to `path`, and
+    make the name durable.
 
     After an exception in the block, or an `OSError` of a file call, remove the unfinished file and raise the exception.
     If the removal fails too, `leftovers` finds the file later.

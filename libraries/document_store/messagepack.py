@@ -178,7 +178,7 @@ class _Walk:
         return piece
 
     def _head(self) -> tuple[str, int]:
-        """Read the next header. Return the kind of the value, and its number of bytes, items or fields."""
+        """Read the next header. Return the kind of the value, and the number of its bytes, items or fields."""
         (first,) = self._take(1)
         if first <= 0x7F or first >= 0xE0:
             return "scalar", 0

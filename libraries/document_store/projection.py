@@ -1,4 +1,4 @@
-"""Return parts of documents: the values under some paths. They are read from columns if the layout has columns.
+"""Return parts of documents: the values under some paths. The values are read from columns if the layout has columns.
 
 Paths consist of fields only, so arrays are not entered.
 """
@@ -16,7 +16,7 @@ from libraries.document_store.shredding import Column
 
 
 class ProjectedPart(Protocol):
-    """The members of a snapshot's part that projections need."""
+    """One part of a snapshot, with the members that projections need."""
 
     @property
     def count(self) -> int:

@@ -1,7 +1,7 @@
 """Select records of columns, combine columns for a merge, and make columns for fields that old records lack.
 
-These functions work on tokens (levels), without decoding bytes. A record ends with a token below the level of its
-outermost array.
+These functions work on tokens (levels), without decoding bytes. If a leaf is in arrays, its record ends with a token
+whose level is below the level of the outermost array. Otherwise each token is a record.
 """
 
 from __future__ import annotations
@@ -95,9 +95,9 @@ def _take(column: Column, ordinals: np.ndarray) -> Column:
 def gather(columns: Sequence[Column], runs: np.ndarray) -> Column:
     """Gather records of several columns of the same schema leaf into one column.
 
-    `runs` is int64 of shape (n, 2). A run is the number of a column, and either how many records to take next from this
-    column, or ~count to skip `count` records. Each column is read from its start. Raises CorruptError if a column has
-    too few records.
+    `runs` is int64 of shape (n, 2). Each row of `runs` has the number of a column and a count: take the next `count`
+    records of this column. To skip `count` records instead, the second number is ~count. Each column is read from its
+    start. Raises CorruptError if a column has too few records.
     """
     runs = np.asarray(runs, np.int64).reshape(-1, 2)
     leaf = columns[0].leaf
@@ -152,8 +152,9 @@ def _values_at(values: Values, places: np.ndarray) -> Values:
 
 
 def stand_in(schema: Schema, leaf: Leaf, leaves_present: int) -> Leaf | None:
-    """Return the leaf from whose tokens the tokens of a newer leaf can be derived, for a component with only the first
-    `leaves_present` schema leaves. Return None if only the number of records is needed."""
+    """Return a leaf that stands in for `leaf` in an older component, which has only the first `leaves_present` schema
+    leaves: `absent` derives the tokens of `leaf` from the tokens of the returned leaf. Return None if `absent` needs
+    only the number of records."""
     node = schema.leaf_nodes[leaf.number]
     if schema.nodes[node].kind is ValueKind.REST:
         return None
@@ -170,9 +171,9 @@ def stand_in(schema: Schema, leaf: Leaf, leaves_present: int) -> Leaf | None:
 
 
 def _shallowest(schema: Schema, parent: int, name: object, leaves_present: int) -> Leaf | None:
-    """Return the leaf below a position that is in the fewest arrays, among the first `leaves_present` leaves. The
-    position is the field `name` of `parent`; `...` means anywhere below `parent`. Never return the key or REST, whose
-    tokens are of another kind."""
+    """Of the first `leaves_present` leaves, return the one that is below a position and inside the fewest arrays. The
+    position is the field `name` of `parent`; if `name` is `...`, any place below `parent`. Never return the key or
+    REST, whose tokens are of another kind."""
     found = None
     for leaf in schema.leaves[1:leaves_present]:
         node = below = schema.leaf_nodes[leaf.number]

@@ -1,6 +1,7 @@
 """A snapshot of the store, which scans, lookups and queries read.
 
-Later writes and merges do not affect a snapshot. Its files are deleted only after it is closed.
+Later writes and merges do not affect a snapshot. Files that a snapshot reads are deleted only after the snapshot is
+closed.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ class Snapshot:
             self._version.release()
 
     def parts(self, keys: Keys | None = None) -> Iterator[ScanPart]:
-        """Yield parts that together contain every document exactly once. With `keys`, they contain only the documents
-        with these keys.
+        """Yield parts that together contain every document exactly once. With `keys`, the parts contain only the
+        documents with these keys.
 
         `keys` must be ascending and unique; the order of the parts is undefined. Raises CorruptError or ClosedError.
         """
@@ -73,8 +74,8 @@ class Snapshot:
         return sum(part.count for part in self.parts())
 
     def most(self) -> int:
-        """Return an upper bound of the number of documents. It also counts versions that were replaced or deleted
-        later. Reads nothing."""
+        """Return an upper bound of the number of documents. The bound also counts versions that were replaced or
+        deleted later. Reads nothing."""
         return len(self._memtable.rows) + sum(component.info.count for component in self._components())
 
     @property
@@ -82,7 +83,7 @@ class Snapshot:
         """The schema of the columnar parts and of the memtable; None if there are neither components nor documents in
         memory.
 
-        To infer the memtable's schema, its documents are converted to columns.
+        To infer the memtable's schema, the documents in memory are converted to columns.
         """
         if self._memory is not None:
             return self._memory.schema

@@ -43,8 +43,8 @@ CACHE_BYTES = 128 << 20
 MOST_ROW_BYTES = 32 << 20
 """Maximum size of one document as MessagePack.
 
-Each byte of a document produces at most two levels of a column. With this limit, a leaf that already holds many
-documents stays within the limits of a chunk after one more document.
+Each byte of a document produces at most two levels of a column. With this limit, one more document never makes a column
+of a leaf larger than a chunk (an encoded column) may be.
 """
 SYNCS = ("batch", "none")
 MERGES = ("soon", "late")
@@ -57,10 +57,11 @@ PathText = str | Sequence[str]
 class Stats:
     """The state of a store at one moment, and counters since it was opened.
 
-    Entry counts are the numbers of keys in each component. They include replaced versions and deletion markers, so the
-    number of documents is smaller. `bytes_read` counts bytes read from components and indexes, also by merges. `native`
-    is true if the C library splits documents into columns, and false if Python does. `merge_waits` is true if there are
-    files that `merges="soon"` would merge. `cached_bytes` is the size of the read cache, at most `cache_bytes`.
+    Entry counts are the numbers of keys in each component. These numbers include replaced versions and deletion
+    markers, so the number of documents is smaller. `bytes_read` counts bytes read from components and indexes, also by
+    merges. `native` is true if the C library splits documents into columns, and false if Python does. `merge_waits` is
+    true if there are files that `merges="soon"` would merge. `cached_bytes` is the size of the read cache, at most
+    `cache_bytes`.
     """
 
     layout: LayoutName
@@ -269,8 +270,8 @@ class DocumentStore:
             return snapshot.count()
 
     def query(self, plan: Plan, way: Way = "auto", *, as_arrow: bool = False) -> list[dict[str, Any]] | pa.Table:
-        """Return the rows that a query plan gives. `way` is the method of execution and does not change the rows;
-        `auto` chooses it. Raises QueryError for invalid plans.
+        """Return the rows that a query plan gives. `way` is the method of execution, which does not change the rows.
+        With `auto`, the store chooses the method. Raises QueryError for invalid plans.
 
         With `as_arrow`, return a table, as `to_arrow` does. `way` must then be `auto`.
         """

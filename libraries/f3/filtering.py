@@ -24,7 +24,7 @@ from libraries.filters.filter_evaluation import mask
 from libraries.filters.pruning import prune
 
 _AT_ONCE_ROWS = 1 << 20
-"""Maximum number of rows to test at a time. It bounds the memory for the columns that the filter uses."""
+"""Maximum number of rows to test at a time. This number limits the memory for the columns that the filter uses."""
 _DENSE = 8
 """If at least one in this many rows matches, the range is read whole. Reading the rows by their numbers would take
 longer."""
@@ -43,7 +43,7 @@ class Filter:
     """A filter of a file's rows.
 
     `where` is the caller's expression, and `translated` is the part of it that this project evaluates itself. `names`
-    are the columns that the expression uses; all columns if it does not reveal them.
+    are the columns that the expression uses; all columns if the expression does not reveal which columns it uses.
     """
 
     where: pc.Expression

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 class ModuleInfo:
     """A Wasm module in the file, which decodes units of columns.
 
-    `encoding` is the name and version of its encodings that the module states, '' if it states none. `how` is 'native'
-    if this reader decodes these encodings itself, 'wasm' if it runs the module. `xxh64` is the hash of the module's
-    code.
+    `encoding` is the name and version that the module states for its encodings; '' if the module states none. `how` is
+    'native' if this reader decodes these encodings itself, 'wasm' if it runs the module. `xxh64` is the hash of the
+    module's code.
     """
 
     wasm_id: int
@@ -25,8 +25,9 @@ class ModuleInfo:
 class ColumnInfo:
     """How one physical column is stored, over all row groups. A nested column consists of several physical columns.
 
-    `rows` counts the values of this physical column: the items if it holds the items of lists. `enc_units` are the
-    parts that can be decoded alone, and `io_units` the groups of such parts that were written together.
+    `rows` is the number of values of this physical column. In a column with the items of lists, this is the number of
+    items. `enc_units` are the parts that can be decoded alone, and `io_units` the groups of such parts that were
+    written together.
     """
 
     name: str

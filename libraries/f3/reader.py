@@ -158,8 +158,8 @@ class File:
         return pa.Table.from_arrays(made, schema=schema)
 
     def _planned(self, nodes: Sequence[Node], groups: tuple[int, ...]) -> ReadPlan:
-        """Return a plan for reading these columns and row groups. If one of the last reads had the same ones, its plan
-        is used again."""
+        """Return a plan for reading these columns and row groups. If one of the last reads had the same columns and row
+        groups, the plan of that read is used again."""
         key = (tuple(node.column for node in nodes), groups)
         plan = self._plans.pop(key, None) or ReadPlan(self._contents, nodes, groups)
         if len(self._plans) >= _MOST_PLANS:
@@ -238,9 +238,9 @@ class File:
         """Return the names of the encodings that EncUnits use, without duplicates and sorted. If encodings are nested,
         only the outermost of an EncUnit counts.
 
-        EncUnits with a module that is not one of this package's appear as 'module ID', and lists in a layout that only
-        the F3 authors' program writes as 'lists of structs'. Reads the whole file, one column of a row group at a time.
-        Raises F3Error.
+        The name is 'module ID' for an EncUnit with a module that is not one of this package's. The name is 'lists of
+        structs' for lists in a layout that only the F3 authors' program writes. Reads the whole file, one column of a
+        row group at a time. Raises F3Error.
         """
         found: set[str] = set()
         with self._placed():

@@ -53,8 +53,8 @@ number."""
 _BLOCK_BYTES = 1 << 24
 """Maximum bytes of a column that are joined, and searched for repetitions, at a time."""
 _PENDING_BYTES, _PENDING_COLUMN_BYTES = 1 << 26, 1 << 16
-"""Rows that do not fill a unit are written early if they take more bytes than each of two limits: the first number, and
-the second number times the number of columns."""
+"""Rows that do not fill a unit are written early if their bytes exceed both limits: the first number, and the second
+number times the number of columns."""
 _MOST_ENTRIES, _MOST_ENTRY_BYTES = 1 << 17, 1 << 23
 """Limits of entries and bytes of a shared dictionary if `dictionary` is 'best'. A reader holds the whole dictionary to
 read one row."""
@@ -298,7 +298,7 @@ class Writer:
             self._close_group()
 
     def _close_scope(self) -> None:
-        """End a scope: build its dictionaries, and write the columns whose values were kept for them."""
+        """End a scope: build its dictionaries, and write the columns whose values were kept for these dictionaries."""
         shared: list[tuple[_Column, dictionaries.Dictionary]] = []
         for column in self._columns:
             built = column.dictionary(always=self._scope == "shared")
@@ -371,8 +371,8 @@ class _Column:
     the IOUnits already written."""
 
     def __init__(self, node: Node, out: Output, encoder: UnitEncoder, unit_bytes: int, alone: bool) -> None:
-        """Open the first IOUnit. `alone` is True if the column is not part of a nested one; its units may then end at
-        any row."""
+        """Open the first IOUnit. `alone` is True if the column is not part of a nested column. Units of such a column
+        may end at any row."""
         self._node, self._out, self._encoder, self._unit_bytes = node, out, encoder, unit_bytes
         self._alone = alone
         is_text = not node.children and shape_of(node.type).kind == TEXT
@@ -402,9 +402,11 @@ class _Column:
             self._write(piece)
 
     def _keep(self, values: pa.Array, *, always: bool) -> bool:
-        """Keep values until their dictionary is built. Return False if the caller has to write the values instead,
-        because the dictionary would be too large. Unless `always`, also return False if it would not make the column
-        smaller."""
+        """Keep values until their dictionary is built. Return False if the caller has to write these values instead.
+
+        If the dictionary becomes too large or, unless `always`, would not make the column smaller, the values kept so
+        far are written without a dictionary. No later values are kept then.
+        """
         if self._declined:
             return False
         if self._growing is None:
@@ -501,7 +503,7 @@ class _Column:
 
     def _cut(self, values: pa.Array, most_bytes: int) -> Iterator[pa.Array]:
         """Yield values in parts that decode to about `most_bytes` at most. Values of a nested column stay together,
-        because its units have to end at the same rows."""
+        because the units of all its flat parts have to end at the same rows."""
         rows = len(values)
         if not self._alone or rows < 2 or values.nbytes <= most_bytes:
             yield values

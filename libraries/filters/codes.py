@@ -9,8 +9,8 @@ comparisons with these codes are non-strict.
 | --- | --- | --- |
 | boolean, unsigned | the number | yes |
 | signed, date, time, timestamp, int96 (as nanoseconds) | the number, sign bit flipped | yes |
-| float16, float32, float64 | as float64: negatives inverted, sign bit set on others | yes, but -0.0 and 0.0 are two |
-| decimal | the unscaled number as signed, held at the ends of 64 bits | yes, but for the two ends |
+| float16, float32, float64 | as float64: negatives inverted, sign bit set on others | yes, but -0.0 and 0.0 differ |
+| decimal | the unscaled number as signed, clamped to 64 bits | yes, except for the lowest and highest code |
 | fixed (FIXED_LEN_BYTE_ARRAY) | the first 8 bytes, big endian | yes up to 8 bytes, else a prefix |
 | text, binary | the first 8 bytes, big endian, filled up with NUL | a prefix; see `spelled_out` |
 | unordered | none | |
@@ -131,9 +131,11 @@ def code(kind: CodeKind, value: Value) -> int:
 
 
 def spelled_out(kind: CodeKind, value: Value) -> bool:
-    """Return whether the value is the smallest value with its code. Among such values a code identifies the value.
+    """Return whether the value is the smallest of all values that have the same code. Among such smallest values, a
+    code identifies the value.
 
-    This holds for texts of up to 8 bytes that do not end in NUL, and for decimals inside 64 bits.
+    The result is False for texts that have more than 8 bytes or end in NUL, for values of a fixed-size type of more
+    than 8 bytes, and for decimals outside 64 bits. It is True for all other values.
     """
     if isinstance(value, bytes):
         return kind.bytes <= 8 if kind.name == "fixed" else len(value) <= 8 and not value.endswith(b"\0")
@@ -141,8 +143,8 @@ def spelled_out(kind: CodeKind, value: Value) -> bool:
 
 
 def literal_codes(kind: CodeKind, literal: Literal) -> LiteralCodes | None:
-    """Return the codes of a literal that is neither null nor NaN. Return None if pyarrow reads such a column as another
-    type than the literal's, because values and literal cannot be compared then."""
+    """Return the codes of a literal that is neither null nor NaN. Return None if pyarrow reads columns of `kind` as
+    another type than the literal's, because values and literal cannot be compared then."""
     value = literal_value(kind, literal)
     if value is None:
         return None
@@ -164,8 +166,8 @@ def literal_codes(kind: CodeKind, literal: Literal) -> LiteralCodes | None:
 def literal_value(kind: CodeKind, literal: Literal) -> Fraction | float | bytes | None:
     """Convert a literal to a value of the column. Numbers and times become fractions in the column's unit.
 
-    Returns None if pyarrow reads such a column as another type than the literal's, because values and literal cannot be
-    compared then.
+    Returns None if pyarrow reads columns of `kind` as another type than the literal's, because values and literal
+    cannot be compared then.
     """
     type_ = literal.type
     match kind.name:

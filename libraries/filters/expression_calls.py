@@ -2,9 +2,9 @@
 
 pyarrow has no API to inspect an Expression. Substrait fails on nanosecond timestamps and loses the null handling of
 `isin`, and the text form loses the types of literals and most of a long list. This module reads the record batch to
-which pyarrow serializes an Expression. Its metadata hold the calls, its columns the literals and options. The batch is
-created and read within one process. It is never stored, sent or received, and no Expression is made from it. For an
-unknown layout the result is None, and the filter runs on the client.
+which pyarrow serializes an Expression. The metadata of this batch hold the calls, and the columns hold the literals and
+options. The batch is created and read within one process. It is never stored, sent or received, and no Expression is
+made from it. For an unknown layout the result is None, and the filter runs on the client.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ NESTED = "nested_field_ref"
 def read(expression: pc.Expression) -> Node | None:
     """Return the parts of an expression; None if they cannot be determined with certainty.
 
-    Where pyarrow's public functions can rebuild the expression from its parts, the result must equal the original.
+    If pyarrow's public functions can rebuild an expression from the parts, the rebuilt expression is compared with the
+    original. If they differ, the result is None.
     """
     try:
         batch = _as_batch(expression)

@@ -1,9 +1,9 @@
 """Translate pyarrow filters (`pc.field("x") > 5`), which users, DuckDB and Polars create, to the tree of `tree.py`.
 
-The tree omits parts of a conjunction that it cannot express exactly. The client must evaluate these parts, because the
-tree then keeps too many rows, never too few. Parts are omitted where Arrow rounds, for example when it compares a
-decimal with a float. Where Arrow raises an error instead of comparing (an int64 beyond 2**53 with a fraction), the tree
-gives the exact answer.
+The tree omits parts of a conjunction that it cannot express exactly. Without these parts the tree may keep too many
+rows, but never too few, so the client must evaluate the omitted parts. Parts are omitted where Arrow rounds, for
+example when Arrow compares a decimal with a float. Where Arrow raises an error instead of comparing (an int64 beyond
+2**53 with a fraction), the tree gives the exact answer.
 """
 
 from __future__ import annotations
@@ -232,8 +232,8 @@ def _found(name: str, given: list[Literal], type: pa.DataType) -> Predicate:
 
 
 def _is_elsewhere(type: pa.DataType, given: Literal) -> bool:
-    """Return whether Arrow compares these types differently from the tree, so the client must. Arrow rounds decimals to
-    floats and parses no dates in text."""
+    """Return whether Arrow compares these types differently from the tree, so that the client must compare them. Arrow
+    rounds decimals to floats and parses no dates in text."""
     kind, other = kind_of(type), kind_of(given.type)
     return {kind, other} == {TypeFamily.DECIMAL, TypeFamily.FLOAT} or (other is TypeFamily.TEXT and kind in COUNTED)
 
@@ -249,8 +249,8 @@ def _null_where_null(name: str, then: Predicate) -> Predicate:
 
 
 def _null_with(name: str, part: Predicate) -> Predicate | None:
-    """Return a condition that is null where the column is null and `part` elsewhere. Return None if a single leaf
-    cannot express it."""
+    """Return a condition that is null where the column is null and `part` elsewhere. Return None if a single leaf of
+    the tree cannot express this condition."""
     match part:
         case And((Not(IsNull(column)), In() as listed)) if column == name == listed.column:
             return listed

@@ -121,7 +121,8 @@ def _largest(bits: int) -> float:
 
 
 def _next(value: float, upwards: bool, bits: int) -> float:
-    """Return the neighbouring float of that width, which may be infinite. Zero is always 0.0.
+    """Return the next float of `bits` bits above or below `value`. The result may be infinite. A zero is returned as
+    0.0.
 
     Floats of one sign are ordered like their bits read as integers, so the next integer gives the next float.
     """

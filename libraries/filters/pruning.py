@@ -9,8 +9,8 @@ leaf:
 - A NaN makes `!=` true and every other comparison false, and bounds do not cover NaN. For `<`, `<=`, `==`, `>` and
   `>=`, bounds therefore always show whether the result may be *true*. They show whether it may be *false* only if there
   is no NaN.
-- Null rows make comparisons null, so they do not affect the bits for true and false.
-- A part without rows has no row that is true, false or null.
+- A comparison with a null value is null, so null rows do not affect the bits for true and false.
+- For a part without rows, no bit is set.
 
 If a column is missing, nested, named twice or compared with a literal of another type, all three bits are set.
 """

@@ -39,10 +39,10 @@ _MICROSECOND = datetime.timedelta(microseconds=1)
 def literal(value: object) -> Literal:
     """Make a literal with the Arrow type that fits a Python value. Arrow scalars keep their type.
 
-    An int becomes int64, or uint64 or a decimal if it is too large. A Decimal becomes a decimal with the value's
-    digits. A datetime becomes a timestamp in microseconds, with zone UTC if it is aware. A date becomes date32, a time
-    becomes time64 in microseconds, a timedelta becomes a duration in microseconds. Raises PredicateError for other
-    values.
+    An int becomes int64, or uint64 or a decimal if the int is too large for int64. A Decimal becomes a decimal with the
+    value's digits. A datetime becomes a timestamp in microseconds, with zone UTC if the datetime has a time zone. A
+    date becomes date32, a time becomes time64 in microseconds, a timedelta becomes a duration in microseconds. Raises
+    PredicateError for other values.
     """
     match value:
         case None:
@@ -92,7 +92,7 @@ def from_scalar(scalar: pa.Scalar) -> Literal:
 def decimal_literal(value: Decimal) -> Literal:
     """Make a decimal literal: decimal128 for up to 38 digits, decimal256 for up to 76 digits.
 
-    Raises PredicateError if it has more digits or is not finite.
+    Raises PredicateError if the value has more digits or is not finite.
     """
     digits, scale = _digits_and_scale(value)
     if digits > MOST_DIGITS:

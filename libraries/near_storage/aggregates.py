@@ -1,14 +1,14 @@
 """Compute aggregates in parts. A part is a small table of partial aggregates, computed from one partition or batch.
 
-Parts are merged into the answer. Semantics (Weigand 2025, 6.3, and SQL where that does not specify):
+Parts are merged into the answer. The rules follow Weigand 2025, section 6.3. SQL decides what that section leaves open:
 
 - Nulls count only in count(*) and as a separate group. Over no rows or only nulls, count is 0 and all other aggregates
   are null. Without GROUP BY the answer has one row; with it, one row per group in order of first occurrence.
 - Sums of integers and decimals are exact. They are computed with 76 digits; a sum that does not fit its result type is
-  an error and never wraps. The sum of integers of up to 32 bits is int64, of 64 bits decimal128(38, 0), of decimals up
-  to 38 digits decimal128(38, scale), of wider ones decimal256(76, scale).
+  an error and never wraps. The result type is int64 for integers of up to 32 bits, decimal128(38, 0) for 64-bit
+  integers, decimal128(38, scale) for decimals of up to 38 digits, and decimal256(76, scale) for wider decimals.
 - Sums of floats are float64, added within a part by Arrow and across parts in the order of the parts. The same parts in
-  the same order give the same bits; other parts may differ in the last bits.
+  the same order give the same bits. If the rows are divided into other parts, the last bits of a sum may differ.
 - avg is float64: the exact sum divided by the count, rounded once. For floats, the float64 sum divided by the count.
 - min and max have the type of their column. As in Arrow, they skip NaN unless all values are NaN; -0.0 equals 0.0.
 - Group keys compare as in SQL: null equals null, NaN equals NaN, -0.0 equals 0.0. At most 100,000 groups.
@@ -42,7 +42,7 @@ MOST_GROUPS = 100_000
 MOST_AGGREGATES = 1_000
 
 MOST_ROWS_OF_A_PART = 2**31 - 1
-"""Integers are summed as two 32-bit halves. The sum of this many halves fits in 64 bits."""
+"""Maximum rows of a part. Integers are summed as two 32-bit halves, and the sum of this many halves fits in 64 bits."""
 
 _DIGITS_OF_128_BITS = 38
 _HALF_BITS = 32
@@ -55,7 +55,8 @@ Piece: TypeAlias = OneOf["rows", "count", "sum", "min", "max"]
 
 @dataclass(frozen=True)
 class State:
-    """One state column of a part: the row count of a group, or the count, sum, min or max of a column in the group."""
+    """One column of partial aggregates in a part. For each group it has the number of rows, or the count, sum, min or
+    max of a column."""
 
     piece: Piece
     column: str
@@ -141,8 +142,8 @@ def counts_rows(plan: AggregatePlan) -> bool:
 
 
 def counted(plan: AggregatePlan, rows: int) -> pa.Table:
-    """Return the part of a table with `rows` rows, without reading the table. `counts_rows` must be true for the
-    plan."""
+    """Return the partial aggregates of a table with `rows` rows, without reading the table. `counts_rows` must be true
+    for the plan."""
     return pa.table([[rows]] if rows else [[]], schema=plan.part_schema)
 
 
@@ -322,7 +323,7 @@ def _grouped(
 
 
 def _assembled(plan: AggregatePlan, grouped: dict[str, pa.Array]) -> pa.Table:
-    """Return the part with these keys and states. Combine states that were computed as two halves."""
+    """Return the part with these keys and states. Sums of integers that were computed as two halves are combined."""
     columns = []
     for field in plan.part_schema:
         column = grouped[field.name]

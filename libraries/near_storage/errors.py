@@ -42,5 +42,5 @@ class UnavailableError(NearStorageError):
 
 
 class SilentError(UnavailableError):
-    """No server answers at the address with which the error message begins. Most callers handle this error like any
-    UnavailableError."""
+    """No server answers at the called address. The error message begins with this address. Most callers handle this
+    error like any UnavailableError."""

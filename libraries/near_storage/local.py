@@ -68,7 +68,8 @@ class _Plan:
     needed: tuple[str, ...]
     """Columns of the answer and of the filter, in the order of the file."""
     filter: Predicate | None
-    """The filter to apply to the rows that were read: `where`, or None if refiltering is off."""
+    """The filter to apply to the rows that were read. This is `where`, or None if `query` was called with
+    `refilter=False`."""
     way: Way
     footers: Footers
 

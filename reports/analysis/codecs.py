@@ -1,8 +1,8 @@
 """Compare each codec with the same format without a codec. Times of the same round are compared.
 
 This module also finds two things: the variants on the Pareto frontier, which no other variant beats in both size and
-time, and the storage bandwidth above which the smaller file no longer reads faster. Its functions are pure functions of
-a table of stored samples.
+time, and the storage bandwidth above which the smaller file no longer reads faster. All functions of this module are
+pure functions of a table of stored samples.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class CodecEffect:
 
     @property
     def saves_nothing(self) -> bool:
-        """Whether the codec was accepted and written into the file, but made nothing smaller."""
+        """Whether the file has at least UNCHANGED_RATIO of the size without the codec. False if a size is missing."""
         return self.ratio is not None and self.ratio >= UNCHANGED_RATIO
 
     @property

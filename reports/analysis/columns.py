@@ -118,7 +118,8 @@ class Columns:
 
 
 def columns_of(operations: Mapping[OperationName, OperationInfo]) -> Columns:
-    """Return the columns of the measured `operations`. The caller passes these in the order of their first samples."""
+    """Return the columns of the measured `operations`. The caller passes the operations in the order in which each was
+    first measured."""
     found = []
     for name, about in operations.items():
         title = about.title or name

@@ -26,20 +26,22 @@ LEAST_CHANGE = 0.05
 """Smaller relative changes are not reported. The time of the same code can differ by this share if its memory address
 differs."""
 LEAST_NOISE_DEVIATIONS = 3.0
-"""The noise of a measurement between two runs is at least this many standard deviations of the measurement's shift."""
+"""A change must exceed the noise of its measurement. The noise is at least this many standard deviations of the ratio
+between the two runs (the shift)."""
 FALSE_CHANGES = 0.05
 """Allowed probability that a comparison of two runs of the same code reports any change. The more measurements are
 compared, the more standard deviations a change must exceed."""
 _TO_DEVIATION = 1.4826
 """Factor from the median of absolute deviations to the standard deviation of normal noise."""
 SURELY_MORE = 1.5
-"""Limit for the spread of the shifts of all measurements, relative to the spread that their intervals predict. For a
-dozen measurements, chance does not explain a spread above this limit. The two runs then differ as a whole."""
+"""The intervals of the measurements predict how far the ratios between two runs (the shifts) spread. If the observed
+spread is at least this multiple of the predicted spread, the two runs differ as a whole: for a dozen measurements,
+chance does not explain such a spread."""
 INTERVALS_COUNT = 2
-"""Below SURELY_MORE, the noise combines the predicted spread (from the intervals) with the observed spread. This is the
-weight of the predicted spread. A dozen measurements determine the observed spread only with an error of about a third.
-In 100 to 300 comparisons of runs of equal code, with 7 to 50 rounds each, 2 to 3 % reported a change if both were
-combined, and 5 to 11 % if only the observed spread was used."""
+"""Below the limit SURELY_MORE, the noise combines the predicted spread (from the intervals) with the observed spread,
+and this is the weight of the predicted spread. The observed spread has the weight 1. A dozen measurements determine the
+observed spread only with an error of about a third. In 100 to 300 comparisons of runs of equal code, with 7 to 50
+rounds each, 2 to 3 % reported a change if both were combined, and 5 to 11 % if only the observed spread was used."""
 _WITHIN = statistics.NormalDist().inv_cdf((1 + LEVEL) / 2)
 FEWEST_FOR_NOISE = 5
 """With fewer measurements, the spread of their shifts is meaningless. A change must then exceed the widest interval."""
@@ -231,7 +233,7 @@ def _drifts(
 
     The noise is estimated from the times of all operations, because the six times of one operation are too few. In 420
     comparisons of equal runs with two operations, 7 % reported a change if the noise was estimated for each operation
-    alone, and 4 % if it was estimated from both together.
+    alone, and 4 % if the noise was estimated from both operations together.
     """
     by_operation: dict[str, dict[Cell, Shift]] = {}
     for cell in measured:
@@ -259,14 +261,14 @@ def _drifts(
 
 
 def _noises(distances: Mapping[Cell, float], operations: int, shifts: Mapping[Cell, Shift]) -> dict[Cell, float]:
-    """Return the noise of each measurement on a logarithmic scale: a multiple of the standard deviation of its shift.
-    Chance seldom exceeds this multiple.
+    """Return the noise of each measurement on a logarithmic scale. The noise is a multiple of the standard deviation of
+    the measurement's shift (the ratio of the runs), chosen so that chance seldom exceeds it.
 
     The standard deviation is predicted from the interval of the measurement, or from the median interval if that is
-    wider. It is then corrected by a factor. The factor combines two values: 1, and the observed distances of the shifts
-    from the drift divided by the predicted distances. If the observed distances clearly exceed the predicted distances,
-    the observed standard deviation is used instead, unless the predicted one is larger. With few measurements, the
-    noise is the width of the widest interval.
+    wider. The prediction is then corrected by a factor between 1 and the ratio of observed to predicted distances. A
+    distance is how far a shift is from the drift. If the observed distances clearly exceed the predicted distances, the
+    observed standard deviation is used instead, unless the predicted standard deviation is larger. With few
+    measurements, the noise is the width of the widest interval.
     """
     count = len(distances)
     widths = {cell: _log_width(shift) for cell, shift in shifts.items()}
@@ -356,9 +358,9 @@ def decided(
     """Return each (variant, operation) that needs no further sample while two versions are measured in turn. Return
     None if all are decided, so that no operation needs a further sample.
 
-    A pair is decided if each of its times is known to have changed or not to have changed, or if the operation fails or
-    is missing in one run. A pair is not decided if a run has counted no sample of it because the machine was busy. Each
-    pair in `already` stays decided.
+    A pair is decided if it is known of each of its times whether the time changed, or if the operation fails or is
+    missing in one run. A pair is not decided if one run has no counted sample of the pair because the machine was busy.
+    Each pair in `already` stays decided.
     """
     ours, theirs = (_by_cell(run) for run in (before, after))
     common = [cell for cell in ours if cell in theirs]

@@ -12,7 +12,7 @@ from bench_runner.variants import Variant
 class Figures:
     """Figures under a title, with a row for each label. `notes` explain the figures.
 
-    `corner` is the header of the labels. If there is no title, it names the figures. A line break in a header shows
+    `corner` is the header of the labels. Without a title, `corner` names the figures. A line break in a header shows
     where a narrow column may break the header. A column without a header holds the spread of the column before it.
     """
 

@@ -74,7 +74,8 @@ class _Point:
 def level_changes(runs: Sequence[Run]) -> LevelChanges:
     """Return the changes of level in any number of runs. The runs may be from several machines and in any order.
 
-    Times are compared only if the cell, the machine, its processor and the data are the same.
+    Two times belong to the same series only if the cell (operation, data set, variant and conditions), the machine, the
+    machine's processor and the data are the same.
     """
     found: dict[tuple[Cell, str | None, str], list[_Point]] = {}
     for run in sorted(runs, key=lambda run: run.info.started or ""):

@@ -1,7 +1,7 @@
 """Keep the tables of a run up to date while the run is measured.
 
-The figures use the same statistics as the tables of a finished run. After a new sample, only the figures that it
-affects are computed again. An update therefore takes no longer at the end of a long run than at its beginning.
+The figures use the same statistics as the tables of a finished run. After a new sample, only the figures that depend on
+this sample are computed again. An update therefore takes no longer at the end of a long run than at its beginning.
 """
 
 from __future__ import annotations

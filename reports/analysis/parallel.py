@@ -1,4 +1,5 @@
-"""Show tables that are stored in partitions: whether several processes are faster than one, and what they cost.
+"""Show tables that are stored in partitions: whether several processes are faster than one, and how much CPU time and
+memory several processes need.
 
 The time with partitions is compared with the time of the plain call, by which the same variant reads or writes one
 file. Processes of a warm pool, processes of a cold pool and a library's own threads are measured separately and never
@@ -27,8 +28,8 @@ COLD, THREADS = "cold", "threads"
 WAYS = {"": "processes of a warm pool", COLD: "processes of a cold pool", THREADS: "the library's own threads"}
 YES, NO, OPEN = "yes", "no", "open"
 FEWEST_COUNTS = 4
-"""The serial fraction is the share of the time that partitions cannot shorten. It needs measurements with at least this
-many different numbers of partitions, none above the number of cores."""
+"""The serial fraction is the share of the time that partitions cannot shorten. This share is computed only from
+measurements with at least this many different numbers of partitions, none above the number of cores."""
 NO_ANSWER = f"no verdict: it needs {FEWEST_ROUNDS} rounds with partitions and of the plain call"
 MEANING = (
     "one file: the plain call, by one process, whose library may use several threads. 4: four partitions, each by its "
@@ -65,8 +66,8 @@ class Series:
 
 @dataclass(frozen=True)
 class Answer:
-    """Whether partitions make a variant faster. The verdict is based on `count` partitions, which have the speed-up
-    `speed_up`."""
+    """Whether partitions make a variant faster. The verdict is based on `count` partitions, with which the variant has
+    the speed-up `speed_up`."""
 
     label: str
     verdict: str
@@ -107,8 +108,8 @@ def has_parallel(table: Table) -> bool:
 
 
 def parallel_of(run: Run, table: Table) -> Iterator[Figures]:
-    """Yield `Figures`: whether partitions pay, then the figures of each kind of work, the sizes, and the serial
-    fractions."""
+    """Yield several `Figures` (tables of numbers): whether partitions pay (are faster than one file), the figures of
+    each kind of work, the sizes, and the serial fractions."""
     times, found, cores = Times(table), series_of(table), _cores(run.info.machine)
     fractions = _fractions(table, found, cores)
     yield _answer(table, times, found, MEANING if fractions else (_why_no_fraction(cores), *MEANING))
@@ -191,8 +192,9 @@ def _best(answers: Sequence[Answer]) -> Answer | None:
 
 
 def summary(way: str, answers: Sequence[Answer]) -> str:
-    """Return a sentence about one way to run in parallel, such as warm processes. It states for how many variants this
-    way pays in at least one kind of work, and for which variant it pays most."""
+    """Return a sentence about one way to run in parallel, such as warm processes. The sentence states for how many
+    variants this way pays (is faster than one process) in at least one kind of work, and for which variant it pays
+    most."""
     paying, unsure, all_of_them = (
         len({each.label for each in answers if each.verdict in verdicts})
         for verdicts in ((YES,), (OPEN,), (YES, OPEN, NO))

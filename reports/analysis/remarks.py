@@ -62,8 +62,9 @@ def _calibration_remarks(info: RunInfo) -> Iterator[Remark]:
 
 
 def _kept_remark(info: RunInfo) -> list[Remark]:
-    """Return a remark on the facts that were reused from earlier runs, by the day of their measurement. Facts are
-    properties that do not change between runs on the same machine."""
+    """Return a remark that lists the facts reused from earlier runs, grouped by the day on which the facts were
+    measured. Return no remark if no fact was reused. Facts are properties that do not change between runs on the same
+    machine."""
     names: dict[str, list[str]] = {}
     for name, fact in sorted(info.facts.items()):
         if fact.kept:

@@ -91,7 +91,7 @@ def _conditions(table: Table) -> Iterator[str]:
 
 
 def _request(info: RunInfo, table: Table) -> Iterator[str]:
-    """Yield options of the run without which the new run would not have this variant or this data set."""
+    """Yield the options of the run that the new run needs in order to have this variant and this data set."""
     request = info.request
     if table.conditions.track == _CODECS:
         for option, values in (("codecs", request.codecs), ("levels", request.levels)):

@@ -2,9 +2,9 @@
 rounds.
 
 At each interim comparison, called a look, the values of both versions are compared by Mann and Whitney's test. A change
-is reported early only if the test exceeds the limit of O'Brien and Fleming (A multiple testing procedure for clinical
-trials, Biometrics 35, 1979). With this limit, all looks together report a false change as seldom as a single test.
-Figures that are plainly equal are also decided early.
+is reported early only if the statistic of the test exceeds the limit of O'Brien and Fleming (A multiple testing
+procedure for clinical trials, Biometrics 35, 1979). With this limit, all looks together report a false change as seldom
+as a single test. Figures that are plainly equal are also decided early.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ CHANGED_DEVIATIONS = 3.0
 Earlier looks need more. In a simulation of 12 figures with a scatter of 14 % and a look every 20 rounds up to 240, 2 %
 of comparisons reported a false change."""
 FEWEST_EQUAL_ROUNDS = 40
-"""Number of rounds from which a figure can count as unchanged."""
+"""Before the last look (interim comparison), a figure can count as unchanged only from this number of rounds on."""
 EQUAL_DEVIATIONS = (0.8, 2.8)
-"""A figure counts as unchanged below this many standard deviations. The first value applies at FEWEST_EQUAL_ROUNDS, the
-second at the last look. Limits between them are interpolated."""
+"""A figure counts as unchanged if the test's statistic is below this many standard deviations. The first value applies
+at FEWEST_EQUAL_ROUNDS, the second at the last look. Limits between them are interpolated."""
 
 
 class Decision(Enum):

@@ -201,13 +201,13 @@ def amount_text(run: Run, table: Table) -> str:
 
 
 def table_cell(cell: Cell) -> Cell:
-    """Return a cell without variant and operation. All cells of a table have the same result, so it identifies the
-    table."""
+    """Return a cell without variant and operation. The result is the same for all cells of a table, so the result
+    identifies the table."""
     return replace(cell, variant=variant_of(""), operation=operation_name_of(""))
 
 
 def tables(run: Run, summaries: Mapping[Cell, CellSummary] | None = None) -> list[Table]:
-    """Return the tables of a run. They have the order of the run's data sets, then of the tracks (groups of
+    """Return the tables of a run, sorted by suite, machine, data set (in the run's order) and track (group of
     settings)."""
     summaries = summarise(run.samples) if summaries is None else summaries
     yardsticks: dict[Cell, CellSummary] = {}
@@ -284,7 +284,7 @@ def value_text(table: Table, row: Row, column: Column, unit: Unit) -> str | None
 
 
 def unit_for(table: Table, figure: str) -> Unit:
-    """Return a unit for `figure` in which its smallest value in the table is still readable."""
+    """Return a unit for `figure` in which the smallest value of this figure in the table is still readable."""
     small, large, limit = (MILLISECONDS, SECONDS, 1e8) if figure.endswith("_ns") else (KILOBYTES, MEGABYTES, 1e6)
     medians = [
         summary.figures[figure].median

@@ -202,8 +202,8 @@ def _syncs_on_save(run: Run, row: Row) -> bool:
 
 
 def _blocks(row: Row) -> str:
-    """Return a sentence about the disk space of a row's files, or '' if this space is hardly more than their bytes.
-    Many small files take much more."""
+    """Return a sentence about the disk space of a row's files, or '' if this space is hardly more than the bytes of the
+    files. Many small files take much more space on the disk than they have bytes."""
     figures = row.cells[SAVE].figures if SAVE in row.cells else {}
     names = ("files_count", "allocated_bytes", "size_bytes")
     if not all(name in figures for name in names):

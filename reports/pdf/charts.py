@@ -1,8 +1,8 @@
 """Draw the PDF's pages of bar charts: one chart for each column of a table, as in the thesis's figure 5.3.
 
-Where figure 5.3 misleads, these charts differ. Their bars have intervals and values, and the axis is logarithmic if the
-values span more than a factor of ten. Colour shows the ratio to the best. In figure 5.3, colour shows the ratio to the
-mean, which one slow format distorts.
+Where figure 5.3 misleads, the charts here differ. Their bars have intervals and values, and the axis is logarithmic if
+the values span more than a factor of ten. Colour shows the ratio to the best. In figure 5.3, colour shows the ratio to
+the mean, which one slow format distorts.
 """
 
 from __future__ import annotations

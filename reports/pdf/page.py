@@ -104,7 +104,8 @@ def lines_of(text: str, width: int, between: str = " ") -> list[str]:
 
 
 def _parted(word: str, width: int) -> list[tuple[str, bool]]:
-    """Split a word where a line may break. Return each part with whether it continues the part before it."""
+    """Split a word where a line may break. Return each part with a flag: whether the part continues the part before
+    it."""
     if len(word) <= width:
         return [(word, False)]
     parts = [part for part in re.split(r"(?<=,)|(?=\[)", word) if part]
@@ -122,9 +123,9 @@ def draw_lines(
 ) -> None:
     """Draw a table of strings. If `head` is true, the first row is the header.
 
-    `lefts` are the horizontal positions at which columns begin. With `numbers`, these are the positions at which all
-    columns except the first end, and long labels take two lines of smaller type. `start` is the number of rows above
-    the table.
+    `lefts` are the horizontal positions at which columns begin. With `numbers`, only the first column begins at its
+    position; all other columns end at theirs, and long labels take two lines of smaller type. `start` is the number of
+    rows above the table.
     """
     for number, texts in enumerate(lines):
         for place, (left, text) in enumerate(zip(lefts, texts, strict=True)):

@@ -40,7 +40,7 @@ class CellView:
 
 
 def cell_view(row: RowView, operation: OperationName) -> CellView:
-    """Return the view of one operation in a row, with its samples."""
+    """Return the view of one operation in a row, with the samples of this operation."""
     summary = row.row.cells[operation]
     samples = row.view.place.samples.get(summary.cell, ())
     names = tuple(name for name in FIGURES if any(name in sample.figures for sample in samples))

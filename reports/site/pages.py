@@ -62,10 +62,11 @@ def write_site(
     """Write the site of `runs` into `folder` and return its front page.
 
     An earlier site in `folder` is replaced. With `among_others`, other files may stay in `folder`. If a folder of the
-    site already contains the folders of the runs, `files_in` names it, and the files of the runs are not copied.
+    site already contains the folders of the runs, name that folder in `files_in`. The files of the runs are then not
+    copied.
 
-    Raises SiteError if a library is missing, or if `folder` has other files and `among_others` is false. Raises OSError
-    if a file cannot be written.
+    Raises SiteError if a library is missing, or if `folder` has files but no earlier site and `among_others` is false.
+    Raises OSError if a file cannot be written.
     """
     check_libraries()
     before = _files_before(folder)

@@ -109,8 +109,8 @@ def stored_runs(folder: Path) -> tuple[list[Published], list[str]]:
 
 
 def write_site(runs: Path, site: Path) -> list[str]:
-    """Write the site of the newest runs into `site`, and the index and pages of all runs below `runs`. Other files in
-    `site` stay.
+    """Write into `site`: the interactive site of the newest runs, an index, and a page for each run. The runs are read
+    from the folders below `runs`. Other files in `site` stay.
 
     Return the reasons for runs without a page. Raises SiteError if a library that the site needs is missing.
     """
@@ -140,8 +140,8 @@ def _newest(published: Sequence[Published]) -> list[Published]:
     """Return the newest run of each set of suites on each machine. A complete run is preferred to a newer incomplete
     one.
 
-    The options of the runs are not compared. Older versions recorded the same options differently, so that their runs
-    would be shown next to the newest ones.
+    The options of the runs are ignored, because older versions recorded the same options differently. If options
+    counted, runs of older versions would be shown next to the newest runs.
     """
     found: dict[tuple[object, ...], Published] = {}
     for each in sorted(published, key=lambda each: each.state != "complete"):
@@ -195,7 +195,7 @@ def _level_row(change: LevelChange) -> dict[str, str]:
 
 def _question(published: Published) -> tuple[object, ...]:
     """Return a key that is equal for comparable runs: suites, machine, options and measured thread counts. The thread
-    counts are those of the samples, because the user may let the suite choose them."""
+    counts are those of the samples, because the user may let the suite choose the thread counts."""
     request = changed(published.run.info.request, threads=None)
     threads = {sample.conditions.threads for sample in published.run.samples}
     return published.suites, published.same_machine, request, threads

@@ -33,7 +33,7 @@ from reports.analysis.words import (
 from reports.site.addresses import Slugs, suite_page
 
 BAND_NAMES = ("best", "near", "some", "far", "farthest")
-"""A name for each band. A band is a range of ratios to the best, which has its own colour."""
+"""A name for each band. A band is a range of ratios to the best figure. Each band has its own colour."""
 APART, NONE = "apart", "none"
 """Names of the bands for two kinds of figures: those that are not ranked, and those that are missing."""
 
@@ -104,7 +104,7 @@ class Place:
 def places(runs: Iterable[Run], files_in: str = "") -> list[Place]:
     """Return the runs with their addresses, in the given order.
 
-    If a folder of the site already contains the runs' folders, `files_in` names it. If `files_in` is empty, the files
+    `files_in` names the folder of the site that already contains the runs' folders. If `files_in` is empty, the files
     of the runs are copied into the site.
     """
     slugs = Slugs()

@@ -22,8 +22,8 @@ from reports.sources.judgement import FindingVerdict, Judgement, Ours, judge
 from reports.sources.rows import ROLES, Finding, Names, Row, Slip, Subject, claims_of, names_of
 
 CLIENTS_ALONE = ("cpu_ns", "peak_private_bytes")
-"""In a run over a network, CPU time and private memory cover only the client, not the services. They then cannot
-support a claim."""
+"""In a run over a network, CPU time and private memory cover only the client, not the services. These two figures then
+cannot support a claim."""
 
 MOST_NAMED = 3
 """Largest number of our figures that the reason for a verdict names."""
@@ -127,7 +127,8 @@ def published(name: str) -> Mapping[str, tuple[str, ...]]:
 
 def judged(runs: Sequence[Run], source: Publication) -> tuple[Judged, ...]:
     """Return the verdict on every claim of a source. The verdict is that of the first run that decides the claim. If no
-    run decides, the first run that leaves the claim open is used, or else the first run with some of the figures."""
+    run decides, the verdict is that of the first run that leaves the claim open (measured, but without a clear result),
+    or else of the first run with some of the figures."""
     measured = [_measured(run) for run in runs]
     return tuple(
         max(

@@ -22,7 +22,7 @@ class FindingVerdict(Enum):
     HOLDS = "holds"
     DOES_NOT = "does not"
     OPEN = "open"
-    """The finding was measured, but in too few rounds, or its figures are tied, that is not clearly different. More
+    """No verdict yet: the finding was measured in too few rounds, or its figures are tied (not clearly different). More
     rounds may decide."""
     NOT_TESTABLE = "not testable here"
 
@@ -44,7 +44,7 @@ def count_text(verdicts: Sequence[FindingVerdict]) -> str:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdict of a run on a finding, with the figures that decide it."""
+    """The verdict of a run on a finding (a published statement), with the figures that decide the verdict."""
 
     finding: Finding
     verdict: FindingVerdict
@@ -63,8 +63,8 @@ class Ours:
 
     @cached_property
     def ratios(self) -> Mapping[tuple[Column, str], Ratios]:
-        """For each kind of figure and data set, the figures of all formats as `Ratios`, which compares any two of
-        them."""
+        """For each kind of figure and data set, a `Ratios` object. It has the figures of all formats, and compares any
+        two of these figures."""
         found: dict[tuple[Column, str], dict[Subject, dict[int, float]]] = defaultdict(dict)
         for subject in self.figures:
             found[subject.column, subject.dataset][subject] = self.by_round(subject)
@@ -242,7 +242,8 @@ def _combined(verdicts: Sequence[FindingVerdict], some: bool) -> FindingVerdict:
 
 def _evidence(closest: _Weighed, ours: Ours, dataset: str) -> str:
     """Return the two figures that decide the verdict, as text. Of all compared pairs, `closest` has the largest ratio.
-    Its figures are therefore nearest to contradicting the finding, or contradict the finding most clearly."""
+    The figures of this pair are therefore nearest to contradicting the finding, or contradict the finding most
+    clearly."""
     pair = (closest.pair.lower, closest.pair.higher)
     told = [f"{subject.format} {_figure_text(subject, ours)}" for subject in pair]
     where = dataset or f"{closest.pair.lower.dataset} and {closest.pair.higher.dataset}"

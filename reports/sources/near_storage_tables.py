@@ -31,7 +31,8 @@ from reports.sources.claims import SOURCES, has_several_machines
 from reports.sources.side_by_side import Entry, SideBySide, line_of, measured
 
 WAYS = {name: SOURCES["near-storage"].variants[name] for name in ("V1", "V1, footers kept", "V2")}
-"""Our variants by the names in the tables. The thesis has figures for 'V1' and 'V2' only."""
+"""Our variants by the names in the tables. V1 (the service sends rows) and V2 (the service sends byte ranges, which the
+client decodes) are access paths of the thesis. The thesis has figures for 'V1' and 'V2' only."""
 _NONE = "-"
 _REDUNDANCY = {
     "own machines, one copy": 1.0,
@@ -47,8 +48,8 @@ WAYS."""
 
 
 def tables(runs: Sequence[Run]) -> tuple[SideBySide, ...]:
-    """Return tables 8.1 to 8.3 for each data set, placement and set of conditions of a run that measured an access
-    path. Tables with the nearest network come first.
+    """Return tables 8.1 to 8.3 for each run that measured an access path (a way to query near storage). Each data set,
+    placement and set of conditions has its own tables. Tables with the nearest network come first.
 
     If no run measured an access path, return only the published figures. If several runs have the same conditions, each
     title names its run.

@@ -72,8 +72,8 @@ def table_of(found: Sequence[Table]) -> Table | None:
 
 
 def judgements(table: Table | None, generated: bool) -> tuple[Judgement, ...]:
-    """Return a verdict on each finding about codecs. If `table` is None, the run has no such measurements, so no
-    finding can be tested.
+    """Return a verdict on each finding (statement of the thesis) about codecs. If `table` is None, the run has no such
+    measurements, so no finding can be tested.
 
     `generated` is true if the data set webface is generated instead of read from the thesis's file.
     """

@@ -64,7 +64,8 @@ def tables_of(found: Sequence[Table]) -> tuple[dict[str, Table], dict[str, str]]
 
 
 def judgements(chosen: Mapping[str, Table], left_out: Mapping[str, str]) -> tuple[Judgement, ...]:
-    """Return a verdict on each finding."""
+    """Return a verdict on each finding (statement of the thesis) about images. `left_out` has the reason for each data
+    set without a table."""
     cells: dict[Subject, CellSummary] = {}
     for dataset, table in chosen.items():
         cells |= cells_of(table, STORAGES, _METRICS.values(), dataset)

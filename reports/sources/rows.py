@@ -55,9 +55,10 @@ class Finding:
     """One statement of a source. It holds if all comparisons in `pairs` hold on all `datasets`. With `some`, one data
     set is enough.
 
-    `about` are the formats that the finding needs. A run may lack other formats, which the reason for the verdict then
-    names. If another format has too few rounds, the finding stays open. With `rests_on_data`, the verdict depends on
-    the values in the data rather than on the formats, so generated data cannot support the finding.
+    `about` are the formats that the finding needs. A run may lack the other compared formats; the reason for the
+    verdict then names these. If one of the other formats has too few rounds, the finding stays open. With
+    `rests_on_data`, the verdict depends on the values in the data rather than on the formats, so generated data cannot
+    support the finding.
     """
 
     place: str
@@ -98,10 +99,11 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def finding(self, rows: Sequence[Row]) -> Finding:
         """Return the finding that several rows describe.
 
-        The first row has the statement. Each row compares two figures, or each figure of one list with each figure of
-        another, for every combination of the first row's `figures` and `variants`. Without a column `about`, the
-        finding needs all formats that it compares. The column `decides` states whether one data set is enough, or
-        whether the verdict depends on the values in the data.
+        The first row has the statement. Each row compares two figures. If a row has lists of figures, each figure of
+        one list is compared with each figure of the other list. All comparisons are repeated for every combination of
+        the first row's `figures` and `variants`. Without a column `about`, the finding needs all formats that it
+        compares. The column `decides` states whether one data set is enough, or whether the verdict depends on the
+        values in the data.
         """
         row = rows[0]
         shared = itertools.product(self._listed(row["figures"]) or ("",), self._listed(row["variants"]) or ("",))
@@ -139,8 +141,8 @@ class Names(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     yield Pair(high, low, 1 / factor)
 
     def _subject(self, title: str, variant: str, name: str) -> Subject:
-        """Return the figure to compare. `name` is the part that differs within a row. If `title` is empty, `name` is a
-        figure's title; else if `variant` is empty, it is a variant; else it is a data set."""
+        """Return the figure to compare. `name` is the part that differs within a row. If `title` is empty, `name` is
+        the title of a figure. Otherwise, `name` is a variant if `variant` is empty, and a data set if not."""
         dataset = name if title and variant else ""
         title, variant = (title, variant or name) if title else (name, variant)
         operation, figure = self.figures[title].split(" ")

@@ -33,8 +33,8 @@ _LEAST_TABLE = 8
 """If fewer lines than this are free, a table is replaced by a summary of one line."""
 _BAR, _LEAST_WIDTH_OF_BAR = 20, 70
 _OTHERS_SHARE = 4
-"""The current table gets the first lines. If the current table needs all lines, at most one line in this many is kept
-for the other tables."""
+"""The table that is being measured gets its lines first. If it needs all lines of the screen, the other tables keep at
+most the share 1 / _OTHERS_SHARE of these lines."""
 
 
 class Lines:
@@ -189,8 +189,8 @@ class _Layout:
             yield Text(self._line("format" if line == -1 else "", texts), "bold")
 
     def row(self, number: int) -> Text:
-        """Return the line of a row. If the row has no figures, the reason is shown instead. If it has figures and
-        failures, the failures follow the figures."""
+        """Return the line of a row. If the row has no figures, the reason is shown instead. If the row has both figures
+        and failures, the failures follow the figures."""
         row = self.table.rows[number]
         style, reason = row_style(row), self._reason(row)
         label = row.label if len(row.label) <= self.label_width else f"{row.label[: self.label_width - 1]}…"

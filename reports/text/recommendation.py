@@ -52,7 +52,7 @@ _WHY_LEFT_OUT = {
     "memory": "need too much memory",
     NOT_COUNTED: "no counted round, as the machine was busy",
 }
-"""Wording on the first screen for why a variant drops out. The keys are the first words of the full reason."""
+"""Maps the first words of the full reason why a variant drops out to the wording of this reason on the first screen."""
 
 
 def show(answer: Answer, console: Console, *, explain: bool = False) -> None:

@@ -96,15 +96,15 @@ def _cells(each: Ranked, sure: bool, preferences: Preferences) -> list[str]:
 
 
 def _marked(each: Ranked) -> str:
-    """Return the score as printed. As in every table, '=' before a score means that the variant is tied with the first
-    one."""
+    """Return the score as printed. As in every table, '=' before a score means a tie: the variant may be as good as the
+    first one."""
     tied = each.against_first is not None and each.against_first.tied and each.score != 1
     return f"{'=' if tied else ''}{number_text(each.score)}"
 
 
 def grid_of_multiples(answer: Answer, shown: Sequence[Ranked]) -> Grid:
-    """Return a grid in which each figure is a multiple of the best one. A score is a multiple of the first variant's
-    score, and has an interval."""
+    """Return a grid in which each figure is a multiple of the best figure of its column. A score is a multiple of the
+    first variant's score, and its interval follows."""
     heads = (_head(name, answer.found.preferences).removesuffix(" MB") for name in shown[0].ratios)
     headers = ["score (95 %)", *(f"x {head}" for head in heads), "Pareto"]
     lines = [

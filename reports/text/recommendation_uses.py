@@ -1,4 +1,5 @@
-"""Format how much time an operation takes per day: columns of a recommendation's table, and a line for each variant."""
+"""Format the time per day that each operation takes, as columns of a recommendation's table and as a line for each
+variant."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from reports.analysis.words import NOTHING
 
 
 def own_heads(others: Collection[str], preferences: Preferences) -> list[str]:
-    """Return the headers of the first columns: seconds per day, their interval, and the size unless another column has
-    it. Return an empty list if the ranking does not use times per day."""
+    """Return the headers of the first columns: seconds per day, the 95 % interval of these seconds, and the size. The
+    size is left out if `others` has it. Return an empty list if the ranking does not use times per day."""
     if not preferences.uses:
         return []
     return ["s a day", "(95 %)", *([] if "size" in others else ["size MB"])]
@@ -37,8 +38,8 @@ def own_cells(candidate: Candidate, values: Mapping[str, float], preferences: Pr
 
 
 def uses_told(found: Recommendation) -> Iterator[str]:
-    """Yield a line for each variant with the seconds per day of each operation and the 95 % interval. With few rounds,
-    the minimum and maximum replace the interval."""
+    """Yield a line for each variant with the seconds per day of each operation. The 95 % interval follows each time;
+    with few rounds, minimum and maximum replace the interval."""
     for each in (*found.ranked, *found.not_accepted) if found.preferences.uses else ():
         told = []
         for use in found.preferences.uses:

@@ -1,6 +1,6 @@
 """Print a run on the terminal: the sections of each table, then the sections of the whole run.
 
-If the output is not a terminal, it is plain text. No mark depends on colour alone.
+Without a terminal, the output is plain text. No mark depends on colour alone.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _further_operations(page: Console, contents: Contents, table: Table) -> None
 
 def _uses(page: Console, contents: Contents, table: Table) -> None:
     """Print for each operation the fastest variants whose library has a call for it. A fallback, which reads or writes
-    everything instead, is added if it is faster than all of them."""
+    everything instead, is added if it is faster than all these variants."""
     page.print()
     print_lines(page, [f"{table.dataset}: {TITLES['uses']}"], style="bold")
     grid = new_grid()

@@ -132,8 +132,8 @@ def _by_library(
     limit_s: float,
     memory: mmap.mmap,
 ) -> Reads:
-    """Read by calling a function of the compiled library. `sizes` has the bytes of a read and, for direct reads, also
-    the number of reads in flight."""
+    """Read by calling a function of the compiled library. `sizes` has the size of each read in bytes. For direct reads,
+    the number of reads in flight follows."""
     wall_ns, cpu_ns = ctypes.c_uint64(), ctypes.c_uint64()
     first_byte = ctypes.c_char.from_buffer(memory)
     try:

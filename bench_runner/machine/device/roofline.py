@@ -24,7 +24,7 @@ DEPTHS = (1, 4, 16, 64)
 SEQUENTIAL_DEPTHS = (1, 4, 16)
 """Numbers of sequential reads in flight at the same time."""
 EACH_S = 0.2
-"""Seconds for each size and depth."""
+"""Seconds of measuring for each size and each depth (number of reads in flight)."""
 LEAST_BYTES = 8 * 1024 * 1024
 """Smallest file that has a roofline. A smaller file has too few different positions to read."""
 CPU_BOUND = 0.9

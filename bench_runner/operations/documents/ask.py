@@ -3,8 +3,8 @@ derived from the documents (`bench_runner/operations/documents/derived.py`).
 
 A question is passed to the store as a query plan in JSON. If the store cannot run the plan, all documents are read and
 our reference implementation computes the answer, as a user's program would have to do. The query language is imported
-only inside functions, because the project's own store uses the query language, and must pay for the import in its
-import time.
+only inside functions. The project's own store imports it, too, and the time of that import must be part of the store's
+measured import time.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class Ask(Asking):
 
     @property
     def title(self) -> str:
-        """For example 'ask q2', or 'ask 3 questions'."""
+        """The name shown to people, such as 'ask q2' or 'ask 3 questions'."""
         return _TITLES.get(self.query, f"ask {self.query}")
 
     def concerns(self, dataset: str, network: str = "") -> bool:
@@ -213,7 +213,7 @@ class Sql(Asking):
 
     @property
     def title(self) -> str:
-        """For example "sql 'SELECT count(*) FROM docs'". A long query is shortened."""
+        """The name shown to people, such as "sql 'SELECT count(*) FROM docs'". A long query is shortened."""
         text = " ".join("".join(each if each.isprintable() else " " for each in self.text).split())
         return f"sql '{text if len(text) <= LONGEST_TITLE else text[: LONGEST_TITLE - 3] + '...'}'"
 

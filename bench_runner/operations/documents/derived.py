@@ -22,8 +22,8 @@ from data_generator.documents import key_of, lines_of
 from libraries import document_queries as q
 
 USUAL, GROUP, FILTER, TOP = "usual", "group", "filter", "top"
-"""Names of derived questions in operations, such as usual in `ask[query=usual]`. `usual` asks the other three, one
-after the other."""
+"""Names of derived questions in operations, such as usual in `ask[query=usual]`. `usual` asks the other three
+questions, one after the other."""
 NAMES = (USUAL, GROUP, FILTER, TOP)
 
 LOOKED_AT = 1_000
@@ -77,7 +77,7 @@ def derived_questions(dataset: Path, rows: int) -> Mapping[str, Derived]:
 
 def _fields(value: Mapping[str, Any], before: FieldPath) -> Iterator[tuple[FieldPath, Any]]:
     """Yield the path and the value of each field that is not null, at any depth of objects. Objects and arrays are
-    yielded too, so that a field that sometimes holds one is not chosen."""
+    yielded too, so that a field whose value is sometimes an object or an array is not chosen."""
     for name, below in value.items():
         if below is not None:
             yield (*before, name), below
@@ -89,9 +89,10 @@ def _most_varied(
     fields: Mapping[FieldPath, _Values], types: Sequence[type], documents: int, *, most: int | None
 ) -> FieldPath | None:
     """Return the path of the field with the most different values, or None if no field qualifies. All values of the
-    field must have the same type, one of `types`. The field must have at least two different values, and if `most` is
-    given, at most `most` and at most half as many as documents with the field. Fields in at least half of the documents
-    come first. Fields in less than FEWEST_SHARE of the documents are ignored."""
+    field must have the same type, one of `types`. The field must have at least two different values. If `most` is
+    given, the field must have at most `most` different values, and at most one for every two documents with the field.
+    Fields in at least half of the documents come first. Fields in less than FEWEST_SHARE of the documents are
+    ignored."""
     found = []
     for path, held in fields.items():
         different = len(set(map(repr, held)))

@@ -40,8 +40,8 @@ _TYPES = {
 
 @dataclass(frozen=True)
 class Fields(DocumentReading):
-    """Read the key and some fields of every document of an open store, in any order: as a dict for each document, or
-    all together as an Arrow table. Fields of a table have values of one kind."""
+    """Read the key and some fields of every document of an open store, in any order. The result is a dict for each
+    document, or one Arrow table. In an Arrow table, all values of a field have the same kind."""
 
     paths: int = count(2, spelled=True)
     form: str = word(DICTS, TABLE)
@@ -54,12 +54,12 @@ class Fields(DocumentReading):
 
     @property
     def title(self) -> str:
-        """For example '2 fields of all documents'."""
+        """The name shown to people, such as '2 fields of all documents'."""
         return f"{self.paths} field{'s' * (self.paths != 1)} of all documents{self._as_a_table}"
 
     @property
     def use_title(self) -> str:
-        """For example 'read 2 fields'."""
+        """The name in a list of what the user does with the data, such as 'read 2 fields'."""
         return f"read {self.paths} field{'s' * (self.paths != 1)}{self._as_a_table}"
 
     @property
@@ -67,7 +67,7 @@ class Fields(DocumentReading):
         return " as a table" if self.form == TABLE else ""
 
     def fallback(self, adapter: Any) -> str:
-        """Return READ_ALL if the store has no call to read fields."""
+        """Return '' if the store has a call to read fields, else READ_ALL."""
         return "" if adapter.offers.project else READ_ALL
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[Any]:
@@ -129,7 +129,8 @@ def _without_bare(value: Document, paths: Sequence[FieldPath]) -> Document:
 def _difference_of_tables(
     stage: OperationContext, fields: Sequence[TypedField], table: pa.Table, losses: Sequence[DocumentLoss]
 ) -> str | None:
-    """Return how a table differs from the right one, or None. A missing field and null are both null in a table."""
+    """Return how a table differs from the right table, or None if it does not differ. A missing field and null are both
+    null in a table."""
     types = [column.type for column in table.columns]
     if len(types) != len(fields):
         return f"{len(types)} columns were read, but there must be {len(fields)}"

@@ -34,7 +34,7 @@ class Get(DocumentReading):
 
     @property
     def title(self) -> str:
-        """For example 'get 100 documents'."""
+        """The name shown to people, such as 'get 100 documents'."""
         return f"get {self.documents:,} document{'s' * (self.documents != 1)}"
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
@@ -50,8 +50,8 @@ class Get(DocumentReading):
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[list[Key]]:
         """Return a list of keys for each repetition.
 
-        One key in ten is missing from the data. The other keys are drawn uniformly from the first `rows` documents; no
-        key is used again until fewer unused keys are left than a repetition needs.
+        One key in ten is missing from the data. The other keys are drawn uniformly from the first `rows` documents;
+        keys are used a second time only when too few unused keys are left for a repetition.
         """
         (keys,) = source.values(stage, rows, (source.key_field(stage),))
         random = generator(stage.digest, self.spelled)
@@ -84,8 +84,8 @@ def _hands(keys: Sequence[Key], wanted: int, repetitions: int, random: np.random
 def _unknown(keys: Sequence[Key], least: int) -> list[Key]:
     """Return at least `least` different keys that no document has.
 
-    Most of these keys are between existing keys, so that a store cannot exclude them by its smallest and largest key.
-    If there are too few gaps between existing keys, some keys are after the last existing key.
+    Most of these keys are between existing keys, so that a store cannot exclude these keys by its smallest and largest
+    key. If there are too few gaps between existing keys, some keys are after the last existing key.
     """
     known, last = set(keys), max(keys)
     found = [other for key in keys if key != last and (other := _behind(key, 1)) not in known]

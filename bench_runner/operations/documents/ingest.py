@@ -75,7 +75,7 @@ class Ingest(DocumentOperation, Changes):
 
     @property
     def title(self) -> str:
-        """For example 'ingest, 50% updates, 2 indexes'."""
+        """The name shown to people, such as 'ingest, 50% updates, 2 indexes'."""
         words = ["ingest", f"{self.updates * 100:g}% updates"]
         return ", ".join([*words, f"{self.indexes} indexes"] if self.indexes != NO_INDEXES else words)
 

@@ -1,7 +1,7 @@
 """The base classes of operations on documents, which call a document store and define the right answer.
 
-Operations that read some documents are short. Each is therefore called several times in one process, on a store that
-stays open (method rule 19).
+Operations that read some documents are short. Such an operation is therefore called several times in one process, on a
+store that stays open (method rule 19).
 """
 
 from __future__ import annotations

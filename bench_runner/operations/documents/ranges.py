@@ -40,7 +40,7 @@ class Range(Asking):
 
     @property
     def title(self) -> str:
-        """For example 'range of 0.1%, 1 field, by index'."""
+        """The name shown to people, such as 'range of 0.1%, 1 field, by index'."""
         return f"range of {self.selectivity * 100:g}%, {self.paths} field{'s' * (self.paths != 1)}, by {self.by}"
 
     @property
@@ -62,8 +62,8 @@ class Range(Asking):
         super().make_ready(stage, handle, inputs)
 
     def confirm(self, stage: OperationContext, handle: Handle, inputs: Sequence[str]) -> None:
-        """For `by=index`, raise RefusedData if the store reports for any of the ranges that it does not use its
-        index."""
+        """For `by=index`, raise RefusedData if the store reports that it does not use its index for one of the
+        ranges."""
         if self.by != INDEX:
             return
         for plan in dict.fromkeys(inputs):

@@ -62,7 +62,8 @@ def make_ready(part: Part) -> None:
 
 
 def hold(part: Part) -> int:
-    """Load the partition into this process's private memory, in the form of the target. Return its number of rows."""
+    """Load the partition into this process's private memory, as a DataFrame or Arrow table (the target). Return the
+    number of rows."""
     make_ready(part)
     table = pa.Table.from_batches(read_rows(part.dataset, part.first, part.last - part.first))
     _held.data = targets.make(table, part.target)
@@ -85,7 +86,7 @@ def save(part: Part, folder: Path) -> None:
 
 
 def read(part: Part, folder: Path) -> Any:
-    """Return the stored partition, in the form of the target and in private memory."""
+    """Return the stored partition as a DataFrame or Arrow table (the target), in private memory."""
     stage, place = _at(part, folder)
     return Read().run(stage, None, place, Laps())
 
@@ -108,7 +109,7 @@ def held(part: Part) -> Any:
 
 
 def check(part: Part, refuse: Callable[[Any], None]) -> None:
-    """Call `refuse` with the data in this process. `refuse` raises an error if they are not in private memory."""
+    """Call `refuse` with the data in this process. `refuse` raises an error if the data are not in private memory."""
     refuse(_held.data)
 
 

@@ -38,9 +38,9 @@ SETTINGS: Mapping[str, Any] = {
 }
 """Settings of dask. With these settings dask does not pause processes or write data to disk to save memory."""
 START_LIMIT_S = 60.0
-"""Longest wait for the processes of a pool."""
+"""Longest wait, in seconds, for the start of a pool's processes."""
 START_LOOK_S = 0.005
-"""Interval at which the scheduler is asked whether the processes have started."""
+"""Interval, in seconds, at which the scheduler is asked whether the processes have started."""
 LOOK_S = 1.0
 """Interval in seconds between checks, while calls run, whether a process has ended."""
 
@@ -121,7 +121,7 @@ class Pool:
         self._addresses = [by_pid[process.pid] for process in self._processes]
 
     def restart(self) -> None:
-        """End all processes and start the spare ones, which have no data and have not called any library yet."""
+        """End all processes and start the spare processes, which have no data and have not called any library yet."""
         self.end_processes()
         self._start()
 
@@ -191,7 +191,7 @@ class Pool:
         self._cluster.close()
 
     def end_processes(self) -> None:
-        """End the processes. `restart` starts the spare ones."""
+        """End the processes. `restart` starts the spare processes."""
         for process in self._processes:
             process.end()
         self._processes = []

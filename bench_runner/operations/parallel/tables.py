@@ -47,7 +47,7 @@ def pool_of(size: int, *, spare: bool) -> Pool:
 
 
 def parts_of(stage: OperationContext, rows: int, partitions: int) -> list[parts.Part]:
-    """Return the list of partitions of the first `rows` rows. Their sizes differ by at most one row."""
+    """Return the list of partitions of the first `rows` rows. The sizes of two partitions differ by at most one row."""
     ends = [rows * number // partitions for number in range(partitions + 1)]
     variant = stage.adapter.variant
     return [
@@ -128,8 +128,8 @@ class _Parallel(Operation):
 
     @property
     def takes_input_anew(self) -> bool:
-        """Whether the pool's processes are replaced by new ones, which then load the input of the sample, after they
-        have worked on the untimed first call on few rows (the primer)."""
+        """Whether new processes replace the pool's processes after the untimed first call on few rows (the primer). The
+        new processes then load the input of the sample."""
         return self.pool == "cold"
 
     @property
@@ -139,7 +139,7 @@ class _Parallel(Operation):
 
     @property
     def title(self) -> str:
-        """For example 'save 4 partitions'."""
+        """The name shown to people, such as 'save 4 partitions'."""
         return f"{self.name.partition('-')[0]} {self._words}"
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
@@ -223,7 +223,7 @@ class SaveParallel(_Parallel, Changes):
         """Return None, because each process stores into an empty folder."""
 
     def run(self, stage: OperationContext, held: Pool, location: Path, laps: Laps) -> Path:
-        """Store all partitions. Return their folder."""
+        """Store all partitions. Return the path of the folder that contains the partitions."""
         place = self.works_at(location)
         _save(stage, held, place, laps)
         held.has_worked = True
@@ -259,14 +259,15 @@ class _Reads(_Parallel):
 
     @property
     def takes_input_anew(self) -> bool:
-        """True for `by=threads`. The pool's processes were ended before the untimed first call, which threads made. So
-        new processes must load the input of the sample, and store the partitions that threads then read. A cold pool of
-        processes is replaced only after it has stored the partitions."""
+        """True for `by=threads`. The method `begin` ends the pool's processes before the untimed first call, which
+        threads make. So new processes must load the input of the sample and store the partitions that threads then
+        read. False for `by=processes`, where `begin` replaces the processes of a cold pool after these have stored the
+        partitions."""
         return self.by == "threads"
 
     @property
     def title(self) -> str:
-        """For example 'read 4 partitions' or 'read 4 partitions by threads'."""
+        """The name shown to people, such as 'read 4 partitions' or 'read 4 partitions by threads'."""
         return super().title + (" by threads" if self.by == "threads" else "")
 
     def unfit(self, adapter: Any) -> str | None:
@@ -302,7 +303,7 @@ class ReadParallel(_Reads):
 
     @property
     def title(self) -> str:
-        """For example 'read 4 partitions' or 'read 4 partitions, left'."""
+        """The name shown to people, such as 'read 4 partitions' or 'read 4 partitions, left'."""
         return super().title + (", left in processes" if self.result == "left" else "")
 
     def unfit(self, adapter: Any) -> str | None:
@@ -352,7 +353,7 @@ class ScanParallel(_Reads):
 
     @property
     def title(self) -> str:
-        """For example 'scan 1% of 4 partitions'."""
+        """The name shown to people, such as 'scan 1% of 4 partitions'."""
         return f"scan {self.selectivity * 100:g}% of {self._words}" + (" by threads" if self.by == "threads" else "")
 
     def take_input(self, stage: OperationContext, rows: int) -> Pool:

@@ -50,7 +50,7 @@ class Aggregate(AsksForBlocks):
 
     @property
     def title(self) -> str:
-        """For example 'aggregate 1% of the groups'."""
+        """The name shown to people, such as 'aggregate 1% of the groups'."""
         return f"aggregate {self._where}"
 
     def take_input(self, stage: OperationContext, rows: int) -> Asked:

@@ -1,4 +1,5 @@
-"""Choosing conditions whose matching rows are in a known share of a table's blocks, and computing which rows match.
+"""Choose conditions that are met in a known share of a table's blocks and nowhere else, and compute which rows meet
+them.
 
 A block is a group of consecutive rows. A condition depends only on the data. It tests a column in which each block has
 values that no other block has. If these values ascend from block to block, the blocks that meet a condition are
@@ -53,7 +54,8 @@ class Blocks:
         return len(self.lows)
 
     def condition(self, first: int, blocks: int) -> Predicate:
-        """Return a condition that only rows of the `blocks` blocks starting at rank `first` meet.
+        """Return a condition that only rows of certain blocks meet: `blocks` blocks with consecutive ranks, starting at
+        rank `first`.
 
         All rows of these blocks meet the condition, except rows with a value that also occurs in a neighbouring block.
         If `blocks` is 0, no row meets the condition. The condition is then a range below all values of the column. The
@@ -66,9 +68,10 @@ class Blocks:
         return Predicate(self.column, Kind.RANGE, _values((low, high), self.type))
 
     def bounds(self, first: int, blocks: int) -> tuple[int, int]:
-        """Return the range of values of the `blocks` blocks starting at rank `first`, as its lower limit and its
-        excluded upper limit. The lower limit is the smallest value of the first block, or 1 more if the preceding block
-        also has this value. The upper limit is the smallest value of the next block, or `end` if there is none."""
+        """Return the lower limit and the excluded upper limit of the values in `blocks` blocks with consecutive ranks,
+        starting at rank `first`. The lower limit is the smallest value of the first block, or 1 more if the preceding
+        block also has this value. The upper limit is the smallest value of the next block, or `end` if there is
+        none."""
         behind = first + blocks
         low = int(self.lows[first]) + (first in self.shared)
         return low, int(self.lows[behind]) if behind < self.count else self.end
@@ -143,9 +146,9 @@ def cannot_give(share: float, rows: int, block_rows: int) -> str | None:
 
 
 def conditions(blocks: Blocks, share: float, repetitions: int, seed: str) -> Iterator[Predicate]:
-    """Yield `repetitions` conditions. The matching rows of each are in about this share of the blocks, and at least in
-    one block, unless the share is 0. No block is used again until fewer unused blocks are left than a condition
-    needs."""
+    """Yield `repetitions` conditions. The rows that meet a condition are in about this share of the blocks. They are in
+    at least one block, unless the share is 0. Blocks are used a second time only when too few unused blocks are left
+    for a condition."""
     met = met_by(share, blocks.count)
     if not met:
         yield from (blocks.condition(number, 0) for number in range(repetitions))
@@ -160,8 +163,8 @@ def of_values(
     """Yield `repetitions` conditions that test for one of `values` values. The values occur in the column and are
     spread evenly over this share of the blocks.
 
-    Raises RefusedData if the share is 0, if `values` is smaller than the number of blocks, or if a block has fewer than
-    twice as many values as the condition takes from it.
+    Raises RefusedData if the share is 0, if `values` is smaller than the number of blocks, or if the condition would
+    take more than half of the values of a block.
     """
     met = met_by(share, blocks.count)
     if not 0 < met <= values:

@@ -29,7 +29,7 @@ class Metadata(Operation):
 
     @property
     def title(self) -> str:
-        """For example 'metadata of 640 files'."""
+        """The name shown to people, such as 'metadata of 640 files'."""
         return f"metadata of {self.files:,} file{'s' * (self.files != 1)}"
 
     def concerns(self, dataset: str, network: str = "") -> bool:

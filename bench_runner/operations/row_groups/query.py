@@ -28,7 +28,7 @@ from bench_runner.operations.tables.project import asked_columns, too_few_column
 from bench_runner.operations.tables.scan import refuse_changed
 
 BLOCK_ROWS = 10_000
-"""Default number of rows of a block. The row groups of near storage have the same number of rows."""
+"""Default number of rows of a block. The row groups that the engine `near-storage` writes have the same default."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,8 @@ class AsksForBlocks(Calls):
 
     @property
     def _where(self) -> str:
-        """For example '1% of the groups' or '1% of the groups, scattered'."""
+        """The part of the title that describes the condition, such as '1% of the groups' or '1% of the groups,
+        scattered'."""
         words = f"{self.groups * 100:g}% of the groups"
         words += f", {self.place}" if self.place != CLUSTERED else ""
         return words + (f", {self.values} value{'s' * (self.values != 1)}" if self.values != ALL else "")
@@ -82,7 +83,8 @@ class AsksForBlocks(Calls):
         return adapter.open_scans(location) if self.handles(adapter) else adapter.open(location)
 
     def needs_values(self, held: Any) -> bool:
-        """Return False if the share of blocks is 0. Statistics then show that no row meets the condition."""
+        """Return whether the share of blocks is greater than 0. If the share is 0, statistics show that no row meets
+        the condition."""
         return self.groups > 0
 
     def conditions(self, stage: OperationContext, repetitions: int) -> list[Predicate]:
@@ -114,7 +116,8 @@ class Query(AsksForBlocks):
 
     @property
     def title(self) -> str:
-        """For example 'query 1% of the groups' or 'query 1% of the groups, scattered, 2 columns'."""
+        """The name shown to people, such as 'query 1% of the groups' or 'query 1% of the groups, scattered, 2
+        columns'."""
         words = f"query {self._where}"
         return words + (f", {self.columns} column{'s' * (self.columns != 1)}" if self.columns != ALL else "")
 

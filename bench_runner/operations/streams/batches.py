@@ -27,7 +27,8 @@ from bench_runner.operations.tables.take import generator
 from data_generator.images import is_images
 
 EPOCHS = 2
-"""Number of passes through all rows. The second pass shows the effect of data that a library kept from the first."""
+"""Number of passes through all rows. The second pass shows the effect of data that a library kept from the first
+pass."""
 MOST_EPOCH_NS = 10 * 10**9
 """Time limit of the first epoch, in ns. If the first epoch takes longer, it ends early, and the second epoch reads only
 as many rows as the first."""
@@ -102,7 +103,7 @@ class Batches(Operation):
 
     @property
     def title(self) -> str:
-        """For example 'batches of 64, shuffled' or 'batches of 64, stored, 2 workers'."""
+        """The name shown to people, such as 'batches of 64, shuffled' or 'batches of 64, stored, 2 workers'."""
         return f"batches of {self.rows:,}, {self.order}" + f", {self.workers} workers" * (self.workers != "0")
 
     @property
@@ -312,6 +313,7 @@ def _touch(result: Any) -> None:
 
 
 def _there(call: Callable[..., Any] | None) -> Callable[..., Any]:
-    """Return the call unchanged. It is not None, because the adapter's `offers` declare it."""
+    """Return the call unchanged, with a type that excludes None. The call exists, because the adapter's `offers`
+    declare the call."""
     assert call is not None
     return call

@@ -62,8 +62,8 @@ def locality(order: np.ndarray, rows: int, batch: int) -> float:
     """Return how often two rows of a batch are stored less than one batch size apart, divided by the frequency in a
     random order.
 
-    The value is 1 for a random order and about rows / (2 * batch) for the stored order. `order` may contain only the
-    first of all `rows` row numbers.
+    The value is 1 for a random order and about rows / (2 * batch) for the stored order. `order` may be cut short, so
+    that it contains fewer than `rows` row numbers.
     """
     near = pairs = 0
     for ordered in _batches(order, batch):

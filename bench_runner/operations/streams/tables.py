@@ -39,7 +39,7 @@ class StreamSave(Changes):
 
     @property
     def title(self) -> str:
-        """For example 'stream-save by 8,192 rows'."""
+        """The name shown to people, such as 'stream-save by 8,192 rows'."""
         return f"stream-save by {self.rows:,} row{'s' * (self.rows != 1)}"
 
     def fallback(self, adapter: Any) -> str:
@@ -101,7 +101,7 @@ class StreamRead(Operation):
 
     @property
     def title(self) -> str:
-        """For example 'stream-read by 8,192 rows'."""
+        """The name shown to people, such as 'stream-read by 8,192 rows'."""
         return f"stream-read by {self.rows:,} row{'s' * (self.rows != 1)}"
 
     def fallback(self, adapter: Any) -> str:

@@ -33,7 +33,7 @@ class Append(Changes):
 
     @property
     def title(self) -> str:
-        """For example 'append 1,000 rows'."""
+        """The name shown to people, such as 'append 1,000 rows'."""
         return f"append {self.rows:,} row{'s' * (self.rows != 1)}"
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
@@ -45,7 +45,7 @@ class Append(Changes):
         return "" if adapter.offers.append else REWRITE
 
     def take_input(self, stage: OperationContext, rows: int) -> Any:
-        """Return the rows to append, in the form of the target."""
+        """Return the rows to append, as the user's kind of object (the target)."""
         return targets.make(stage.table(min(self.rows, rows)), stage.target)
 
     def adds_to(self, location: Path) -> Path:

@@ -23,7 +23,7 @@ MOST_OFF = 2.0
 MOST_VALUES = 20
 """Largest number of values in an IN condition."""
 MOST_PREFIX = 8
-"""Largest number of letters in a prefix."""
+"""Largest number of letters in the prefix that a condition on text tests."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Chosen:
 
 
 def mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray:
-    """Return a boolean for each row, never null: whether the row meets a condition. NaN meets no condition, null meets
-    only IS NULL, and -0.0 equals 0.0."""
+    """Return, for each row, whether the row meets a condition. The booleans are never null. NaN meets no condition,
+    null meets only IS NULL, and -0.0 equals 0.0."""
     if predicate.kind is Kind.NULL:
         return pc.is_null(column)
     values = [pa.scalar(value, column.type) for value in predicate.present]
@@ -54,7 +54,7 @@ def mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray:
 
 
 def choose(table: pa.Table, kind: Kind, selectivity: float, *, stored: str, digest: str) -> Chosen:
-    """Return a condition of this kind that a share of about `selectivity` of the rows of a table meet.
+    """Return a condition of this kind. Of the table's rows, about the share `selectivity` meet the condition.
 
     `stored` is 'sorted' to choose a column with ascending values, 'shuffled' to choose any other column. Raises
     RefusedData, with the nearest share found, if no condition is met by half to twice the number of rows wanted.
@@ -123,8 +123,8 @@ def _candidates(column: pa.Array, kind: Kind, wanted: float) -> Iterator[tuple[A
 
 
 def _ranges(column: pa.Array, wanted: float) -> Iterator[tuple[Any, ...]]:
-    """Yield a range that begins about a third of the way through the sorted values. If the column is sorted, these rows
-    are neither at an end nor in the middle of the file."""
+    """Yield a range that begins about a third of the way through the sorted values. If the column is sorted, the rows
+    in this range are neither at an end nor in the middle of the file."""
     present = column.drop_null()
     if pa.types.is_floating(present.type):
         present = present.filter(pc.invert(pc.is_nan(present)))
@@ -139,8 +139,8 @@ def _ranges(column: pa.Array, wanted: float) -> Iterator[tuple[Any, ...]]:
 
 
 def _sets(column: pa.Array, wanted: float, most: int) -> Iterator[tuple[Any, ...]]:
-    """Yield one tuple of at most `most` values that together occur in about `wanted` rows, the rarest value last. If
-    `most` is 1, yield the value that occurs in a number of rows nearest to `wanted`."""
+    """Yield one tuple of at most `most` values that together occur in about `wanted` rows. The values are sorted from
+    frequent to rare. If `most` is 1, yield the value whose number of rows is nearest to `wanted`."""
     counted = sorted(
         ((each["counts"], each["values"]) for each in pc.value_counts(column.drop_null()).to_pylist()),
         key=lambda each: (-each[0], str(each[1])),

@@ -60,7 +60,7 @@ class Project(OnHandle):
 
     @property
     def title(self) -> str:
-        """For example 'project 10 columns' or 'project 10 columns, handle kept'."""
+        """The name shown to people, such as 'project 10 columns' or 'project 10 columns, handle kept'."""
         words = f"project {self.columns} column{'s' * (self.columns != 1)}"
         return words + {"once": "", "reopened": ", reopened", "kept": ", handle kept"}[self.handle]
 
@@ -79,7 +79,7 @@ class Project(OnHandle):
         return too_few_columns(self.columns, schema)
 
     def fallback(self, adapter: Any) -> str:
-        """Return READ_ALL if the engine has no call to read columns."""
+        """Return '' if the engine has a call to read columns, else READ_ALL."""
         return "" if adapter.offers.project else READ_ALL
 
     def unfit(self, adapter: Any) -> str | None:
@@ -93,8 +93,8 @@ class Project(OnHandle):
         return self.take_input(stage, stage.rows) if self.sampling == "once" else super().held(stage)
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[tuple[str, ...]]:
-        """Return the column names of each repetition. No column is used again until fewer unused columns are left than
-        a repetition needs."""
+        """Return the column names of each repetition. Columns are used a second time only when too few unused columns
+        are left for a repetition."""
         hands: list[tuple[str, ...]] = []
         left = list(stage.schema)
         for number in range(repetitions):
@@ -139,7 +139,7 @@ class Project(OnHandle):
         return stage.answer(lambda: _columns(adapter, handle, columns, location, closing=closing), laps)
 
     def expected_columns(self, stage: OperationContext, held: tuple[str, ...] | None = None) -> list[str]:
-        """Return the names of the columns requested, in that order. If `held` is None, return the names of the first
+        """Return the names of the columns, in the order requested. If `held` is None, return the names of the first
         call."""
         return list(held or self.take_input(stage, stage.rows))
 

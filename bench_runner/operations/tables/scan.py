@@ -41,7 +41,7 @@ class Scan(Operation):
 
     @property
     def title(self) -> str:
-        """For example 'scan 1% by range' or 'scan 1% by range of a sorted column, 2 columns'."""
+        """The name shown to people, such as 'scan 1% by range' or 'scan 1% by range of a sorted column, 2 columns'."""
         words = f"scan {self.selectivity * 100:g}% by {self.kind}" + " of a sorted column" * (self.stored == "sorted")
         return words + (f", {self.columns} columns" if self.columns != ALL else "")
 
@@ -50,7 +50,7 @@ class Scan(Operation):
         return too_few_columns(self.columns, schema)
 
     def fallback(self, adapter: Any) -> str:
-        """Return READ_ALL if the engine cannot evaluate this kind of condition."""
+        """Return '' if the engine can evaluate this kind of condition, else READ_ALL."""
         return "" if Kind(self.kind) in adapter.offers.scan else READ_ALL
 
     def take_input(self, stage: OperationContext, rows: int) -> Predicate:

@@ -63,6 +63,7 @@ def scanned(
 
 
 def _without_views(table: pa.Table) -> pa.Table:
-    """Return the table with plain text and bytes instead of views, from which pyarrow cannot take rows."""
+    """Return the table with plain text and bytes instead of view types. pyarrow cannot take rows of columns with view
+    types."""
     fields = [field.with_type(_PLAIN.get(field.type, field.type)) for field in table.schema]
     return table.cast(pa.schema(fields)) if fields != list(table.schema) else table

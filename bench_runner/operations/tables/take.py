@@ -52,7 +52,7 @@ class Take(OnHandle):
 
     @property
     def title(self) -> str:
-        """For example 'take 100 rows' or 'take 100 rows, sorted, reopened, 2 columns'."""
+        """The name shown to people, such as 'take 100 rows' or 'take 100 rows, sorted, reopened, 2 columns'."""
         words = [f"take {self.rows:,} row{'s' * (self.rows != 1)}"]
         words += [self.pattern] * (self.pattern != "uniform") + [self.order] * (self.order == "sorted")
         words += ["reopened"] * (self.handle == "reopened")
@@ -61,7 +61,8 @@ class Take(OnHandle):
         return ", ".join(words)
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return a refusal reason if the table has too few rows or columns, or if there are too many streams."""
+        """Return a refusal reason if the table has too few rows or columns, or if there are too many streams (calling
+        threads)."""
         if self.rows > rows:
             return f"it takes {self.rows:,} rows, but the table has {rows:,}"
         if self.streams > MOST_STREAMS:
@@ -106,12 +107,12 @@ class Take(OnHandle):
         return super().handles(adapter) * (self.streams if adapter.offers.sharing is Sharing.EACH else 1)
 
     def fallback(self, adapter: Any) -> str:
-        """Return READ_ALL if the engine has no call to take rows."""
+        """Return '' if the engine has a call to take rows, else READ_ALL."""
         return "" if adapter.offers.take is not None else READ_ALL
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[np.ndarray]:
-        """Return an int64 array of row numbers below `rows` for each repetition. Except in the pattern `zipf`, no row
-        is used again until fewer unused rows are left than a repetition needs."""
+        """Return an int64 array of row numbers below `rows` for each repetition. Except in the pattern `zipf`, rows are
+        used a second time only when too few unused rows are left for a repetition."""
         wanted = min(self.rows, rows)
         chosen = {"uniform": _uniform, "clustered": _clustered, "zipf": _zipf}[self.pattern](
             generator(stage.digest, self.spelled), rows, wanted, repetitions

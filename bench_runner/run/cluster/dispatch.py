@@ -79,8 +79,8 @@ class Dispatch:
         changed: Callable[[], None],
         began_ns: int,
     ) -> None:
-        """`changed` is called whenever a part is finished or given up, also if another host gets its groups. The time
-        budget of `task` starts at `began_ns`."""
+        """`changed` is called whenever a part is finished or given up. A part is also given up if another host takes
+        over its groups. The time budget of `task` starts at `began_ns`."""
         self._cluster, self._task, self._parts = cluster, task, parts
         self._watcher, self._stop, self._changed, self._began_ns = watcher, stop, changed, began_ns
 

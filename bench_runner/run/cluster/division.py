@@ -51,7 +51,8 @@ def group_of(chain: Chain) -> Group:
 
 
 def groups_of(plan: Plan) -> dict[Group, float]:
-    """Return a rough cost for each group of a plan: the sum over its chains of rows times operations."""
+    """Return a rough cost for each group of a plan. The cost of a chain is its number of rows times its number of
+    operations. The cost of a group is the sum over the group's chains."""
     found: dict[Group, float] = {}
     for chain in (*plan.chains, *(excluded.chain for excluded in plan.excluded)):
         group = group_of(chain)
@@ -66,7 +67,8 @@ def divided(
 
     The hosts of each kind get all groups together. In a resumed run, `earlier` has the parts from before, and each host
     keeps its groups. A group that one host has finished is not measured by another host of the same kind. The remaining
-    groups are distributed by `costs`, the most expensive first. Each goes to the host whose groups cost least so far.
+    groups are distributed by `costs`, the most expensive first. Each group goes to the host whose groups cost least so
+    far.
     """
     taken = finished_groups(earlier)
     found: dict[str, list[Group]] = {}

@@ -184,8 +184,8 @@ class Cluster:
 
     def look_for(self, host: Host) -> None:
         """Find new workers of a host that has lost all its workers, and add them to the host. A worker is ignored if
-        its library versions differ from those of the host before. Raises SchedulerLost if the scheduler does not
-        answer."""
+        its library versions differ from the versions that the host had before. Raises SchedulerLost if the scheduler
+        does not answer."""
         for address in self.addresses():
             with suppress(RunError):
                 facts = self._facts(address)

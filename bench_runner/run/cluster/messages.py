@@ -13,8 +13,8 @@ State = Literal["running", "finished", "refused", "killed"]
 
 
 class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All chains of one suite and data set. A group is never divided between hosts, because reports compare its chains
-    with each other, and only figures from the same machine can be compared."""
+    """All chains of one suite and data set. A group is never divided between hosts, because reports compare the group's
+    chains with each other, and only figures from the same machine can be compared."""
 
     suite: str
     dataset: str
@@ -77,7 +77,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     info: bytes
     """The present content of the part's run.json, empty if the file does not exist yet."""
     state: State
-    """State of the part. 'refused': it ended with an error message, and will measure nothing more. 'killed': its
-    process was stopped or crashed, or the agent does not know the part, because the worker was restarted."""
+    """State of the part. 'refused': the part ended with an error message, and will measure nothing more. 'killed': the
+    part's process was stopped or crashed, or the agent does not know the part, because the worker was restarted."""
     message: str
     """The last line that the part printed if its state is 'refused' or 'killed', otherwise empty."""

@@ -66,8 +66,8 @@ def measure_over(
 ) -> Measured:
     """Measure a plan on the hosts of the cluster at `where`.
 
-    Raises RunError if the cluster cannot be reached or if versions on its hosts differ, DataError if a data set cannot
-    be made, and KeyboardInterrupt after Ctrl-C. All samples that the hosts have sent are kept.
+    Raises RunError if the cluster cannot be reached or if versions on the cluster's hosts differ, DataError if a data
+    set cannot be made, and KeyboardInterrupt after Ctrl-C. All samples that the hosts have sent are kept.
     """
     began_ns = now_ns() if options.began_ns is None else options.began_ns
     earlier = stored(folder) if options.resume else _new(folder, options)

@@ -48,8 +48,9 @@ class SshHost:
 
 
 def ssh_hosts(file: Path) -> list[SshHost]:
-    """Read a file of hosts. Each line has the destination of a host, and optionally the path of its Python interpreter.
-    The default is the path of this interpreter. Raises RunError if the file is missing or wrong."""
+    """Read a file of hosts. Each line has the destination of a host, and optionally the path of the Python interpreter
+    on that host. The default is the path of the interpreter that runs this function. Raises RunError if the file is
+    missing or wrong."""
     given = str(file)
     try:
         lines = [shlex.split(line, comments=True) for line in file.read_text().splitlines()]
@@ -90,8 +91,8 @@ class Worker:
         return lines[-1][:200] if lines else ""
 
     def keep_up(self) -> None:
-        """Start the worker if it is not running. Wait at least RESTART_S between two starts: if the last start is more
-        recent, do nothing."""
+        """Start the worker if it is not running and was not started within the last RESTART_S seconds. Otherwise do
+        nothing."""
         if self._process is not None and (not self.has_ended() or now_ns() - self._began_ns < RESTART_S * 1e9):
             return
         self.close()
@@ -162,8 +163,7 @@ def ssh_worker(host: SshHost, scheduler: str) -> Worker:
 
 @contextmanager
 def kept_up(workers: Sequence[Worker]) -> Iterator[Callable[[], None]]:
-    """Start the workers. Yield a function that starts those workers again that have ended. End all workers
-    afterwards."""
+    """Start the workers. Yield a function that restarts workers that have ended. End all workers afterwards."""
 
     def keep_up() -> None:
         for worker in workers:

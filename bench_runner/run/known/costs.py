@@ -29,11 +29,11 @@ MOST_SIZES = 4
 """For each operation and variant, costs are stored for at most this many different numbers of rows. If there are more,
 the oldest cost is dropped."""
 MOST_BYTES = 16 * 10**6
-"""A larger file of costs is ignored."""
+"""Largest size, in bytes, of a file with costs. A larger file is ignored."""
 FAR = 10
-"""Costs are scaled from the nearest number of rows that was measured. If this number differs by more than this factor
-on this machine, and less on another machine, use the cost of the other machine. Scaling by rows is inaccurate, because
-calls have fixed costs."""
+"""Costs are scaled from the nearest number of rows that was measured. If the nearest number on this machine differs by
+more than this factor from the number wanted, and another machine has a nearer number, the cost of the other machine is
+used. Scaling by rows is inaccurate, because calls have fixed costs."""
 MACHINE = ("name", "cpu", "cores", "memory_bytes", "virtualisation")
 
 
@@ -61,8 +61,8 @@ class Cost(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Costs(msgspec.Struct, forbid_unknown_fields=True, dict=True):
-    """The costs of samples. A key of `cells` names an operation, a variant, conditions and a data set. Its value lists
-    one cost for each number of rows, the most recent last."""
+    """The costs of samples. A key of `cells` names an operation, a variant, conditions and a data set. The value of the
+    key is a list with one cost for each number of rows, the most recent last."""
 
     cells: dict[str, list[Cost]] = {}
 
@@ -126,8 +126,8 @@ class KnownCosts:
     elsewhere: Costs = field(default_factory=Costs)
 
     def expected(self, operation: str, chain: Chain, rows: int) -> Expected | None:
-        """Return the expected cost of an operation of the chain on `rows` rows. Costs of this machine are preferred.
-        Return None if there is no cost."""
+        """Return the expected cost of an operation of the chain on `rows` rows. Costs of this machine are preferred,
+        with the exception described at FAR. Return None if there is no cost."""
         asked = operation, chain.variant, chain.conditions, chain.dataset, rows
         far = self.here.how_far(*asked)
         cost = self.here.expected(*asked)
@@ -178,8 +178,8 @@ def _times(some: int, other: int) -> float:
 
 
 def _between(costs: list[Cost], rows: int) -> Cost:
-    """Return the cost for `rows` rows, interpolated between two costs: that of the nearest smaller and that of the
-    nearest larger number of rows. If one of the two is missing, scale the other in proportion to the rows. `costs` are
+    """Return the cost for `rows` rows, interpolated between the costs for the nearest smaller and the nearest larger
+    number of rows. If one of these two costs is missing, scale the other cost in proportion to the rows. `costs` are
     sorted by rows."""
     below = [cost for cost in costs if cost.rows <= rows]
     above = [cost for cost in costs if cost.rows > rows]

@@ -37,7 +37,8 @@ MACHINE = (
     *("name", "cpu", "cores", "affinity", "cpu_limit_cores", "memory_bytes"),
     *("kernel", "virtualisation", "container"),
 )
-"""Properties of the machine. A stored fact is valid only if all of them are the same as when the fact was measured."""
+"""Properties of the machine. A stored fact is valid only if all of these properties are the same as when the fact was
+measured."""
 MOST_BYTES = 4 * 10**6
 """A file with a fact is ignored if it is larger than this. Usually such a file has a few kilobytes."""
 

@@ -1,8 +1,8 @@
 """Measure the CPU time, memory, device reads and network bytes of service processes during the measured time.
 
-Services are servers from which a worker reads a stored copy. The figures of services are separate from those of the
-worker. The worker runs in a sandbox and cannot observe services itself. So the worker signals before the measured time
-begins and after it has ended, and each time waits until the launcher has observed the services.
+Services are servers from which a worker reads a stored copy. The figures of services are separate from the figures of
+the worker. The worker runs in a sandbox and cannot observe services itself. So the worker signals before the measured
+time begins and after it has ended, and each time waits until the launcher has observed the services.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from bench_runner.machine.process_tree import ProcessTree, cpu_of_ns, total
 from bench_runner.run.services.proxy import passed_bytes
 
 FIGURES = ("node_cpu_ns", "node_device_bytes", "wire_bytes")
-"""Figures that are totals over the measured time. If a call was repeated, they are divided by the number of calls."""
+"""Figures that are totals over the measured time. If a call was repeated, these totals are divided by the number of
+calls."""
 
 
 def per_call(figures: Mapping[str, int], calls: int) -> dict[str, int]:

@@ -4,9 +4,9 @@ All connections of a proxy share one line, each direction separately, as they wo
 rate, the proxy imitates no effect of a real network, such as delay, loss or reordering. The proxy counts the forwarded
 bytes, without headers, in a file that other processes map.
 
-`python -m bench_runner.run.services.proxy MBIT COUNTERS NUMBER` listens on NUMBER ports and prints them as a line of
-JSON. Then it reads lines of JSON from stdin. Each line has the index of a port, and the port to which its connections
-are forwarded.
+`python -m bench_runner.run.services.proxy MBIT COUNTERS NUMBER` listens on NUMBER ports and prints the port numbers as
+a line of JSON. Then it reads lines of JSON from stdin. Each line has the index of one of these ports, and the number of
+the port to which its connections are forwarded.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def counters_file(path: Path) -> None:
 
 def passed_bytes(path: Path) -> int:
     """Return the number of bytes that a proxy has forwarded so far, in both directions together. `path` is the file
-    with its counts."""
+    with the proxy's counts."""
     return sum(COUNTERS.unpack(path.read_bytes()))
 
 

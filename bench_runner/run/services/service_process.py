@@ -1,5 +1,5 @@
-"""Entry point of every service. `python -m bench_runner.run.services.service_process PARENT WORD...` replaces itself
-with `python -P WORD...`.
+"""Entry point of every service. The process `python -m bench_runner.run.services.service_process PARENT WORD...`
+replaces itself with `python -P WORD...`.
 
 The service dies with the run, however the run ends. Ctrl-C reaches only the run. If memory runs out, the service is
 killed first.

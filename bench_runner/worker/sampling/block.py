@@ -30,7 +30,8 @@ if all results would exceed MOST_RESULT_BYTES, the block has fewer calls."""
 FEWEST_KEPT = 3
 """Smallest number of calls on a handle that stays open. With fewer calls, no figure is reported (rule 19)."""
 PRIVATE_FROM_NS = 50 * 10**6
-"""Shortest block for which private memory is reported. Memory is read only every 2 ms (rule 19)."""
+"""Shortest block, in ns, for which private memory is reported. Memory is read only every 2 ms, which is too seldom for
+a shorter block (rule 19)."""
 CACHED_SHARE = 0.5
 """If the calls of the second half of a block request less than this share of the bytes that the first half requested,
 the library reads from its own cache (rule 19)."""
@@ -153,8 +154,8 @@ def one_call(
 def calls_that_fit(
     first_ns: int, result_bytes: int, *, enough_ns: int | None = None, shorter: str = "", threads: int = 1
 ) -> int:
-    """Return the total number of calls in a block, over all threads. It is computed from the duration and the result
-    size of the first call.
+    """Return the total number of calls in a block, over all threads. The number is computed from the duration and the
+    result size of the first call.
 
     `enough_ns` is the longest duration of a block with more than three calls (default ENOUGH_NS). `shorter` is the
     advice to a user whose calls are too long, or ''. Raises RefusedData if there is such advice and fewer than
@@ -180,8 +181,8 @@ def has_large_answers(result_bytes: int, threads: int) -> bool:
 def tells_memory(calls: int, calls_ns: int, result_bytes: int, *, once: bool, threads: int = 1) -> bool:
     """Return whether the private memory measured in a block is comparable between variants.
 
-    The block must be long enough for memory to be read several times. It must also have the same number of calls as
-    the blocks of other variants, because all results stay in memory until they are verified. `once` means that all
+    The block must be long enough for memory to be read several times. The block must also have the same number of calls
+    as the blocks of other variants, because all results stay in memory until they are verified. `once` means that all
     variants make a single call.
     """
     single = once or has_large_answers(result_bytes, threads)

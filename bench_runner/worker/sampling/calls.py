@@ -180,7 +180,7 @@ def _given_back_bytes(opened: Opened) -> int:
 
 
 def _add_figures(measured: Measured, inside: Block, threads: int, *, once: bool) -> None:
-    """Add figures of the timed calls to `measured`: those that can be computed only when the results of the calls are
+    """Add to `measured` the figures of the timed calls that can be computed only when the results of the calls are
     known."""
     figures, last, calls = measured.figures, inside.results[-1], len(inside.results)
     figures["result_bytes"] = sum(each.nbytes for each in inside.results) // calls

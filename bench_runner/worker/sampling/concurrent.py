@@ -20,7 +20,7 @@ from bench_runner.worker.sampling.block import Block, Call, empty_call
 
 def both_sides(before: Block, after: Block) -> Block:
     """Return one block with the calls that were made one at a time. The first half of the block are the calls before
-    the concurrent calls. The second half are the calls after them."""
+    the concurrent calls. The second half are the calls after the concurrent calls."""
     laps = [*before.laps, *after.laps]
     return Block(laps=laps, asked_bytes=[sum(before.asked_bytes), sum(after.asked_bytes)])
 

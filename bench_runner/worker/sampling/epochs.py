@@ -128,9 +128,9 @@ def _nbytes(batch: Any) -> int:
 
 
 def is_cached(asked_bytes: Sequence[int], epochs: Sequence[Epoch]) -> bool:
-    """Return whether the library kept data of the first epoch in its own memory and used them in the second epoch (rule
-    19). If the first epoch requested far fewer bytes than it returned, return False. The number of requested bytes
-    shows nothing then, for example because the file is memory-mapped."""
+    """Return whether the library kept data of the first epoch in its own memory and used these data in the second epoch
+    (rule 19). If the first epoch requested far fewer bytes than it returned, return False. The number of requested
+    bytes shows nothing then, for example because the file is memory-mapped."""
     first, second = asked_bytes
     return first >= CACHED_SHARE * _bytes(epochs[:1]) and second < CACHED_SHARE * first
 

@@ -1,4 +1,5 @@
-"""Telephone calls: flat documents of 7 fields with texts, integers and doubles (`cell` of the paper's table 1)."""
+"""Telephone calls: flat documents of 7 fields with texts, integers and doubles (`cell` in table 1 of Alkowaileet and
+Carey, VLDB 2022)."""
 
 from __future__ import annotations
 

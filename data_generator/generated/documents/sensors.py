@@ -1,4 +1,5 @@
-"""Sensor reports: 16 columns, mostly integers, with an array of readings (`sensors` of the paper's table 1).
+"""Sensor reports: 16 columns, mostly integers, with an array of readings (`sensors` in table 1 of Alkowaileet and
+Carey, VLDB 2022).
 
 The readings of a report are a random walk: each reading differs from the previous reading by at most 3, like a
 temperature that is read every second. With `readings=random`, the readings are random doubles, which no encoding makes

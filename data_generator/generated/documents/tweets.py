@@ -1,4 +1,5 @@
-"""Tweets as documents: deep, sparse, mostly text (`tweet_1` and `tweet_2` of the paper's table 1).
+"""Tweets as documents: deep, sparse, mostly text (`tweet_1` and `tweet_2` in table 1 of Alkowaileet and Carey, VLDB
+2022).
 
 `tweets` are like those of 2020: they have longer texts, tweets nested in tweets, and more than 900 columns.
 `tweets-2016` are half as large. They have an ascending time in milliseconds, so that updates of an index on the time
@@ -116,7 +117,8 @@ def _older(draws: Draws, number: int) -> int:
 
 
 def _text(edition: _Edition, draws: Draws) -> str:
-    """Return words, some with an ending whose characters take more than one byte, or a backslash, in JSON."""
+    """Return random words as the content of a JSON string. Some have an ending with characters of several bytes or with
+    JSON escapes."""
     drawn = draws.bits()
     words = draws.words(3 + drawn % edition.most_words)
     ending = ("", "", "", " \u2026", " \U0001f602", ' \\"quoted\\"', "\\nnext line", " \u65e5\u672c\u8a9e")

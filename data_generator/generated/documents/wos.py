@@ -1,5 +1,6 @@
-"""Publication records: long texts, and fields that are an object in some documents and an array of objects in others
-(`wos` of the paper's table 1, an export of the Web of Science converted from XML to JSON).
+"""Publication records like an export of the Web of Science that was converted from XML to JSON (`wos` in table 1 of
+Alkowaileet and Carey, VLDB 2022). The records have long texts, and fields that are an object in some documents and an
+array of objects in others.
 
 Such a converter writes an element that occurs once as an object or a text, and a repeated element as an array.
 Therefore, nearly every field has two types.

@@ -59,7 +59,7 @@ def started(found: UserInput, rows: int, key: str, on_rows: Callable[[int], None
 
 
 class Import:
-    """The sample of documents that a process sends, as batches, and the facts about it."""
+    """The sample of documents that a process sends, as batches, and the facts about the sample."""
 
     def __init__(self, answers: Answers, path: Path, on_rows: Callable[[int], None] | None = None) -> None:
         """Wait until the process has sent `facts`. Raises DataError if the process ends or refuses the documents before

@@ -1,7 +1,7 @@
 """Take a sample of the user's JSON Lines file, check it, and store it in the cache of data sets.
 
 A data set needs the number of documents and the key field. Therefore `data_generator.catalogue.resolve` already reads
-the file. It stores the number and the key field as facts, so that an unchanged file is not read again. This module
+the file. The number and the key field are stored in the cache, so that an unchanged file is not read again. This module
 itself opens no file of the user.
 """
 

@@ -116,7 +116,8 @@ def _check_opens(task: Task, progress: Progress) -> None:
 
 
 def _note(task: Task, name: str, progress: Progress) -> Any:
-    """Return the content of the JSON file `name`, which the `datasets` library stored next to its tables."""
+    """Return the content of the JSON file `name`, which the `datasets` library stored next to the tables with the
+    images."""
     path = os.path.join(task["path"], name)
     progress.at(path)
     with opened(path) as stream:

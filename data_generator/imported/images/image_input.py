@@ -1,8 +1,8 @@
 """Find the user's images by names, sizes and times of files. This module opens no file.
 
 Four kinds of input are accepted: a folder with a folder of image files for each class, Parquet files, a folder saved by
-the `datasets` library, and the cache of this library. data_generator.imported.images.image_import reads the content in
-a separate process.
+the `datasets` library, and the cache folder of the `datasets` library. data_generator.imported.images.image_import
+reads the content in a separate process.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ def _classed(path: Path, pictures: Sequence[InputFile]) -> Iterator[InputFile]:
 def _check_folders(path: Path, classes: Container[str]) -> None:
     """Raise DataError if a folder has no images.
 
-    The images of a class may have been lost. Without its folder, other classes would get wrong labels.
+    The images of a class may have been lost. If such a folder were skipped, the other classes would get wrong labels.
     """
     for entry in entries(path):
         if entry.is_dir(follow_symlinks=False) and entry.name not in classes:

@@ -1,8 +1,8 @@
 """Read CIFAR-10, ImageNet-100 or the user's own images, check them, and store them in the cache of data sets.
 
 A data set needs the number of images and their largest side. Therefore `data_generator.catalogue.resolve` already reads
-the images. It stores both as facts, so that unchanged images are not read again. Missing images are never replaced by
-other data. This module itself opens no file of the user.
+the images. Both numbers are stored in the cache, so that unchanged images are not read again. Missing images are never
+replaced by other data. This module itself opens no file of the user.
 """
 
 from __future__ import annotations

@@ -75,8 +75,8 @@ def found_layout(beginning: str, options: ReadOptions, *, is_by_tabs: bool, long
 
 
 def _comments(beginning: str, named: str | None) -> list[str]:
-    """Return the lines with '#' before the header. The last of them is the header instead, if it has as many fields as
-    the first line without '#'."""
+    """Return the lines with '#' before the header. If the last line with '#' has as many fields as the first line
+    without '#', this last line is the header and is not returned."""
     lines = beginning.splitlines(keepends=True)
     count = next((number for number, line in enumerate(lines) if not line.startswith("#")), 0)
     if not count:

@@ -285,10 +285,11 @@ class _Sample:
 
 
 def _all_rows(file: _File, sample: _Sample, where: Callable[[int], str]) -> Iterator[pa.RecordBatch]:
-    """Yield all rows of the file with the types that the sample determined.
+    """Yield all rows of the file with the types that the sample or the user determined.
 
-    Raises Refused for a value that does not fit its type, or that needs a warning although the sample gave none for the
-    column. `where` returns the position of a row.
+    Raises Refused for a value that does not fit its type. If the sample gave no warning for a column, also raises
+    Refused for a value that needs a warning, such as a number with leading zeros. `where` returns the position of a
+    row.
     """
     schema = sample.schema
     rows = 0
@@ -311,7 +312,8 @@ def _all_rows(file: _File, sample: _Sample, where: Callable[[int], str]) -> Iter
 def _of_type(field: pa.Field, texts: pa.ChunkedArray, options: ReadOptions, is_warned: bool) -> pa.Array:
     """Return a part of a column, converted to the type that the sample or the user determined.
 
-    Raises NotOfType for a value that does not fit, or that needs a warning although the column has none (`is_warned`).
+    Raises NotOfType for a value that does not fit. Unless the column already has a warning (`is_warned`), also raises
+    NotOfType for a value that needs a warning.
     """
     if field.name in options.columns:
         return converted(texts, options.columns[field.name], options).values

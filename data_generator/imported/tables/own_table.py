@@ -1,8 +1,8 @@
 """Take a sample of the user's table, check it, and store it in the cache of data sets.
 
 A data set needs the number of rows and the schema. Therefore `data_generator.catalogue.resolve` already reads the
-table. It stores both in the cache, so that an unchanged table is not read again. `share` makes a smaller data set from
-the same sample. This module itself opens no file of the user.
+table. The number of rows and the schema are stored in the cache, so that an unchanged table is not read again. `share`
+makes a smaller data set from the same sample. This module itself opens no file of the user.
 """
 
 from __future__ import annotations

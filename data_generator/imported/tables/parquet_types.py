@@ -23,12 +23,14 @@ _MOST_S = (1 << 63) // 1_000_000
 """Limit for timestamps in 64-bit microseconds, in seconds before or after 1970."""
 
 _DROPPED = ("BSON", "GEOMETRY", "GEOGRAPHY", "UNDEFINED", "UNKNOWN")
-"""Annotations that pyarrow drops. pyarrow reports INTERVAL as UNKNOWN. It keeps UUID and JSON as types."""
+"""Annotations (logical types of Parquet) that pyarrow drops. pyarrow reports INTERVAL as UNKNOWN, and keeps UUID and
+JSON as types."""
 _WITHOUT_VALUES = "Null"
 
 
 def annotated(schema: Any, found: pa.Schema, int96_unit: str) -> pa.Schema:
-    """Return the Arrow schema `found` of a file, with text for ENUM, and timestamps of the unit `int96_unit` for INT96.
+    """Return the Arrow schema `found` of a file with two changes: ENUM columns become text, and INT96 columns become
+    timestamps of the unit `int96_unit`.
 
     `schema` is the attribute `schema` of a pyarrow.parquet.ParquetFile.
     """
@@ -37,7 +39,8 @@ def annotated(schema: Any, found: pa.Schema, int96_unit: str) -> pa.Schema:
 
 
 def stored_as(schema: Any, found: pa.Schema) -> dict[str, str]:
-    """Return column name -> type that the file declares, for columns that are measured as a plainer type."""
+    """Return the types that the file declares for columns that are measured as a plainer type, by column name. An
+    example is a column of BSON, which is measured as binary."""
     leaves = _leaves(schema)
     said: dict[str, str] = {}
     for field in found:

@@ -55,8 +55,8 @@ def shortened(whole: Sequence[Block], share: float) -> tuple[Block, ...]:
 
 
 def places(whole: Sequence[Block]) -> tuple[Block, ...]:
-    """Return the blocks as rows of the sample instead of the table. In the sample, the blocks follow each other without
-    gaps."""
+    """Return the blocks with their row numbers in the sample, instead of those in the table. In the sample, the blocks
+    follow each other without gaps."""
     found: list[Block] = []
     start = 0
     for block in whole:

@@ -42,7 +42,7 @@ class NoPlan(Exception):
 
 
 def number_of(node: exp.Expr) -> int | None:
-    """Return the number of the field that a node names; None if it is not a field."""
+    """Return the number of the field that a node names; None if the node is not a field."""
     node = node.unnest()
     found: int | None = node.meta.get(FIELD) if isinstance(node, exp.Column) else None
     return found

@@ -291,8 +291,8 @@ def _named(item: exp.Expr, scope: _Scope, is_top: bool) -> exp.Expr:
 
 
 def _check_sees_docs(query: exp.Query, scope: _Scope, scopes: list[_Scope]) -> None:
-    """Raise SQLError if a query in FROM names a field although it has no FROM itself. Such a query cannot see the
-    fields of docs."""
+    """Raise SQLError if a nested query in FROM names a field, but has no FROM itself. Such a nested query cannot see
+    the fields of docs."""
     others = [source for each in scopes if each is not scope for source in each.sources]
     if not isinstance(query, exp.Select) or query.args.get("from_") is not None or others or not scope.sources:
         return

@@ -73,17 +73,17 @@ class Planned:
     limit: int | None
     offset: int
     kinds: dict[str, Kinds] = field(default_factory=dict)
-    """Column of a field, min, max, sum or avg -> the kinds of values that it may have."""
+    """Maps each column that is a field, min, max, sum or avg to the kinds of values that the column may have."""
 
 
 @dataclass(frozen=True)
 class GroupsPlanned:
     """A plan that computes the groups of a query. DuckDB then evaluates the query's other expressions and conditions on
-    them."""
+    these groups."""
 
     plan: Plan
     kinds: dict[str, Kinds]
-    """Column of a key, min, max, sum or avg -> the kinds of values that it may have."""
+    """Maps each column that is a group key, min, max, sum or avg to the kinds of values that the column may have."""
 
 
 def planned(statement: Statement, kinds_of: Callable[[FieldPath], Kinds]) -> Planned:

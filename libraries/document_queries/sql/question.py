@@ -53,8 +53,8 @@ def _no_names() -> Sequence[str]:
 
 
 def _count_if_only_that(step: Step) -> Step:
-    """Return Count if the step only counts rows, and otherwise the step itself. Stores answer Count faster, because it
-    reads only keys."""
+    """Return Count if the step only counts rows, and otherwise the step itself. Stores answer Count faster, because
+    they then read only keys."""
     if isinstance(step, GroupBy) and not step.keys and len(step.aggregates) == 1:
         (figure,) = step.aggregates
         if figure.function == "count" and figure.expression is None:

@@ -49,7 +49,7 @@ def decode(
     most_text_bytes: int,
     records: tuple[np.ndarray, int] | None = None,
 ) -> Column:
-    """Decode the column of a chunk. `records` selects some of its records: their ascending numbers (int64), and the
+    """Decode the column of a chunk. `records` selects records: the ascending numbers of these records (int64), and the
     number of records of the whole column. Raises CorruptError."""
     column = _decoded(leaf, data, most_tokens, most_text_bytes, coded=False, records=records)
     assert isinstance(column, Column)

@@ -22,8 +22,8 @@ CUT_BYTES = 256
 
 _BOOLEAN, _INTEGER, _DOUBLE, _TEXT, _BINARY = (bytes([kind]) for kind in range(1, 6))
 _END = b"\0\0"
-"""The end of a text or binary. It sorts before the next byte of any longer text, because a zero byte within a text is
-encoded as zero and 255."""
+"""The end of a text or binary. A zero byte within a text is encoded as zero and 255. A text therefore sorts before
+every longer text that begins with it."""
 
 _BIG = struct.Struct(">Q")
 _BIG_DOUBLE = struct.Struct(">d")
@@ -58,7 +58,7 @@ def entries(values: Sequence[object], key: Key) -> list[bytes]:
 
 
 def key_of(entry: bytes, text_keys: bool) -> Key:
-    """Return the key of an entry. Raises CorruptError if it is malformed."""
+    """Return the key of an entry. Raises CorruptError if the entry is malformed."""
     try:
         end = _end_of_value(entry)
         if not text_keys:

@@ -44,7 +44,8 @@ NATIVE = library is not None
 
 
 NO_MEMORY, NO_ROOM = 2, 3
-"""Return codes of C functions in addition to 0 (success) and 1 (faulty bytes)."""
+"""Return codes of C functions: no memory left, and the output buffer is too small. The other codes are 0 (success) and
+1 (faulty bytes)."""
 
 
 def loaded() -> ctypes.CDLL:
@@ -125,10 +126,10 @@ def rows_of_json(lines: bytes) -> tuple[list[bytes], tuple[int, int] | None]:
 
 
 class Given:
-    """Columns as parameters of a C function. This object keeps their memory alive.
+    """Columns as parameters of a C function. This object keeps the memory of the columns alive.
 
-    Each column has levels and their number; values, their number and their bytes; and offsets. A column that is None
-    has no levels.
+    The parameters of each column are: levels, number of levels, values, number of values, bytes of the values, and
+    offsets. A column that is None has no levels.
     """
 
     def __init__(self, columns: Sequence[Column | None]) -> None:
@@ -158,7 +159,7 @@ class Given:
 def assembled_rows(schema: Schema, columns: Sequence[Column | None], count: int) -> list[bytes] | None:
     """Return rows assembled from the columns of a schema's leaves. Return None if the columns are inconsistent.
 
-    The rows lack values of REST and of columns that are None.
+    Values of the leaf REST and of columns that are None are missing in the rows.
     """
     given = Given(columns)
     return assembled(loaded().ds_assemble, count, *tree_of(schema), *given.parameters, ctypes.c_uint64(count))

@@ -46,15 +46,15 @@ from libraries.document_store.values import ValueKind
 C = TypeVar("C", Column, Column | CodedColumn)
 
 FEW_RECORDS = 8
-"""If at most one record in this many is requested, rows are made without decoding the texts of the other records."""
+"""If at most one of this many records is requested, rows are made without decoding the texts of the other records."""
 
 _PAGE_0, _CHUNKS = -1, -2
 """Used in cache keys in place of a column's number: for page 0, and for the chunks of all columns together."""
 
 
 def chunk_of(column: Column) -> Chunk | None:
-    """Encode a column as a chunk with its lowest and highest code. Return None if no record has the column or an object
-    around it."""
+    """Encode a column as a chunk with its lowest and highest code. Return None if no record has a value in the column,
+    or an object or array around such a value."""
     if not column.levels.any():
         return None
     return Chunk(column.leaf.number, encode_column(column), _codes(column))

@@ -34,9 +34,9 @@ from libraries.document_store.schema import Schema
 from libraries.document_store.values import ValueKind
 
 COPIED_SHARE = 16
-"""A merge copies a mega leaf if the bytes of its rows reach the maximum divided by this number (2 MiB), or if it has
-half of the maximum records. Decoding and encoding such a leaf again takes longer than queries save with larger
-leaves."""
+"""A merge may copy a mega leaf unchanged if the leaf is large. It is large if its rows take at least the maximum number
+of bytes divided by this number (2 MiB), or if it has half of the maximum number of records. To combine such leaves into
+larger ones would take more time than queries then save."""
 
 _KEY_KINDS = {ValueKind.INTEGER: "integer", ValueKind.TEXT: "text"}
 

@@ -73,7 +73,7 @@ def _sources(leaves: Sequence[Sequence[LeafType]], kind: KeyKind) -> list[Compon
 
 def _check_names(components: Sequence[StoredComponent], schema: Schema) -> None:
     """Raise CorruptError unless names have the same numbers in all schemas. Rows of `vector` are copied as stored, so
-    their numbers must stay valid."""
+    the numbers of names in these rows must stay valid."""
     names = names_of(schema)
     for component in components:
         own = names_of(component.schema)

@@ -53,7 +53,7 @@ class ComponentWriter:
     def add_leaf(
         self, pages: Sequence[bytes | bytearray], keys: Keys, antimatter: np.ndarray, columns: int, row_bytes: int
     ) -> None:
-        """Write the pages of one more leaf. Its keys must follow the keys of the previous leaf."""
+        """Write the pages of one more leaf. The keys of this leaf must follow the keys of the previous leaf."""
         for page in pages:
             self._pages.append(page)
         low, high = keys[:1].tolist()[0], keys[-1:].tolist()[0]
@@ -93,8 +93,8 @@ class MegaLeaves:
         self._out = out
 
     def add(self, keys: Keys, antimatter: np.ndarray, columns: int, chunks: Iterable[Chunk], row_bytes: int) -> None:
-        """Add one mega leaf. `columns` is the number of leaves of its schema. Raises ValueError if its keys do not fit
-        in page 0."""
+        """Add one mega leaf. `columns` is the number of columns (leaves of the schema). Raises ValueError if the keys
+        do not fit in page 0."""
         pages = encode_mega_leaf(keys, antimatter, columns, chunks)
         self._out.add_leaf(pages, keys, antimatter, columns, row_bytes)
 
@@ -117,7 +117,7 @@ class RowLeaves:
         self._rows: list[bytes | memoryview | None] = []
 
     def add(self, keys: Keys, rows: Sequence[bytes | memoryview | None], columns: int) -> None:
-        """Add entries. `columns` is the number of leaves of their schema. A row of None marks a deleted key."""
+        """Add entries. `columns` is the number of columns (leaves of the schema). A row of None marks a deleted key."""
         self._keys = np.concatenate((self._keys, keys))
         self._rows += rows
         ends = np.cumsum(encoded_sizes(self._keys) + [len(row or b"") + ENTRY_BYTES for row in self._rows])
@@ -146,8 +146,8 @@ class RowLeaves:
 def write_component(
     writer: FileWriter, layout: LayoutName, entries: Entries, schema: Schema, options: ComponentOptions
 ) -> ComponentInfo:
-    """Write sorted entries as one component, and extend the schema by their fields. In `open` the schema is not
-    extended, because rows contain their field names.
+    """Write sorted entries as one component, and extend the schema by the fields of these entries. In `open` the schema
+    is not extended, because rows contain their field names.
 
     Memory is limited to one leaf. Raises the errors of the writer, DocumentError for a row that cannot be stored, and
     ValueError for keys that do not fit in a page.

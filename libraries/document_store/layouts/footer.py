@@ -1,7 +1,8 @@
 """The footer at the end of a component's file: positions of pages and leaves, the inferred schema, and counts.
 
-After the pages come the footer, as MessagePack, and 24 bytes: the footer's length, its xxh3, and the magic number of
-the format. A footer is accepted only if its parts are consistent with each other and with the file's length.
+After the pages come the footer, as MessagePack, and 24 bytes: the footer's length, the footer's checksum (xxh3), and
+the magic number of the format. A footer is accepted only if its parts are consistent with each other and with the
+file's length.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class LeafEntry(msgspec.Struct, array_like=True, frozen=True, forbid_unknown_fie
     """Number of schema leaves (columns) when this leaf was written. These are the first leaves of the component's
     schema."""
     row_bytes: int
-    """Approximate size of the leaf's rows as MessagePack. A merge limits the size of leaves by it."""
+    """Approximate size of the leaf's rows as MessagePack. A merge uses this size to limit the size of leaves."""
     min_key: Key
     max_key: Key
 

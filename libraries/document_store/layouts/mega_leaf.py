@@ -2,7 +2,8 @@
 
 Page 0 never exceeds one page:
 
-    24 bytes  entries, anti-matter among them, columns, bytes of the keys (4 bytes each), bytes of the leaf (8)
+    24 bytes  numbers of entries, of anti-matter entries, of columns, of bytes of the keys (4 bytes each), and of bytes
+              of the leaf (8 bytes)
               4 bytes per column: where its chunk begins, counted from page 0; 0 for a column that no record has
               16 bytes per column: the codes of its smallest and of its largest value (`prefixes.py`)
               the keys, plain; then, if there is anti-matter, one bit per entry
@@ -36,8 +37,8 @@ EMPTY_PAGE_TOLERANCE = 0.15
 AsterixDB's."""
 _MOST_BYTES = (1 << 32) - 1
 _TEXT_BYTES, _INTEGER_BYTES = 64, 3 * 40
-"""Approximate memory of a Python text without its characters (with its array slot), and of an integer in three lists
-and dicts."""
+"""Approximate bytes of memory: of a Python text with its slot in an array, but without its characters; and of three
+integers that are items of lists or dicts."""
 
 
 def page_0_bytes(columns: int, keys_bytes: int, count: int) -> int:
@@ -77,7 +78,7 @@ def encode_leaf(keys: Keys, antimatter: np.ndarray, columns: int, chunks: Iterab
 
 
 def _place(pages: list[bytearray], data: bytes | memoryview) -> int:
-    """Append a chunk to the pages after page 0. Return the position of its first byte."""
+    """Append a chunk to the pages after page 0. Return the position of the chunk's first byte."""
     room = PAGE_BYTES - len(pages[-1]) if pages else 0
     if room == 0 or (len(data) > room and room < EMPTY_PAGE_TOLERANCE * PAGE_BYTES):
         pages.append(bytearray())

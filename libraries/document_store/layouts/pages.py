@@ -118,7 +118,7 @@ class PageReader:
     def __init__(
         self, reader: FileReader, compression: CompressionName, stored_bytes: np.ndarray, cache: ReadCache
     ) -> None:
-        """`cache` holds the pages that `read` keeps. Its keys are the file's name and the page's number."""
+        """`cache` holds the pages that `read` keeps. A key of the cache is the file's name and the page's number."""
         self._reader, self.cache = reader, cache
         self._compression = compression
         self._starts = np.concatenate(([0], np.cumsum(stored_bytes, dtype=np.int64))).tolist()
@@ -159,7 +159,8 @@ class PageReader:
         return [page for page in pages if page is not None]
 
     def stored(self, first: int, count: int = 1) -> list[memoryview]:
-        """Return pages as stored, without their checksums, which are checked. Raises CorruptError."""
+        """Check the checksums of stored pages, and return the stored pages without these checksums. Raises
+        CorruptError."""
         self._check_pages(first, count)
         start, end = self._starts[first], self._starts[first + count]
         read = memoryview(self._reader.read(end - start, start))

@@ -89,7 +89,8 @@ def may_hold(codes: Sequence[int], kind: ValueKind, low: Any, high: Any) -> bool
 
 
 def _converted(kind: ValueKind, bound: Any, rounded: Callable[[float], int]) -> Any:
-    """Convert a bound to the column's kind. Every value of that kind stays on the same side of the bound."""
+    """Convert a bound to the column's kind, so that every value of that kind stays on the same side of the bound.
+    `rounded` rounds a double bound to an integer."""
     if kind is ValueKind.INTEGER and type(bound) is float and abs(bound) < _SIGN:
         return rounded(bound)
     if kind is ValueKind.DOUBLE and type(bound) is int and -_SIGN <= bound < _SIGN:

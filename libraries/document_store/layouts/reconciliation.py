@@ -15,8 +15,8 @@ from libraries.document_store.layouts.keys import empty_keys
 from libraries.document_store.layouts.layout import ComponentLeaf, KeyKind, Keys
 
 _BUFFERED_KEYS = 15_000
-"""Keys of each component that are buffered before merging. This takes several leaves of rows, because they have fewer
-keys."""
+"""Keys of each component that are buffered before merging. In the row layouts, these are the keys of several leaves,
+because a leaf of rows has fewer keys."""
 
 LeafType = TypeVar("LeafType", bound=ComponentLeaf)
 
@@ -77,7 +77,7 @@ class ComponentCursor(Generic[LeafType]):
         return self._keys[-1:]
 
     def read_ahead(self) -> None:
-        """Read the keys of further leaves until enough keys are buffered, if there are any."""
+        """Read the keys of further leaves, until enough keys are buffered or no leaf is left."""
         if len(self._keys) >= _BUFFERED_KEYS or self.is_whole:
             return
         keys, antimatter, count = [self._keys], [self._antimatter], len(self._keys)
@@ -90,8 +90,8 @@ class ComponentCursor(Generic[LeafType]):
         self._keys, self._antimatter = np.concatenate(keys), np.concatenate(antimatter)
 
     def take(self, component: int, limit: Keys | None) -> Picked:
-        """Remove and return the buffered entries up to the key in `limit`, inclusive. If `limit` is None, return all of
-        them."""
+        """Remove and return the buffered entries up to the key in `limit`, inclusive. If `limit` is None, return all
+        buffered entries."""
         count = len(self._keys)
         if limit is not None:
             count = int(np.searchsorted(self._keys, limit[0], side="right"))

@@ -1,7 +1,7 @@
 """Leaves of whole rows, for `vector` and `open`. A leaf has as many rows as fit on a page; a larger row uses several
 pages.
 
-    16 bytes  entries, anti-matter among them, bytes of the keys, bytes of all rows
+    16 bytes  numbers of entries, of anti-matter entries, of bytes of the keys, and of bytes of all rows
               the keys; then, if there is anti-matter, one bit per entry (highest bit first)
               4 bytes per row: its end, counted from the start of the first row
               the rows, as encoded by the layout

@@ -1,7 +1,7 @@
 """Find the leaves that a merge can copy, because no other component has keys in their range. All other leaves are
 merged.
 
-If documents arrive with ascending keys, as in many stores, components do not overlap at all. Merging them only copies
+If documents arrive with ascending keys, as in many stores, components do not overlap at all, and a merge only copies
 leaves.
 """
 

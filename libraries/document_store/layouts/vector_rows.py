@@ -25,7 +25,8 @@ _WORDS = {
 _EXPANSION = 4
 """Initial size of the buffer for decoded rows, as a multiple of their compacted size."""
 _GROWTH = (3, 32)
-"""Limit of growth by compaction: factor 3 and 32 bytes more, compared with MessagePack (`vector.MOST_NAMES`)."""
+"""A compacted row has at most 3 times the bytes of the row in MessagePack, plus 32 bytes. `vector.MOST_NAMES` explains
+this limit."""
 
 
 class VectorRows:

@@ -54,7 +54,8 @@ class Branch:
     kind: ValueKind
     node: int
     leaf: Leaf
-    """The leaf of this branch. For an array or object, a leaf below it that shows whether it exists."""
+    """The leaf of this branch. For an array or object, a leaf below it that shows whether the array or object
+    exists."""
 
 
 class Places:
@@ -88,8 +89,8 @@ class Places:
             yield from self.leaves(below)
 
     def witness(self, node: int) -> Leaf:
-        """Return a leaf that shows whether a node exists, and that is fast to read: in the fewest arrays, then with the
-        smallest values."""
+        """Return a leaf that shows whether a node exists, and that is fast to read: a leaf in the fewest arrays, and
+        among such leaves one with the smallest values."""
         return min(self.leaves(node), key=lambda leaf: (len(leaf.array_levels), _COSTS[leaf.kind], leaf.number))
 
 

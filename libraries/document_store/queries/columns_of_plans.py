@@ -76,7 +76,7 @@ class _Receiver:
 
 
 class _Projection:
-    """One execution of a plan whose result is a Project, or whole documents."""
+    """Executes one plan, which returns either the columns of a Project or whole documents."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.ranges = plan, ranges_of(plan)
@@ -220,7 +220,8 @@ def projected(snapshot: Snapshot, plan: Plan) -> list[list[Vector]]:
     """Return the columns of a plan that ends with a Project, or with a Limit after it. Rows are in the order of
     document keys.
 
-    A column consists of one vector per part. If the keys of parts overlap, or with a Limit, it is a single vector.
+    A column consists of one vector per part. If the keys of parts overlap, or with a Limit, a column is a single
+    vector.
     """
     result = plan.result
     assert isinstance(result, Project)

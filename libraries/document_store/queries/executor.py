@@ -61,8 +61,8 @@ class _Fitted:
     function: Function | None
     """The generated function; None if no tuple can come from this schema."""
     bounds: tuple[tuple[Bounds, ...], ...]
-    """For each required range, the leaves that may have a value in the range, with both ends of the range as values of
-    the leaf."""
+    """One tuple for each range of values that the plan's filters require. The tuple has the leaves (columns of the
+    schema) that may have a value in the range, each with both ends of the range as values of the leaf's kind."""
 
 
 class Generated:

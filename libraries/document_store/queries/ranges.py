@@ -1,5 +1,5 @@
-"""Find the ranges in which single fields must be, according to a plan's filters. With these ranges, queries skip parts
-or use an index.
+"""Find the ranges in which the values of single fields must be, according to a plan's filters. With these ranges,
+queries skip parts of the store or use an index.
 
 Only conditions that every tuple must meet are used, which are the parts of top-level `And`s. A range may be wider than
 the condition, never narrower.
@@ -90,8 +90,8 @@ Bounds = tuple[int, Scalar, Scalar]
 
 
 def bounds_of(places: Places, wanted: Range) -> tuple[Bounds, ...]:
-    """Return the leaves of a schema that may have values within a range, each with the ends of the range in its
-    kind."""
+    """Return the leaves of a schema that may have values within a range. Each leaf comes with both ends of the range,
+    converted to the leaf's kind."""
     kind = _kind(wanted)
     like = _NUMBERS if kind in _NUMBERS else (kind,)
     found = []

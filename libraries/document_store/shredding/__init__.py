@@ -1,4 +1,5 @@
-"""Convert documents to columns (shredding): rows of MessagePack become a schema and a column for each of its leaves.
+"""Convert documents to columns (shredding): rows of MessagePack become a schema, and a column for each leaf of the
+schema.
 
 The C code is the fast implementation, the module `reference` is the specification.
 """

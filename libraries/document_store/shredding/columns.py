@@ -69,8 +69,8 @@ class Column:
     values: Values
     """One value for each token whose level is the leaf's largest level.
 
-    The key's column has a value for each token; tokens of deleted records have level 0 (paper, 3.3). Leaves without
-    values have an empty array.
+    Only the key's column has a value for every token; in that column, tokens of deleted records have level 0 (paper,
+    3.3). Leaves without values have an empty array.
     """
 
     @property
@@ -101,8 +101,8 @@ class CodedColumn:
     levels: np.ndarray
     """As in Column."""
     codes: np.ndarray
-    """For each level, the index of its text in `different` (uint8). A level without a text has the number of texts in
-    `different`."""
+    """For each level, the index of its text in `different` (uint8). A level without a text has the code
+    len(different)."""
     different: Texts
     """The distinct texts."""
 

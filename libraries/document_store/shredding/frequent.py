@@ -1,7 +1,8 @@
 """Give a schema's remaining columns to the most frequent new paths, if documents have more paths than the schema
 allows.
 
-Runs only once in the life of a store, when the schema becomes full, because a path whose column was written keeps it.
+This happens only once in the life of a store, when the schema becomes full. Later this choice cannot change, because
+a path keeps a column that was written.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from libraries.document_store.shredding.reference import see
 from libraries.document_store.values import ValueKind
 
 CONSIDERED = 8
-"""At most this many times the schema's limit of paths are counted. Further paths are ignored."""
+"""The maximum number of paths that are counted, as a multiple of the schema's limit. Further paths are ignored."""
 
 _WITHOUT_COLUMN = (ValueKind.ARRAY, ValueKind.OBJECT, ValueKind.REST)
 

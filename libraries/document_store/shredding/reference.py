@@ -1,7 +1,8 @@
 """Shred documents with extended Dremel in plain Python (paper, 3.1 and 3.2). Used if the C kernels are not built.
 
-This module is the specification of the shredder. First, all documents extend the schema. Then the documents are written
-as tokens of all leaves. The input is decoded documents that were checked before.
+This module is also the specification of the shredder, the code that splits documents into columns. First, all documents
+extend the schema. Then the documents are written as tokens of all leaves. The input is decoded documents that were
+checked before.
 """
 
 from __future__ import annotations

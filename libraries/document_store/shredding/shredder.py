@@ -1,4 +1,5 @@
-"""Choose between the shredders in C and in Python, and define the result that both return."""
+"""Choose between the C and the Python code that splits documents into columns (shredder), and define the result that
+both return."""
 
 from __future__ import annotations
 

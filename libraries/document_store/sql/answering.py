@@ -40,7 +40,8 @@ class Explanation:
         return tuple(str(Path(found.path)) for found in fields_of(self.plan))
 
     def __str__(self) -> str:
-        """Return a description of three lines. Characters that control a terminal are escaped."""
+        """Return a text of three lines: how the query is answered, the fields that are read, and the steps of the plan.
+        Characters that control a terminal are escaped."""
         way = "the store's plan" if self.way == "plan" else f"DuckDB, because {self.reason}"
         words = (way, ", ".join(self.fields) or "keys", to_json(self.plan))
         return "\n".join(

@@ -53,12 +53,13 @@ LOCKED: dict[str, Any] = {
 _FROM_DOCS = {"kind", "hint", "expressions", "from_", "where", "group", "having", "qualify", "windows"} | {
     *("order", "limit", "offset", "distinct")
 }
-"""Parts of a SELECT that use the rows after WHERE, and FROM of a single table. SAMPLE is missing because it applies
-before WHERE."""
+"""The parts that a SELECT may have if its conditions move from WHERE to the store. All of them see only rows that WHERE
+leaves, except FROM, which must be a single table. SAMPLE is missing because it applies before WHERE."""
 
 
 def reading_plan(statement: Statement, key: str, kinds_of: Callable[[FieldPath], Kinds]) -> GroupsPlanned:
-    """Return the plan that reads the groups of a query, or the plan that reads its fields if groups cannot be planned.
+    """Return a plan that computes the groups of a query. If a plan cannot express the groups, return a plan that reads
+    the fields that the query uses.
 
     Conditions of WHERE that the store can test move from the query's tree to the plan. `key` is the field to read if
     the query reads no field.

@@ -74,7 +74,8 @@ class TypedField:
         return len(self.kinds) > 1
 
     def part(self, kind: int, alias: str) -> exp.Expr:
-        """Return an expression for the field's values of one kind. It is null where the value has another kind."""
+        """Return an expression for the field's values of one kind. The expression is null where the value has another
+        kind."""
         if kind not in self.kinds:
             return exp.cast(exp.null(), _SCALARS[kind])
         name = part_name(self.number, kind) if self.is_mixed else column_name(self.number)
@@ -276,8 +277,8 @@ def _compared(operator: str, left: exp.Expr, right: exp.Expr) -> exp.Expr:
 
 
 def _either(conditions: list[exp.Expr]) -> exp.Expr:
-    """Combine conditions on one value, one condition per type. At most one of them is not null, because a value has one
-    type; that condition is the result."""
+    """Combine conditions on one value, one condition for each type. A value has one type, so at most one condition is
+    not null. The combination has the result of that condition, or is null."""
     return _first(conditions) if conditions else exp.cast(exp.null(), "BOOLEAN")
 
 

@@ -115,8 +115,8 @@ class Merger:
             self.raise_error()
 
     def wait_for_room(self, most: int) -> None:
-        """Return when the documents have fewer than `most` files, and each index too. Raises the error of a failed
-        merge."""
+        """Return when fewer than `most` files hold documents, and each index has fewer than `most` files. Raises the
+        error of a failed merge."""
         with self._tree.state:
             while self._error is None and self._tree.version.most_files >= most:
                 self._tree.state.wait()

@@ -246,7 +246,8 @@ def look_up(components: Sequence[Component], keys: Keys) -> Iterator[StoredPart]
 
 
 def may_hold(components: Sequence[Component], keys: Keys) -> np.ndarray:
-    """Return for each key whether any component may have it (bool). False is certain. Uses only the key filters."""
+    """Return for each key whether any component may have it (bool). False means that no component has the key. Uses
+    only the key filters."""
     found = np.zeros(len(keys), bool)
     hashes = hash_keys(keys)
     for component in components:

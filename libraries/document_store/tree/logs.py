@@ -17,7 +17,8 @@ from libraries.durable.calls import FileCalls
 
 @dataclass(frozen=True)
 class _Before:
-    """The log before the next log: how many of its bytes are valid, and whether these bytes are durable."""
+    """The log that the next log follows: its number, how many of its bytes are valid, and whether these bytes are
+    durable."""
 
     number: int
     valid_bytes: int
@@ -59,7 +60,7 @@ class Logs:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """The numbers of the logs with frames that no component has, and of other logs that a power cut left."""
+        """The numbers of the logs whose frames are not yet in components, and of other logs that a power cut left."""
         return tuple(self._numbers)
 
     @property

@@ -1,6 +1,6 @@
 """The data stored since the last flush: the latest row of each key, and the latest entries of the secondary indexes.
 
-A batch is the change that one upsert or delete makes. It is also the content of one log frame.
+A batch is the change that one upsert or delete makes. A batch is also the content of one log frame.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from libraries.document_store.errors import CorruptError
 Key: TypeAlias = int | str
 
 ENTRY_BYTES = 150
-"""Approximate memory of a key, its row object and the dict slots of both, without the row's bytes."""
+"""Approximate memory in bytes that an entry of a dict takes in addition to the row's bytes: the key, the row object,
+and the slot in the dict."""
 
 
 class Batch(msgspec.Struct, array_like=True, frozen=True):

@@ -50,9 +50,9 @@ from libraries.document_store.values import ValueKind
 from libraries.durable.calls import FileCalls, InUseError, own_folder
 
 LOGS_FOR_MEMTABLE = 2
-"""A memtable is flushed when its logs have more than this many times the memtable's size limit.
+"""A memtable is flushed when its logs are larger than this number times the memtable's size limit.
 
-This also flushes a small memtable whose keys were written again and again, because the log keeps every version.
+Such a memtable can be small: if the same keys are written again and again, the log keeps every version.
 """
 
 
@@ -287,7 +287,7 @@ class Tree:
     def flush(self) -> None:
         """Write the memtable as one component. Wait for merges first while there are too many files.
 
-        Raises the errors of `write`. The memtable and its log then stay unchanged.
+        Raises the errors of `write`. After an error, the memtable and its log are unchanged.
         """
         with self.writing:
             self._check_usable()
@@ -395,7 +395,7 @@ class Tree:
     def close(self, wait: bool) -> None:
         """Flush, wait for merges (or abort them if `wait` is false), and release the folder in any case.
 
-        Raises the errors of `flush`. The memtable's data are then still in the log.
+        Raises the errors of `flush`. After an error, the memtable's data are still in the log.
         """
         with self.writing:
             if self._closed:

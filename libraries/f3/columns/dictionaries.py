@@ -34,7 +34,7 @@ _LEAST_SAVED = 0.04
 """A shared dictionary is tried if a unit's distinct values take more than this share of the bytes of the indices."""
 _MOST_COMPARED = 64
 _MOST_BYTES = 2**31 - 1
-"""Maximum bytes of the distinct values of one dictionary, because their offsets have 32 bits."""
+"""Maximum bytes of the distinct values of one dictionary, because the offsets of the values have 32 bits."""
 _SAMPLE_ENTRIES = 4096
 _LEAST_COMMON = 1024
 _LEAST_SIMILARITY = 0.99
@@ -151,7 +151,7 @@ class Growing:
 
         `rows` draws from N equally likely values are expected to give N (1 - exp(-rows / N)) distinct values. More
         distinct values than this with N = `limit` mean that further rows would exceed the limit. If values are not
-        equally likely, even more new ones follow.
+        equally likely, even more new values follow.
         """
         if self._repeated < _LEAST_REPEATED * self._again:
             return True
@@ -230,10 +230,10 @@ def pays(
     """Return whether a shared dictionary makes a column smaller than separate units. False if there are fewer than two
     arrays.
 
-    The first array decides. Its own size is compared with the size of its indices plus a part of the dictionary's size,
-    in proportion to rows. If both are equal, the result is False, as in the F3 authors' program. `size_of` returns the
-    stored bytes of an array. `size_of_dictionary`, if given, does the same for indices and dictionary, and may keep
-    what it encoded, because these arrays may be written.
+    The first array decides: the size of this array is compared with the size of its indices plus a part of the
+    dictionary's size. This part is in proportion to the rows of the array. If both are equal, the result is False, as
+    in the F3 authors' program. `size_of` returns the stored bytes of an array. `size_of_dictionary`, if given, does the
+    same for indices and dictionary, and may keep what it encoded, because these arrays may be written.
     """
     if len(dictionary.places) < 2:
         return False

@@ -3,8 +3,8 @@
 A unit is an EncUnit (the smallest part of a column that can be decoded), or a local dictionary with its indices. An
 IOUnit is a group of units of a column that were written together. A node is a column, or a field or items nested in it.
 
-Of top-level columns and fields of structs, single rows are selected. Of the content of lists, whole units are selected:
-the items of the lists in a unit are in the unit of the item column that has the same ordinal.
+In top-level columns and fields of structs, single rows are selected. Inside lists, whole units are selected: the n-th
+unit of the item column holds the items of the lists in the n-th unit of the list column.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from libraries.f3.encodings.coders import Decoder
 from libraries.f3.errors import F3Error, Placed
 
 _GROUP_BYTES = 256 * 1024
-"""Columns are read together until the read has at least this many bytes for each row group, because small reads are
-slow."""
+"""Small reads are slow. Therefore, columns are added to a read until it has at least this many bytes for each row
+group."""
 _FEW = 8
-"""Single rows are decoded ("picked") if the units that hold them have at least this many times as many rows. Otherwise
-decoding whole units is faster."""
+"""Single rows are decoded ("picked") if the units that hold them have at least this many rows for each wanted row.
+Otherwise decoding whole units is faster."""
 _ROW_BYTES = 4096
 """A unit is read whole if it has fewer bytes than this for each wanted row. Separate reads for each row would take
 longer."""
@@ -52,8 +52,8 @@ _TEXT_RATIO = 4
 """Assumed number of decoded bytes for each stored byte of strings and nested columns. It is a guess, to divide work
 among threads."""
 _PARALLEL_BYTES = 1 << 26
-"""Reads that decode to fewer bytes use one thread, because the first threads of a process, and their memory, take 10 ms
-to start."""
+"""A read uses several threads only if its decoded values take at least this many bytes, because starting the first
+threads of a process, with their memory, takes 10 ms."""
 
 
 @cache
@@ -135,8 +135,8 @@ class ReadPlan:
     def arrays(self, picked: Picked, threads: int) -> Iterator[list[pa.Array]]:
         """Yield the wanted rows of each node, as one array if possible.
 
-        If there are enough values, up to `threads` threads are used, and a column then has several arrays. One thread
-        reads the columns in groups: small columns share a group, to read more at a time.
+        If there are enough values, up to `threads` threads are used, and a column then has several arrays. With one
+        thread, columns are read in groups. Small columns share a group, so that each read is larger.
         """
         are_few = 0 < picked.count * _FEW <= self._group_rows
         few = self._few_rows(picked) if are_few else [None] * len(self._nodes)
@@ -324,8 +324,8 @@ class ReadPlan:
     # --- bytes -----------------------------------------------------------------------------------------------------
 
     def _spans(self, node: Node, picked: Picked) -> dict[Key, Span]:
-        """Return the byte ranges of the units that hold a node's rows. If checksums are verified, return those of whole
-        IOUnits."""
+        """Return the byte ranges of the units that hold a node's rows. If checksums are verified, return the byte
+        ranges of whole IOUnits."""
         spans: dict[Key, Span] = {}
         for number, ordinals in self._ordinals(node, picked):
             column = self._columns[number]
@@ -547,8 +547,8 @@ class ReadPlan:
             return shredding.lists(node.type, present, parts, items)
 
     def _pushed_down(self, node: Node, ordinals: Sequence[int], held: Held) -> pa.Array:
-        """Return lists of structs in the layout of the F3 authors' program. The units of every field repeat which lists
-        are present and their offsets. Raises F3Error if the fields disagree."""
+        """Return lists of structs in the layout of the F3 authors' program. In this layout, the units of every field
+        store which lists are present, and the offsets of the lists. Raises F3Error if the fields disagree."""
         fields = []
         lists = []
         for child in node.children:

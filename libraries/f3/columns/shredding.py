@@ -107,8 +107,8 @@ def may_push_down(arrow_type: pa.DataType) -> bool:
 
 
 def node_of(field: pa.Field, column: int, *, name: str | None = None, depth: int = 0) -> Node:
-    """Return the node of a field. `column` is the number of its first physical column. Raises F3Error if the type
-    cannot be stored."""
+    """Return the node of a field. `column` is the number of the node's first physical column. Raises F3Error if the
+    type cannot be stored."""
     what = field.name if name is None else name
     if depth > _DEEPEST:
         raise F3Error(f"column {what}: nests deeper than {_DEEPEST} levels")
@@ -148,8 +148,8 @@ def _fields(struct: pa.DataType) -> list[pa.Field]:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The part of an array that one physical column stores. `values` are the values or, for structs and lists, whether
-    each is present. `offsets` are those of lists."""
+    """The part of an array that one physical column stores. `values` are the values. For structs and lists, `values`
+    states whether each struct or list is present. `offsets` are the offsets of lists; None for other types."""
 
     node: Node
     values: pa.Array

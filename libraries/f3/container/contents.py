@@ -28,8 +28,8 @@ _END_BYTES = 64 * 1024
 """The number of bytes at the end of a file that are always read. In most files they contain the whole footer."""
 
 _MOST_FRONTS = 64
-"""How many units of shared dictionaries to examine. A writer that stores units raw but marks them as compressed does so
-for all units, so a few suffice."""
+"""Maximum number of units that are checked to find shared dictionaries whose units are marked as compressed but stored
+raw. A writer with this fault makes it in all units, so a few suffice."""
 
 Span = tuple[Chunk, int, int]
 """An IOUnit, and the byte range of the file to read from it: its start and its end."""
@@ -76,7 +76,8 @@ class Contents:
             raise F3Error(f"the file does not match its checksum: {checksum:016x}, found {digest.intdigest():016x}")
 
     def _check_edges(self) -> None:
-        """Check that the columns' metadata fill the space that the postscript states, up to the footer."""
+        """Check that the metadata of the columns begin where the postscript states, and end where the footer begins.
+        Raises F3Error otherwise."""
         start = end = self._footer_start
         if self.footer.columns(0):
             start = self.footer.column(0, 0).offset

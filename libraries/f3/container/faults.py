@@ -26,8 +26,8 @@ def may_be_pairs(chunk: Chunk) -> bool:
     """Return whether an IOUnit that is marked as having no dictionary could consist of pairs of a dictionary and its
     indices.
 
-    In such pairs, all indices together are as many as the rows of the IOUnit, and no dictionary has more entries than
-    indices.
+    This is possible only if the indices of all pairs are together as many as the rows of the IOUnit, and if no
+    dictionary has more entries than its pair has indices.
     """
     if chunk.scope != metadata.NO_DICTIONARY or len(chunk.units) % 2:
         return False
@@ -67,8 +67,8 @@ def unmarked_pairs(what: str, chunks: Sequence[Chunk]) -> str:
 def is_no_packed_unit(front: bytes, unit: EncUnit) -> bool:
     """Return whether the first bytes of a unit prove that it is not compressed, although it is marked as compressed.
 
-    Proofs are a missing zstd magic number, and an LZ4 block that is longer than its stated length can require. A raw
-    blob of the built-in encoding is always recognized.
+    For zstd, the proof is a missing magic number. For LZ4, the proof is a block longer than any compressed form of the
+    uncompressed length that the unit states. A raw blob of the built-in encoding is always recognized.
     """
     if unit.compression == metadata.ZSTD:
         return front != _ZSTD_FRAME and not (front[1:] == _ZSTD_SKIPPABLE and front[0] >> 4 == 5)

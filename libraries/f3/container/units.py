@@ -54,7 +54,8 @@ class Unit:
 
     @property
     def unmarked(self) -> bool:
-        """Whether the unit has a dictionary although its IOUnit is marked as having none."""
+        """Whether the unit has a local dictionary, but its IOUnit (group of units) is marked as having none.
+        `container.faults` describes this fault."""
         return self.dictionary is not None and self.chunk.scope != LOCAL_DICTIONARY
 
     @property

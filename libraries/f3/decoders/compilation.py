@@ -22,7 +22,8 @@ The slowest modules of this size compile in about a second.
 _SECONDS, _SECONDS_PER_MEBIBYTE = 1, 2
 _MEMORY_BYTES = 1 << 32
 _WAITED_FOR = 10
-"""Wall-clock limit as a multiple of the processor-time limit. It is larger because other processes may use the CPUs."""
+"""Wall-clock limit as a multiple of the processor-time limit. The wall-clock limit is larger, because other processes
+may use the CPUs."""
 
 
 class CompilingError(Exception):
@@ -30,8 +31,8 @@ class CompilingError(Exception):
 
 
 def engine() -> Any:
-    """Return a new Wasm engine. Both processes configure it in the same way, so that one can load what the other
-    compiled."""
+    """Return a new Wasm engine. The calling and the compiling process both configure their engine here, so that one
+    process can load what the other compiled."""
     wasmtime = importlib.import_module("wasmtime")
     config = wasmtime.Config()
     config.epoch_interruption = True

@@ -44,7 +44,8 @@ def key(module: bytes, runtime: str) -> str:
 
 
 def load(name: str) -> bytes | None:
-    """Return the module cached under a name, or None if there is none or other users could have written it."""
+    """Return the module cached under a name. Return None if there is no such module, or if other users could have
+    written the file."""
     if not _is_private(folder(), stat.S_ISDIR):
         return None
     path = folder() / name

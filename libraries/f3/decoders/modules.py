@@ -1,5 +1,5 @@
-"""Load the Wasm modules of files, compiled or from the cache. Before its code runs, a module is checked to be a
-decoder."""
+"""Load the Wasm modules of files, compiled or from the cache. A module is checked to be a decoder before its code
+runs."""
 
 from __future__ import annotations
 

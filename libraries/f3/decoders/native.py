@@ -107,8 +107,8 @@ _scratch = threading.local()
 
 
 def _scratch_of(size_bytes: int) -> ctypes.Array[ctypes.c_char]:
-    """Return working memory of at least `size_bytes`. Unless it is exceptionally large, the thread keeps it for its
-    next calls."""
+    """Return working memory of at least `size_bytes`. Unless this memory is exceptionally large, the thread keeps it
+    for later calls."""
     if size_bytes > _KEPT_SCRATCH_BYTES:
         return ctypes.create_string_buffer(size_bytes)
     kept: ctypes.Array[ctypes.c_char] | None = getattr(_scratch, "memory", None)

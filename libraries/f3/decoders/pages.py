@@ -1,4 +1,4 @@
-"""Turn memory that a sandbox wrote into an Arrow buffer by moving its pages instead of copying them.
+"""Turn memory that a sandbox wrote into an Arrow buffer. The pages of this memory are moved instead of copied.
 
 Linux can move pages to another address in the process, and leave empty, writable memory at the old addresses. The
 sandbox then has no access to the moved pages, so the buffer is as private as a copy. Only large pages are moved,
@@ -91,8 +91,8 @@ def take(address: int, size_bytes: int, room_bytes: int, pool: Pool) -> pa.Buffe
     """Return a buffer with the `size_bytes` bytes at an address, which are moved or copied into separate memory.
 
     If pages were moved, pages of the pool replace them at the address, and freeing the buffer adds its pages to the
-    pool. Afterwards the bytes at the address are undefined, up to the end of the last large page if this page ends
-    within `room_bytes` of the address. Raises MemoryError.
+    pool. Afterwards the bytes at the address are undefined. If the last large page ends within `room_bytes` of the
+    address, the bytes up to the end of this page are undefined too. Raises MemoryError.
     """
     whole_bytes = -(-size_bytes // LARGE_BYTES) * LARGE_BYTES
     if size_bytes >= LARGE_BYTES and address % LARGE_BYTES == 0 and whole_bytes <= room_bytes:

@@ -56,7 +56,7 @@ _RESULT_BYTES = 1 << 26
 """Maximum result bytes in the memory of the module (the guest) at a time. The guest allocates blocks of at most twice
 this size."""
 _POOL_BYTES = 1 << 27
-"""Most bytes of freed results that a module keeps for its next results."""
+"""Maximum bytes of freed results that are kept for the next results of a module."""
 _MOST_MEMORY_BYTES = 1 << 32
 """Address space that the runtime reserves for a module's memory, so that this memory can grow in place."""
 _LEAST_MEMORY_BYTES = 1 << 27
@@ -83,8 +83,8 @@ DEFAULT_LIMITS = Limits()
 
 @dataclass(frozen=True)
 class _Signature:
-    """A replacement for wasmtime's description of a function's parameters and results, which is slow. It describes a
-    function that has neither."""
+    """wasmtime's description of a function's parameters and results is slow. This replacement describes a function that
+    has neither parameters nor results."""
 
     params: tuple[()] = ()
     results: tuple[()] = ()
@@ -141,7 +141,7 @@ if hasattr(os, "register_at_fork"):
 
 class Sandbox:
     """The sandbox of one module. The module is compiled on first use. A fault discards the instance (the loaded module
-    with its memory), and the next call makes another."""
+    with its memory), and the next call makes another instance."""
 
     def __init__(self, wasm: bytes, limits: Limits) -> None:
         self._wasm, self._limits = bytes(wasm), limits

@@ -63,11 +63,11 @@ def _statistics(values: Numbers) -> Statistics:
 
 @dataclass(frozen=True)
 class UsualRange:
-    """The range of integers that takes the fewest bytes if its values are packed and the values outside are stored
-    separately.
+    """A range of integers, chosen so that the fewest bytes are needed if values in the range are packed and all other
+    values are stored separately.
 
     `cost_bytes` is the estimated size of all values. `usual` is the most frequent value of the sample, and `times` is
-    the number of times that it occurs there.
+    how often the sample has this value.
     """
 
     low: int

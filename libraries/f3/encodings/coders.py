@@ -34,7 +34,7 @@ class Decoder(Protocol):
 
     @property
     def how(self) -> str:
-        """'native' if this process decodes, 'wasm' if the module does."""
+        """'native' if native code of this package decodes, 'wasm' if the module's code runs."""
 
     @property
     def picks_rows(self) -> bool:

@@ -25,8 +25,8 @@ _PACKED_BYTES = "packed bytes"
 NAMES = frozenset(tag.name.lower() for tag in Tag) | {_PACKED_BYTES}
 """Names of encodings that the argument `allow` of `unit_codec.encode` may contain. Plain encoding is always allowed."""
 FOR_CODECS = NAMES - {"symbols", _PACKED_BYTES}
-"""Encodings to use before a codec such as zstd. They leave the bytes of strings as they are, because the codec
-compresses these better."""
+"""Encodings to use before a codec such as zstd. These encodings leave the bytes of strings as they are, because the
+codec compresses plain strings better."""
 
 _SAMPLE_RUNS, _SAMPLE_RUN = 16, 64
 _DEEPEST = 4
@@ -103,8 +103,8 @@ def _bits(most: int) -> int:
 def encode_integers(values: Numbers, choice: Choice, *, signed: bool = True) -> bytes:
     """Encode integers of 1, 2, 4 or 8 bytes, given as unsigned.
 
-    `signed` states whether the values represent signed integers. It affects only the size: values are preserved either
-    way.
+    `signed` states whether the values represent signed integers. `signed` affects only the size: values are preserved
+    either way.
     """
     count, width = len(values), values.itemsize
     if count == 0:
@@ -448,7 +448,7 @@ def _string_dictionary(strings: Strings, choice: Choice) -> bytes:
 
 
 def encode_bytes(data: Numbers, choice: Choice) -> bytes:
-    """Encode the bytes of strings unencoded, packed, or as codes of symbols that have several bytes."""
+    """Encode the bytes of strings: as they are, packed, or as codes for symbols (frequent strings of several bytes)."""
     count = len(data)
     if count == 0:
         return plain(data)

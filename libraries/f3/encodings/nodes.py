@@ -14,7 +14,7 @@ HEADER_BYTES, NODE_BYTES = _HEADER.size, _NODE.size
 
 
 class Tag(IntEnum):
-    """Types of nodes, which are their encodings. The numbers are the same as in kernels.h."""
+    """Types of nodes. The type of a node is the encoding of its values. The numbers are the same as in kernels.h."""
 
     PLAIN = 0
     CONSTANT = 1

@@ -22,8 +22,8 @@ _MUCH_SMALLER = 0.33
 """Texts are left to zstd if zstd packs a sample to less than this share of the sample's size. Symbols pack URLs to 0.4
 to 0.5."""
 _LIST_ENCODINGS = frozenset(("constant", "packed", "runs", "delta", "dictionary", "patched", "widened"))
-"""Encodings for the two payloads of lists: which lists are present, and their offsets. This package's module decodes
-them."""
+"""Encodings that are allowed in the two payloads of a unit of lists: which lists are present, and their offsets. One
+module has to decode both payloads, and this package's module can decode all of these encodings."""
 
 
 class UnitEncoder:

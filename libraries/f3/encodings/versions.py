@@ -1,9 +1,9 @@
 """The identity of a decoder module: the name and the semantic version of its encodings, in a custom section of the
 module.
 
-A reader need not run the module if it knows the name, and its native decoders have the same major version and at least
-the same minor version (F3, SIGMOD 2025, section 6.4). The paper stores one version per built-in encoding in the footer
-instead. In the schema of the footer there is only one version per type of encoding, so two modules of a file could not
+A reader need not run the module if the reader has native decoders with the same name, the same major version, and at
+least the same minor version (F3, SIGMOD 2025, section 6.4). The paper stores versions in the footer instead, one per
+built-in encoding. The footer's schema has only one version per type of encoding, so two modules of a file could not
 have different versions.
 """
 

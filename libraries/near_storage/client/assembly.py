@@ -1,5 +1,5 @@
-"""Turn the checked batches of a stream into rows. A stream of the access path V1 holds rows or partial aggregates, a
-stream of V2 column chunks, and a stream of `all` whole files.
+"""Turn the checked batches of a stream into rows. A stream holds rows or partial aggregates for the access path V1,
+column chunks for V2, and whole files for `all`.
 
 Each batch of rows comes with the position after which a broken stream resumes.
 """

@@ -1,4 +1,5 @@
-"""A table as a `pyarrow.dataset.Dataset`. DuckDB, Polars and pyarrow push column selections and filters down to it.
+"""A table as a `pyarrow.dataset.Dataset`. DuckDB, Polars and pyarrow push column selections and filters down to the
+Dataset.
 
 The nodes apply as much of a filter as they support. This module applies the rest with pyarrow's semantics, because
 engines that read a Dataset rely on exact filters.
@@ -259,8 +260,8 @@ def _width(field: pa.Field) -> int:
 
 
 class _NoFiles(fs.FileSystemHandler):
-    """A file system in which no file can be opened. It is the only one that pyarrow's C++ code sees behind the
-    Dataset."""
+    """A file system in which no file can be opened. pyarrow's C++ code sees only this file system behind the Dataset,
+    so it cannot read the Dataset by itself."""
 
     def get_type_name(self) -> str:
         """Return the name of this file system type."""

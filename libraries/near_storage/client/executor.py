@@ -152,8 +152,8 @@ class Executor:
         )
 
         def renew(positions: Sequence[int], avoid: Sequence[str]) -> list[Endpoint]:
-            """Get endpoints to read these partitions of the same version: in one stream if possible, else in one stream
-            per partition."""
+            """Return new endpoints for these partitions of the same table version. If one endpoint can send all of
+            them, return this one, else one endpoint for each partition. Nodes in `avoid` are used last."""
             options = replace(
                 asked.options, way=asked.plan.way, version=asked.plan.version, positions=tuple(positions), split=False
             )

@@ -10,8 +10,8 @@ from libraries.near_storage.serving.protocol import Way, from_runs
 
 @dataclass(frozen=True)
 class PartitionRead:
-    """What is read from one partition. `groups` are the row groups to read, `all_match` those of them in which every
-    row matches, `nodes` the nodes that hold the partition."""
+    """What is read from one partition. `groups` are the row groups to read, `all_match` are the row groups of `groups`
+    in which every row matches, and `nodes` are the nodes that hold the partition."""
 
     position: int
     digest: str

@@ -25,7 +25,8 @@ class Received:
 
 
 def remaining_groups(pieces: Sequence[Piece], after: Position | None) -> int:
-    """Return the number of row groups that a stream must report as done if it resumes after `after`."""
+    """Return the number of row groups that a node has to read for a stream that resumes at the position `after`, or
+    starts if `after` is None. The totals at the end of the stream must report this number."""
     if after is None:
         return sum(sum(piece.groups[1::2]) for piece in pieces)
     count = 0

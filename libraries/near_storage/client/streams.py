@@ -100,7 +100,8 @@ def _in_order(
     """Yield the items of all streams in order of partitions. Each partition is in only one stream, and the partitions
     of a stream ascend.
 
-    `streams` also has the first partition of each stream, so that a stream is not awaited before its items are needed.
+    Each pair in `streams` has the number of a stream's first partition, and the items of the stream. With this number,
+    a stream is not awaited before its first item is needed.
     """
     earliest = {index: first for index, (first, _) in enumerate(streams)}
     heads: dict[int, tuple[int, pa.RecordBatch]] = {}

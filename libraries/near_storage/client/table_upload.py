@@ -149,7 +149,8 @@ def _abort(target: CatalogTarget, upload: str) -> None:
 
 
 def _commit(target: CatalogTarget, upload: str) -> int:
-    """Make the new version current and return its number. If the reply was lost, the catalog repeats it."""
+    """Make the new version current and return its number. If the reply is lost, ask again once; the catalog then
+    returns the same number."""
     try:
         return target.ask("commit", OfUpload(upload), Committed).version
     except UnavailableError:

@@ -129,9 +129,9 @@ def parse_footer(metadata: bytes, file_bytes: int) -> Footer:
     """Parse a footer. `metadata` are its bytes (FileMetaData, without length and magic), `file_bytes` is the size of
     its file.
 
-    Raises FooterError for metadata that are broken, encrypted, refer to another file or are inconsistent. Metadata are
-    inconsistent if ranges overlap, leave the data or are too far apart for 32 bits, or if counts are negative or
-    contradictory.
+    Raises FooterError if the metadata are broken or encrypted, refer to another file, or contradict themselves. They
+    contradict themselves if byte ranges overlap, extend beyond the data or are too far apart for 32 bits, or if counts
+    are negative or inconsistent.
     """
     found = read_struct(metadata, _FILE_METADATA)
     if 8 in found or 9 in found:
@@ -167,7 +167,8 @@ def has_false_bounds(created_by: bytes) -> bool:
     """Return whether the file's writer is known to write bounds that values exceed.
 
     For categorical columns fastparquet uses the order of the categories instead of the values. For [5, 3, 9] it writes
-    5 as the minimum. A file does not show which columns are categorical, and not every file has a version.
+    5 as the minimum. A file does not show which columns are categorical, so all bounds of the file are distrusted. A
+    fastparquet file without a version is distrusted as well.
     """
     match = re.match(rb"fastparquet(?:\D*(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?)?", created_by, re.IGNORECASE)
     return match is not None and tuple(int(part or 0) for part in match.groups()) <= LAST_FALSE_FASTPARQUET

@@ -57,8 +57,8 @@ def apart(
     """Run a function of this project, given as 'module:name', on the open file in a child process. Return its answer.
 
     The function takes the file (binary, seekable) and returns bytes. Raises FooterError with the function's message if
-    the function raises FooterError. Also raises FooterError if the function raises another exception, its process dies
-    or exceeds a limit, or the answer is too long.
+    the function raises FooterError. Also raises FooterError if the function raises another exception, if the child
+    process dies or exceeds a limit, or if the answer is too long.
     """
     limits = [math.ceil(timeout_s), memory_bytes, answer_bytes]
     with tempfile.TemporaryFile() as answer:

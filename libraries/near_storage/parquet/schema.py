@@ -99,7 +99,8 @@ class Column(msgspec.Struct, frozen=True):
     """A leaf of the schema.
 
     `length` is the length of a FIXED_LEN_BYTE_ARRAY in bytes; it is 0 for other types. `nulls` and `repeats` are the
-    leaf's maximum definition and repetition level. A column is flat if its path has one name and it does not repeat.
+    leaf's maximum definition and repetition level. A column is flat if the path has one name and the column does not
+    repeat.
     """
 
     path: tuple[str, ...]

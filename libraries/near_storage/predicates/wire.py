@@ -59,8 +59,9 @@ def encode(predicate: Predicate) -> bytes:
 
 
 def translated(expression: pc.Expression | None, schema: pa.Schema) -> Translated:
-    """Translate as much of a pyarrow filter as the filter tree can express and one message can hold, next to the
-    query's columns. Never raises for a filter."""
+    """Translate a pyarrow filter to a filter tree that fits into one message together with the query's columns. Parts
+    of the filter that the tree cannot express, or for which the message has no room, are omitted. Never raises for a
+    filter."""
     return translate(expression, schema, _check_length)
 
 

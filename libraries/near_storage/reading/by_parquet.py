@@ -39,7 +39,7 @@ class StoredChunks:
         self.read_bytes = 0
 
     def hold(self, groups: Sequence[int]) -> None:
-        """Accept reads of the chunks of these row groups until the next call, and of no others."""
+        """Allow reading only the chunks of these row groups, until the next call of `hold`."""
         rows = np.asarray(groups)
         chunks = self._compact.chunks[rows]
         starts = (self._compact.base[rows, None] + chunks["offset"]).ravel().tolist()
@@ -70,7 +70,7 @@ class Chunks(Protocol):
     """Complete, checked chunks of one file. Only chunks of the row groups passed to `hold` can be read."""
 
     def hold(self, groups: Sequence[int]) -> None:
-        """Accept reads of the chunks of these row groups until the next call, and of no others."""
+        """Allow reading only the chunks of these row groups, until the next call of `hold`."""
 
     def read(self, offset: int, nbytes: int) -> Chunk:
         """Return the chunk of `nbytes` bytes at `offset`. Raises DamagedError if there is no such chunk, or if its
@@ -92,11 +92,12 @@ def batches(
     """Yield the rows of the row groups `groups` for which `where` is true, in stored order, with the columns `columns`.
 
     `where` is bound to the schema of the file. `all_match` states for each row group whether pruning proved that all
-    rows match; such groups are not filtered. For other groups, the filter's columns are decoded first, and the other
-    columns from the first match on. Batches have the types of `working_types.working` and hold at most about twice
-    `batch_bytes`. Decoded rows without a match are reported by an empty batch. `limit` is the number of rows after
-    which the caller stops; with a limit, fewer rows are decoded at a time. `claim` is called before memory is used.
-    Raises DamagedError for changed bytes, RequestError for an unknown column.
+    rows match. Row groups that are decoded together are not filtered if all rows of all these groups match. Otherwise
+    the filter's columns are decoded first, and the remaining columns from the first match on. Batches have the types of
+    `working_types.working` and hold at most about twice `batch_bytes`. Decoded rows without a match are reported by an
+    empty batch. `limit` is the number of rows after which the caller stops; with a limit, fewer rows are decoded at a
+    time. `claim` is called before memory is used. Raises DamagedError for changed bytes, RequestError for an unknown
+    column.
     """
     decoder = Decoder(footer, chunks.read)
     tested = columns_of(where) if where is not None else frozenset()
@@ -133,8 +134,8 @@ class _Stretch:
         self._needs: dict[tuple[int, ...], int] = {}
 
     def _expect(self, *parts: Sequence[int]) -> None:
-        """Claim memory for all data that may be decoded at once, because requests whose claims grow later could
-        deadlock."""
+        """Claim memory for all data that may be in memory at once, before any of the data is decoded. If claims grew
+        later, two requests could wait for each other forever."""
         for leaves in parts:
             self._needs[tuple(leaves)] = self._decoder.estimate(self._groups, leaves, self._rows)
         self._claim_all()

@@ -31,7 +31,8 @@ PARTS = pa.schema(
         pa.field("data", pa.large_binary(), nullable=False),
     ]
 )
-"""Schema of parts: number of the row group and of the leaf column, position in the file, xxh3 of the chunk, and bytes.
+"""Schema of parts: number of the row group and of the leaf column, position in the file, xxh3 (hash) of the chunk, and
+bytes.
 
 A part is a whole column chunk. A chunk that is larger than a batch is split into several parts, which follow each other
 at ascending offsets.

@@ -25,17 +25,17 @@ BATCH_BYTES = 16 << 20
 """Maximum uncompressed bytes of a batch, as counted by Parquet. Decoded data may take more, see `row_memory`."""
 
 LEAST_FILLED = 0.75
-"""Share of the next power of two that the rows of a batch must at least fill; otherwise the batch gets half of that
-power of two as its number of rows. pyarrow decodes into buffers of 2^n values, and its allocator does not reclaim the
-unused part. For example, 500,000 rows of 93 columns (359 MB) took 810 MB in batches of 70,000 rows, but 530 MB in
-batches of 65,536 rows and a smaller last batch, in the same time (pyarrow 26, mimalloc)."""
+"""Minimum ratio of a batch's number of rows to the next power of two. If the ratio is lower, the number of rows is
+reduced to half of that power. The reason is that pyarrow decodes into buffers of 2^n values, and its allocator does not
+reclaim the unused part of a buffer. For example, 500,000 rows of 93 columns (359 MB) took 810 MB in batches of 70,000
+rows, but 530 MB in batches of 65,536 rows and a smaller last batch, in the same time (pyarrow 26, mimalloc)."""
 
 UNCUT_ROWS = 1 << 15
 """Batches with fewer rows are not divided, because a second call costs more than it saves."""
 
 ROUNDING_BYTES = 16
-"""Maximum bytes by which the bitmaps of a column's slice exceed the slice's proportional share of the column's
-bitmaps."""
+"""Slicing a column rounds the size of its bitmaps up to whole bytes. This is the maximum number of bytes per column
+that rounding adds."""
 
 Chunk: TypeAlias = "pa.Buffer | memoryview | bytes"
 ReadChunk: TypeAlias = Callable[[int, int], Chunk]
@@ -59,8 +59,8 @@ class ChunkFile:
         self._position = 0
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Move the position and return it. The end of the file is reported far beyond every chunk, because pyarrow uses
-        the end only to check positions."""
+        """Set the position of the next read and return it. The end of the file is assumed far behind every chunk,
+        because pyarrow uses the end only to check positions."""
         self._position = offset + (0, self._position, _END)[whence]
         return self._position
 

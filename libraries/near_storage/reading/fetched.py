@@ -48,7 +48,7 @@ class FetchedChunks:
             self._of_group[group] = {place_of(info.column(leaf)): int(digests[group, leaf]) for leaf in leaves}
 
     def hold(self, groups: Sequence[int]) -> None:
-        """Accept reads of the chunks of these row groups until the next call, and of no others."""
+        """Allow reading only the chunks of these row groups, until the next call of `hold`."""
         self._places = {place: digest for group in groups for place, digest in self._of_group[group].items()}
 
     def read(self, offset: int, nbytes: int) -> Chunk:

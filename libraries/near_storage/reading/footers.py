@@ -1,7 +1,7 @@
 """Original footers of Parquet files, parsed by pyarrow, to decode chunks and ranges.
 
-pyarrow must not parse hostile footers. A footer is parsed here only if its digest proves that `parquet.footer` accepted
-it when the file was stored.
+pyarrow must not parse hostile footers. A footer is parsed here only if a digest proves that `parquet.footer` accepted
+the same footer when the file was stored.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""A local Parquet file with its description. Opening it checks that it did not change since it was described.
+"""A local Parquet file with its description. When the file is opened, a check ensures that the file did not change
+since the description was made.
 
 The files of nodes are partitions (see `storing`), which are never replaced.
 """

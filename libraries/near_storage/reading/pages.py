@@ -77,8 +77,8 @@ def read(chunk: memoryview) -> list[Page]:
 
 
 def longest(chunk: memoryview, page: Page, codec: str) -> int:
-    """Return an upper bound of the length in bytes of the values in a text or binary dictionary. If the dictionary
-    cannot be read, e.g. because its codec is unsupported, this is the size of the whole page."""
+    """Return an upper bound for the bytes of the longest value in a text or binary dictionary. If the dictionary cannot
+    be read, e.g. because its codec is unsupported, return the size of the whole page."""
     stored = chunk[page.start : page.start + page.stored_bytes]
     values: memoryview | pa.Buffer = stored
     most = position = 0

@@ -28,8 +28,8 @@ COARSE_BYTES = 64 << 20
 size."""
 
 ROUNDED = 1.25
-"""A batch may exceed WIDE_BYTES if a single row alone does. Its size is then at most this multiple of the size of a
-batch of one row."""
+"""A batch may exceed WIDE_BYTES if a single row alone does. The size of the batch is then at most this multiple of the
+size of a batch of one row."""
 
 COPIES = 3
 """Assumed number of copies of a batch in memory. pyarrow's buffers grow by doubling, and casts, filters and sending
@@ -132,8 +132,8 @@ class _Chunk:
         return self._pages
 
     def page_bytes(self) -> int:
-        """Return the bytes of pages that are in memory at a time. These are the dictionary and the largest page,
-        decompressed; for a small chunk they are all pages."""
+        """Return the decompressed size of the pages that are in memory at the same time. These are the dictionary and
+        the largest page. For a small chunk, all pages are counted."""
         if self.plain_bytes <= SMALL_BYTES:
             return self.plain_bytes
         dictionary = sum(page.plain_bytes for page in self.all_pages() if page.kind == pages.DICTIONARY_PAGE)

@@ -49,8 +49,8 @@ def working_type(type_: pa.DataType) -> pa.DataType:
 
 
 def _without_list_views(type_: pa.DataType) -> pa.DataType:
-    """Replace list views, except inside ordinary lists and maps. Arrow cannot cast to list views there, and `_cast`
-    converts them only inside structs."""
+    """Return the type with list views replaced by ordinary lists, at the top level and inside structs and list views.
+    List views inside ordinary lists and maps stay, because neither Arrow nor `_cast` could restore them."""
     if pat.is_list_view(type_):
         return pa.list_(type_.value_field.with_type(_without_list_views(type_.value_type)))
     if pat.is_large_list_view(type_):

@@ -1,5 +1,5 @@
 """Prepare decoded rows (V1) for sending: convert types that Flight does not support, fix the memory layout, and hash
-it.
+the result.
 
 Flight streams of batches with metadata cannot carry dictionaries, so dictionary columns are sent as plain values.
 """
@@ -107,8 +107,8 @@ def sealed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 def digest_of(batch: pa.RecordBatch, place: Sequence[int] = ()) -> int:
     """Return xxh3 (64 bits) over the lengths, null counts and buffers of a settled batch, before or after sending.
 
-    `place` are the numbers in the batch's metadata that state its position in the answer. The digest covers them,
-    because otherwise a batch in a wrong position would pass as another part of the answer.
+    `place` are the numbers in the batch's metadata that state the batch's position in the answer. The digest covers
+    these numbers, because otherwise a batch in a wrong position would pass as another part of the answer.
     """
     columns = batch.columns
     counts = np.array([*place, batch.num_rows, *(column.null_count for column in columns)], "<i8")

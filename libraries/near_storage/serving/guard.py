@@ -152,9 +152,9 @@ def check_free(host: str, port: int) -> None:
 class GuardedServer(flight.FlightServerBase):
     """A Flight server that converts the exceptions of all its calls to errors that may be sent.
 
-    Subclasses override the `answer_...` methods. Calls for which they do not override the method are refused with an
-    error. GetSchema is refused earlier, by `security.BearerFactory`. The server accepts calls from construction on, so
-    subclasses create their state first. `roles` maps hashes of tokens to roles.
+    Subclasses override the `answer_...` methods. A call is refused with an error if the subclass does not override the
+    method for this call. GetSchema is refused earlier, by `security.BearerFactory`. The server accepts calls from
+    construction on, so subclasses create their state first. `roles` maps hashes of tokens to roles.
     """
 
     def __init__(self, host: str, port: int, tls: Tls | None, roles: Mapping[str, Role]) -> None:

@@ -17,8 +17,8 @@ from libraries.near_storage.serving.memory_limit import default_memory_bytes
 from libraries.near_storage.words import number_of, size_of
 
 CLAIMED_SHARE, FOOTERS_SHARE = 1 / 2, 1 / 8
-"""Shares of a server's memory that requests may claim and that cached footers may take. The remaining memory is for
-freed memory that allocators keep. In a test, many hostile requests claimed 340 MB and took 580 MB (pyarrow 26,
+"""Share of a server's memory that all requests may claim, and share that cached footers may take. The remaining memory
+is for freed memory that allocators keep. In a test, many hostile requests claimed 340 MB and took 580 MB (pyarrow 26,
 mimalloc)."""
 
 SMALL_SHARE, LARGE_SHARE = 1 / 8, 3 / 4
@@ -62,7 +62,8 @@ class Gate:
     """
 
     def __init__(self, limits: Limits, tidy: Callable[[], None] = lambda: None) -> None:
-        """`tidy` may return freed memory to the operating system. It is called often: before each claim of memory."""
+        """`tidy` is called before each claim of memory, i.e. often. It may return freed memory to the operating
+        system."""
         self._limits = limits
         self._tidy = tidy
         self._memory_bytes = int(CLAIMED_SHARE * limits.memory_bytes)
@@ -138,10 +139,11 @@ class Gate:
             _serve(self._for_turn)
 
     def claim(self, request: Request, needed: int, what: str) -> None:
-        """Replace the memory that the request claims by `needed` bytes.
+        """Set the memory that the request claims to `needed` bytes.
 
-        While other requests hold too much memory, the request gives up its turn and waits. Raises BusyError if it waits
-        too long, and TooLargeError if `needed` exceeds the memory for all requests. `what` begins the error message.
+        While other requests hold too much memory, the request gives up its turn and waits. Raises BusyError if the wait
+        takes too long, and TooLargeError if `needed` exceeds the memory for all requests. `what` begins the error
+        message.
         """
         if needed > self._memory_bytes:
             raise TooLargeError(
@@ -182,8 +184,8 @@ class Gate:
             _serve(self._for_memory)
 
     def _wait(self, line: list[_Waiting], request: Request, start: Callable[[], bool], wait_s: float) -> bool:
-        """Wait up to `wait_s` seconds until `start` succeeds, at once or when another request serves the queue `line`.
-        Return whether it succeeded."""
+        """Call `start` until it succeeds, for at most `wait_s` seconds: at once, and whenever another request serves
+        the queue `line`. Return whether `start` succeeded."""
         if not line and start():
             return True
         waiting = _Waiting(request, start, threading.Condition(self._lock), clock.elapsed_s())
@@ -236,7 +238,7 @@ class Request:
             self._gate.leave(self)
 
     def claim(self, nbytes: int, what: str) -> None:
-        """Replace the memory that the request claims by `nbytes` bytes; see `Gate.claim`."""
+        """Set the memory that the request claims to `nbytes` bytes; see `Gate.claim`."""
         self._gate.claim(self, nbytes, what)
 
     def pause(self) -> None:

@@ -1,7 +1,8 @@
-"""The Flight server of a storage node, which stores, reads, copies and removes partitions in its folder.
+"""The Arrow Flight server of a storage node. A node keeps partitions in a folder, and stores, reads, copies and removes
+them.
 
-Clients present tickets signed by the catalog, servers of the cluster present the cluster's token. `node_streams`
-creates the stream that answers a ticket.
+Clients authenticate with a ticket that the catalog has signed. Other servers of the cluster authenticate with the
+cluster's token. `node_streams` creates the stream that answers a ticket.
 """
 
 from __future__ import annotations

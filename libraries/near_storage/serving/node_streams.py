@@ -34,8 +34,8 @@ from libraries.near_storage.words import number_of
 ALIVE_S = 1.0
 """Seconds without a batch after which a working node sends a sign of life, an empty batch."""
 WHOLE = -1
-"""The number of the row group and of the column for bytes that are not a column chunk: a footer, a piece of a whole
-file, or aggregates of a whole partition."""
+"""Used in place of the numbers of a row group and a column for data that are not a column chunk, i.e. a footer, a piece
+of a whole file, or aggregates of a whole partition."""
 PARTS_MERGED = 16
 """Number of partial aggregates that are held before they are merged."""
 MERGED_BYTES = 4 << 20
@@ -249,15 +249,15 @@ class Answering:
 
 
 class _Claims:
-    """Adds up a request's memory for the row groups that it reads now and for data that it keeps, because each claim
-    replaces the previous one."""
+    """Adds up a request's memory for the row groups that are read now and for data that are kept. The sum is claimed,
+    because each claim of a request replaces the previous claim."""
 
     def __init__(self, claim: Claim) -> None:
         self._claim = claim
         self._read_bytes = self._kept_bytes = 0
 
     def read(self, nbytes: int, what: str) -> None:
-        """Claim memory for the row groups that are read now. It replaces the memory claimed for the previous row
+        """Claim memory for the row groups that are read now. This claim replaces the claim for the previous row
         groups."""
         self._read_bytes = nbytes
         self._claim(self._read_bytes + self._kept_bytes, what)

@@ -40,7 +40,7 @@ accept."""
 @dataclass(frozen=True)
 class Endpoint:
     """One stream of an answer: the nodes that can send it, the preferred node first, and the data with which the client
-    checks it."""
+    checks the stream."""
 
     nodes: tuple[Node, ...]
     share: Share
@@ -129,7 +129,7 @@ class _Figures:
 
 
 def _figures(table: Table, query: Query, chosen: Sequence[Chosen], leaves: Sequence[int]) -> _Figures:
-    """Return the rows of the row groups to read, and the bytes that each access path would send."""
+    """Return the number of rows in the row groups to read, and the bytes that each access path would send."""
     metadata, schema = table.metadata, table.version.schema
     groups, all_match = _places(metadata, chosen)
     rows = metadata.rows[groups]
@@ -155,7 +155,8 @@ class _Counted:
 
 
 def _counted(table: Table, chosen: Sequence[Chosen]) -> tuple[list[Chosen], _Counted]:
-    """For a query that counts rows, separate the row groups to read from the row groups whose rows all match."""
+    """For a query that only counts rows, return the row groups to read, and the totals of the others. The others need
+    not be read, because all of their rows match."""
     groups, all_match = _places(table.metadata, chosen)
     left = [Chosen(each.file, each.groups[~each.all_match], each.all_match[~each.all_match]) for each in chosen]
     counted = _Counted(int(all_match.sum()), int(table.metadata.rows[groups[all_match]].sum()))
@@ -190,8 +191,8 @@ def _places(metadata: CompactMetadata, chosen: Sequence[Chosen]) -> tuple[np.nda
 
 
 def _limited(table: Table, chosen: list[Chosen], query: Query) -> list[Chosen]:
-    """For a query with a LIMIT, drop the last row groups if the row groups before them surely have enough matching
-    rows."""
+    """For a query with a LIMIT, keep only as many of the first row groups as surely have enough matching rows. Rows
+    surely match in row groups in which pruning proved that all rows match."""
     if query.limit is None or query.aggregated or not chosen:
         return chosen
     groups, all_match = _places(table.metadata, chosen)
@@ -230,8 +231,9 @@ def _endpoints(table: Table, chosen: Sequence[Chosen], way: Way, leaves: tuple[i
 def _preferred(partitions: Sequence[Partition], ask: Ask) -> list[tuple[Node, ...]]:
     """Order the replicas of each partition by preference, so that all nodes send about the same number of bytes.
 
-    Partitions with the same set of replicas get the same order if there are at least as many sets as nodes. Then one
-    stream can send all partitions of a set.
+    The nodes of a partition form a set. If there are at least as many different sets as nodes, all partitions of a set
+    get the same order, so that one stream can send these partitions. With fewer sets, the order is chosen per
+    partition.
     """
     sets = {partition.nodes for partition in partitions}
     names = {node.name for nodes in sets for node in nodes}

@@ -92,7 +92,7 @@ class QueryPlan(Message, frozen=True):
 class Piece(Message, frozen=True, array_like=True):
     """One partition's part of a ticket: the partition's position in the table, its digest, and two lists of row groups.
 
-    `groups` are the row groups to read. `plain` are those row groups among them in which every row passes the filter.
+    `groups` are the row groups to read. `plain` are the row groups of `groups` in which every row passes the filter.
     Both are encoded by `to_runs`.
     """
 
@@ -360,7 +360,7 @@ class Statistics(Message, frozen=True):
 
 
 class Health(Message, frozen=True):
-    """A server that answers: its kind and name."""
+    """The reply of a running server: the kind of server and its name."""
 
     kind: Literal["catalog", "node"]
     name: str

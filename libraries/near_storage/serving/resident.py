@@ -1,4 +1,4 @@
-"""Give freed memory that allocators hold back to the operating system.
+"""Make allocators return freed memory to the operating system.
 
 Each Flight thread has its own memory in Arrow's pool and in the C library's. Without this module, a node that used 150
 MB at a time had grown by 520 MB after 200 requests (pyarrow 26, glibc).

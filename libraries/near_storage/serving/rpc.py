@@ -45,10 +45,11 @@ class Caller:
         self._closed = False
 
     def client(self, location: str) -> flight.FlightClient:
-        """Return the connection to `grpc://host:port` or `grpc+tls://host:port`. It is established by the first call.
+        """Return the connection to `grpc://host:port` or `grpc+tls://host:port`. The connection is established by the
+        first call.
 
-        Raises RequestError for any other address. Also raises it for an unencrypted address of another machine, because
-        tokens and rows must not cross a network unencrypted.
+        Raises RequestError for any other address, and for an unencrypted address of another machine, because tokens and
+        rows must not cross a network unencrypted.
         """
         with self._lock:
             if self._closed:

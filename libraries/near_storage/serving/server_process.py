@@ -99,8 +99,8 @@ def serve_node(
 
 
 def _registered(server: StorageNode, catalog: str, advertise: str | None, stopping: threading.Event) -> bool:
-    """Try to register the node until this succeeds or the process is stopped. Return whether it succeeded. Log each new
-    reason for waiting."""
+    """Try to register the node until this succeeds or the process is stopped. Return whether the node is registered.
+    Log each new reason for waiting."""
     told, told_s = "", 0.0
     while not stopping.is_set():
         try:

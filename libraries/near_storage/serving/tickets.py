@@ -40,8 +40,8 @@ _EMPTY = msgspec.Raw(b"null")
 class Grant(Message, frozen=True):
     """A permission to read pieces of one table version by one access path, or to upload one partition.
 
-    For an upload, `upload` is its name and `stored_bytes` the size of the partition. The node accepts only a file of
-    this size, with the digest in `pieces`.
+    For an upload, `upload` is the name of the upload, and `stored_bytes` is the size of the partition. The node accepts
+    only a file of this size, with the digest in `pieces`.
     """
 
     kind: Way | Literal["put"]
@@ -57,8 +57,8 @@ class Grant(Message, frozen=True):
 
 
 class Wish(Message, frozen=True):
-    """The unsigned end of a ticket: the position after which to resume, and the partitions whose footers the client
-    already has (V2)."""
+    """The unsigned end of a ticket, written by the client. The stream resumes after the position `after`. `known` are
+    the positions of the partitions whose footers the client already has, so that V2 need not send them."""
 
     after: Position | None = None
     known: tuple[int, ...] = ()

@@ -1,8 +1,8 @@
 """The catalog: tables, the partitions of each version, and the nodes that hold them.
 
-Versions never change. A new version becomes current in one transaction, after every replica of every partition was
-acknowledged as synced (`uploads`). A reader therefore sees either the old or the new version. A replaced or deleted
-version stays readable for a grace period and is then removed (`upkeep`).
+Versions never change. A new version becomes current in one transaction, after nodes have reported every replica of
+every partition as synced to disk (`uploads`). A reader therefore sees either the old or the new version. A replaced or
+deleted version stays readable for a grace period and is then removed (`upkeep`).
 """
 
 from __future__ import annotations

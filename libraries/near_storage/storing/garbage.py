@@ -97,8 +97,8 @@ class Upkeep:
     def record(self, digest: str, node: str) -> None:
         """Record that a node holds a good, synced replica of a partition, which was copied to the node or found on it.
 
-        Raises `NotFoundError` if no version needs the partition any more, `BusyError` while it is being removed from
-        that node.
+        Raises `NotFoundError` if no version needs the partition any more, `BusyError` while the partition is being
+        removed from that node.
         """
         with self._database.transaction(moves=True) as connection:
             place = (check_digest(digest), check_node(node))

@@ -1,8 +1,8 @@
 """Find what is wrong with a store and the steps to repair it, from the catalog's view and the nodes' reports.
 
 This module reads no disk and calls no node; the caller carries out the steps. The caller first copies partitions (the
-node's `put` with the partition's digest, then `upkeep.record`). Afterwards it removes partitions, but only those that
-`upkeep.permit` allows.
+node's `put` with the partition's digest, then `upkeep.record`). Afterwards the caller removes the partitions that
+`upkeep.permit` allows to remove.
 """
 
 from __future__ import annotations
@@ -112,8 +112,9 @@ class Check:
 def check(view: CatalogView, reports: Mapping[str, NodeReport], orphan_age_s: float) -> Check:
     """Compare the catalog with the nodes' reports. A node of the catalog without a report counts as silent.
 
-    Orphans younger than `orphan_age_s` seconds are reported and kept, because the catalog may be a restored backup.
-    Take the view after the reports. Otherwise partitions of an upload that ended in between look like orphans.
+    Orphans younger than `orphan_age_s` seconds are reported and kept, because the catalog may be a restored backup. The
+    caller must create `view` after the nodes have reported. Otherwise partitions of an upload that ended in between
+    would look like orphans.
     """
     checking = _Checking(view, {name: reports[name] for name in view.nodes if name in reports})
     for name in view.nodes:

@@ -9,8 +9,8 @@ from libraries.near_storage.errors import RequestError
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}", re.ASCII)
 _URI = re.compile(r"grpc(\+tcp|\+tls)?://(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9_.-]{1,253}):[0-9]{1,5}", re.ASCII)
-"""Allowed addresses. Arrow refuses an invalid address only when it is called. A bad address in the catalog would
-therefore cause errors for all clients."""
+"""Allowed addresses. Arrow refuses an invalid address only when a client calls this address. A bad address in the
+catalog would therefore cause errors for all clients."""
 
 
 def check_digest(digest: str) -> str:

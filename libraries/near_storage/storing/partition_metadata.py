@@ -53,8 +53,8 @@ class PartitionInfo:
 
     @property
     def leaves_digest(self) -> str:
-        """Digest of the paths and kinds of the leaf columns. It must be equal in all partitions of a table, so that row
-        groups can be skipped."""
+        """Digest of the paths and kinds of the leaf columns. The digest must be equal in all partitions of a table, so
+        that row groups can be skipped."""
         return blake2b(msgspec.msgpack.encode(self.compact.columns)).hexdigest()
 
     def same_content(self, other: PartitionInfo) -> bool:

@@ -186,8 +186,8 @@ class PartitionStore:
         return NodeReport(held, frozenset(digest for digest in held if self._is_damaged(digest)))
 
     def claim(self, catalog: str) -> None:
-        """Bind the folder permanently to the catalog with this identity. Raises `RequestError` if it is bound to
-        another.
+        """Bind the folder permanently to the catalog with this identity. Raises `RequestError` if the folder is bound
+        to another catalog.
 
         A catalog's repair removes partitions that the catalog does not know, so a node shared by two catalogs would
         lose all partitions.
@@ -268,7 +268,8 @@ class PartitionStore:
         return info
 
     def _publish(self, partition: Path, beside: Path, digest: str) -> None:
-        """Give synced files their final names, durably. If the partition gets no name, remove its description."""
+        """Give the synced files of a partition and its description their final names, durably. If renaming the
+        partition fails, remove the description."""
         try:
             self._calls.rename(beside, self._beside(digest))
             self._calls.rename(partition, self._path(digest))

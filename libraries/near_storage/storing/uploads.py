@@ -2,10 +2,10 @@
 
 First call `begin`. For each partition, call `place`, which returns nodes, and send the bytes to these nodes. Call
 `acknowledge` for each node that has synced the bytes to disk. Finally call `commit`. Two uploads to one table may run
-at the same time. Each becomes a version when it commits, and the last commit is current. Readers see nothing of an
-upload before its commit.
+at the same time. Each upload becomes a version when it commits, and the version of the last commit is current. Readers
+see nothing of an upload before its commit.
 
-Partitions are recorded here before their bytes are sent, so that a check does not take them for unneeded bytes.
+Partitions are recorded here before their bytes are sent, so that a check does not report these partitions as unneeded.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Uploads:
         """Announce the partition at `position` (from 0). Return the nodes that still need its bytes.
 
         A repeated call returns the nodes that have not acknowledged the partition yet. Raises `BusyError` if too few
-        nodes are free because the same partition is being removed from the others.
+        nodes are free because the same partition is being removed from other nodes.
         """
         check_digest(digest)
         if not 0 <= position < MOST_PARTITIONS or not 0 < stored_bytes <= MOST_PARTITION_BYTES:
@@ -107,7 +107,7 @@ class Uploads:
         """Record that a node has synced the partition to disk. `info` is the node's description of the partition.
 
         Raises `DamagedError` if the description differs from the placed partition or from another node's description,
-        `RequestError` if its schema differs from the upload's other partitions.
+        `RequestError` if the partition's schema differs from the schema of the upload's other partitions.
         """
         with self._database.transaction() as connection:
             self._open(connection, upload)
@@ -259,8 +259,8 @@ def give_up(connection: sqlite3.Connection, upload: str) -> None:
 
 
 def remove_unwanted(connection: sqlite3.Connection, digest: str, node: str) -> None:
-    """Record the decision to remove a partition from a node, unless it is a recorded replica or part of an upload
-    there."""
+    """Record the decision to remove a partition from a node, unless the catalog records a replica on this node or an
+    upload places the partition there."""
     connection.execute(
         """INSERT OR IGNORE INTO removals (digest, node) SELECT ?1, ?2
            WHERE EXISTS (SELECT * FROM nodes WHERE name = ?2)
@@ -271,7 +271,8 @@ def remove_unwanted(connection: sqlite3.Connection, digest: str, node: str) -> N
 
 
 def remove_unused(connection: sqlite3.Connection) -> None:
-    """Delete partitions that no version and no upload uses."""
+    """Delete the records of partitions that no version and no upload uses, and of which no node has a recorded
+    replica."""
     connection.execute(
         """DELETE FROM partitions WHERE digest NOT IN (SELECT digest FROM version_partitions)
            AND digest NOT IN (SELECT digest FROM placements) AND digest NOT IN (SELECT digest FROM replicas)"""

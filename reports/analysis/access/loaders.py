@@ -19,7 +19,7 @@ from reports.analysis.units import MILLISECONDS, number_text, spread_text
 from reports.analysis.words import NOTHING, fallback_mark
 
 EPOCH = "epoch_rows"
-"""Name of a figure that only training loops have. A summary with this figure is that of a training loop."""
+"""Name of a figure that only training loops have. A summary with this figure belongs to a training loop."""
 HEADERS = ("rows/s", "", "epoch\n1", "epoch\n2", "first\nbatch ms", "p99\ngap ms", "locality", "parts", "rows\nread")
 """Headers of the columns to the right of the format's name."""
 WHOLE = "all"

@@ -237,8 +237,8 @@ def _row_limits(lines: Sequence[RooflineLine], row_bytes: float, streams: int, *
 def _row_limit(
     lines: Sequence[RooflineLine], single: Sequence[str], together: Sequence[str], row_bytes: float, depth: int | None
 ) -> Limit | None:
-    """Return the most rows per second that a device can give. Each row takes at least one read, and all bytes of the
-    row are read. The slower of these two limits applies."""
+    """Return the most rows per second that a device can give. There are two limits, by the number of reads (at least
+    one for each row) and by the bytes of the rows. The lower limit applies."""
     reads = _most(lines, single, depth, lambda line: line.per_second, SMALL_BYTES)
     moved = _most(lines, together, depth, lambda line: line.bytes_per_second)
     if reads is None or moved is None:

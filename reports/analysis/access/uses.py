@@ -86,7 +86,7 @@ def _none_ranked(table: Table, column: Column) -> str:
 
 def _whole(table: Table, column: Column, first: Row | None) -> str:
     """Return a sentence about the fastest fallback if it beats all variants whose library has the call, or if there are
-    none. Return '' otherwise."""
+    no such variants. Return '' otherwise."""
     places = [
         row
         for row in _ours(table)

@@ -1,4 +1,5 @@
-"""Name the near-storage access paths for display, and sort them.
+"""Name the near-storage access paths for display, and sort them. An access path is a way to query the stored files,
+with or without filtering next to the data.
 
 V1 and V2 are the thesis's names: V1 is the Parquet Reader (chapter 6), V2 Direct Byte-Range Access (chapter 7).
 """
@@ -22,7 +23,8 @@ _PLACES = tuple(_READERS)
 
 
 def is_way(variant: Variant) -> bool:
-    """Return whether a variant is a near-storage access path."""
+    """Return whether a variant is a near-storage access path (a way to query stored files, with or without filtering
+    next to the data)."""
     return variant.engine == ENGINE
 
 
@@ -33,7 +35,8 @@ def is_fetching(variant: Variant) -> bool:
 
 
 def is_near(variant: Variant) -> bool:
-    """Return whether a variant filters near the storage as intended: V1 or V2 with all filters on."""
+    """Return whether a variant filters near the storage as intended: V1 (rows) or V2 (byte ranges) with all filters
+    on."""
     settings = variant.settings
     return is_way(variant) and settings.get("reader") in ("ranges", "parquet") and "technique" not in settings
 

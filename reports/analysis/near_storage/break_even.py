@@ -1,5 +1,5 @@
-"""Find the selectivity below which near-storage reading beats fetching the files. Selectivity is the share of row
-groups that a query has to read.
+"""Find the selectivity below which near-storage reading, which filters next to the data, beats fetching the files.
+Selectivity is the share of row groups that a query has to read.
 
 If the run has a network of the requested bandwidth, measured times are compared. For another bandwidth, the time to
 send the bytes of a query at this bandwidth is added to the query's time on loopback, as `recommend --bandwidth` does. A
@@ -64,7 +64,7 @@ class NearBreakEven:
     @property
     def since(self) -> float | None:
         """The percentage of row groups from which fetching is clearly faster, if this path and fetching are tied below
-        it. None in all other cases."""
+        this percentage. None in all other cases."""
         return next(
             (each.since for each in self.told.found if isinstance(each, Behind) and each.after != self.variant), None
         )
@@ -73,8 +73,8 @@ class NearBreakEven:
 def break_evens(
     summaries: Mapping[Cell, CellSummary], bandwidth_bytes_per_s: float | None = None, datasets: Sequence[str] = ()
 ) -> list[NearBreakEven]:
-    """Return the access path that beats fetching over the widest range of selectivities. Each stored table, placement
-    of the matching row groups, and network has one result.
+    """Return the access paths that beat fetching over the widest range of selectivities. There is one such path for
+    each stored table, placement of the matching row groups, and network.
 
     Paths are compared at the given bandwidth. Without a bandwidth, they are compared on each network of the run except
     loopback. Return an empty list if the run has no network on which both near-storage reading and fetching were

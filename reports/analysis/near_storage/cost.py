@@ -59,7 +59,7 @@ def provider_per_month(stored_gb: float, tiers: Sequence[Tier]) -> float:
 
 
 def cluster_per_month(stored_gb: float, machine: Machine, redundancy: float = 1.0) -> Cluster:
-    """Return the number of machines that hold the data, and their cost.
+    """Return the number of machines that hold the data, and the cost of these machines per month.
 
     `redundancy` is the number of bytes on the disks divided by the bytes stored: 1 for one copy, 2 for two replicas,
     1.4 for erasure coding with 4 parity parts to 10 data parts. Staff, traffic and requests are not included. Raises
@@ -72,7 +72,8 @@ def cluster_per_month(stored_gb: float, machine: Machine, redundancy: float = 1.
 
 
 THESIS_STORED_GB = 172_500_000
-"""Data stored by Snowflake in March 2018, as the thesis estimates. The thesis computes erasure coding for 175.5 PB."""
+"""Data stored by Snowflake in March 2018, in GB, as the thesis estimates. The thesis computes erasure coding for 175.5
+PB."""
 S3_STANDARD = (Tier(50_000, 0.023), Tier(500_000, 0.022), Tier(None, 0.021))
 """Prices in USD from the thesis, early 2025."""
 D3EN_4XLARGE = Machine(111_840, 1.7460)

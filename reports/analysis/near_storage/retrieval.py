@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 MONTH_S = 365 * 24 * 3600 / 12
-"""Seconds per month, as in the thesis. The thesis's formula for R_disk lacks the division by 12, but its printed result
-includes it."""
+"""Seconds per month, as in the thesis. The thesis's formula for R_disk lacks the division by 12, but the printed result
+includes this division."""
 
 
 @dataclass(frozen=True)
@@ -68,5 +68,5 @@ def expected(throughput: Callable[[float], float], bands: tuple[Band, ...]) -> E
 
 
 def rate_per_month(gb_per_s: float, capacity_gb: float) -> float:
-    """Return how many times a month a node can be read completely at this throughput, if it stores `capacity_gb`."""
+    """Return how many times a month a node that stores `capacity_gb` can be read completely at this throughput."""
     return gb_per_s * MONTH_S / capacity_gb

@@ -34,7 +34,8 @@ TECHNIQUES = tuple(
         ("aggregates alone", "", "aggregate[groups=0.01,values=100]"),
     )
 )
-"""Techniques of section 8.1 as (title, variant, operation). Each entry adds one technique to the entry before it."""
+"""Techniques of near-storage reading, from section 8.1 of Weigand's thesis, as (title, variant, operation). Each entry
+adds one technique to the entry before it."""
 _GROUP_ROWS = "row_group_rows"
 
 
@@ -44,7 +45,8 @@ def has_near_storage(table: Table) -> bool:
 
 
 def near_storage_of(run: Run, table: Table) -> Iterator[Figures]:
-    """Yield the figures in the order of the thesis's sections."""
+    """Yield several `Figures` (tables of numbers) about near-storage reading, in the order of the sections of Weigand's
+    thesis."""
     return _all(run, table)
 
 

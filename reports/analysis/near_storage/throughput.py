@@ -1,8 +1,8 @@
 """Compute the throughput of a stored table at each share of row groups that a query has to read.
 
 Throughput is the table's bytes divided by the query's time. The definition is from Weigand, TU Munich 2025, chapter 8.
-It always uses the bytes of the whole table, even if a query reads little of it. A query that reads one percent of the
-table may therefore exceed the speed of a disk many times.
+This definition always uses the bytes of the whole table, even if a query reads little of the table. A query that reads
+one percent of the table may therefore exceed the speed of a disk many times.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ QUERY, SAVE = operation_name_of("query"), operation_name_of("save")
 
 @dataclass(frozen=True)
 class CellThroughput:
-    """The throughput of one query in GB/s, at a share of row groups in percent. The interval is computed from the
-    interval of the query's times."""
+    """The throughput of a query that asks for `percent` % of the row groups. The interval of `gb_per_s` is computed
+    from the interval of the query's times."""
 
     percent: float
     gb_per_s: Interval
@@ -95,8 +95,9 @@ def series_of(summaries: Mapping[Cell, CellSummary]) -> tuple[Series, ...]:
 
 
 def _asked(operation: OperationName) -> tuple[float | None, str]:
-    """Return the share of row groups in percent that an operation asks for, and their placement. The share is None if
-    the operation is not a query, or if it does not return all columns."""
+    """Return the share of row groups in percent that an operation asks for, and the placement of these row groups
+    ('clustered' or 'scattered'). The share is None if the operation is not a query, or if it does not return all
+    columns."""
     parameters = operation.parameters
     if operation.name != QUERY or {"columns", "values"} & parameters.keys():
         return None, ""
@@ -104,8 +105,8 @@ def _asked(operation: OperationName) -> tuple[float | None, str]:
 
 
 def _stored_bytes(cell: Cell, summaries: Mapping[Cell, CellSummary]) -> float | None:
-    """Return the size of the stored copy that a query reads, as measured by the save of this copy. If no save had the
-    state of the cache of the query, the copy is that of the save with `cache="warm"`."""
+    """Return the size of the stored copy that a query reads, as measured when the copy was saved. Use the save with the
+    same conditions as the query, or else the same save with `cache="warm"`. Return None if there is none."""
     for conditions in _alike(cell.conditions):
         saved = summaries.get(Cell(cell.suite, SAVE, cell.dataset, cell.rows, cell.variant, conditions, cell.machine))
         if saved is not None and "size_bytes" in saved.figures:

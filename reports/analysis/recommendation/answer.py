@@ -29,7 +29,7 @@ class Answer:
     """Whether the user's current variant (the baseline) is the format of the user's own file. Otherwise the baseline is
     a plain call."""
     cautions: tuple[str, ...] = ()
-    """Warnings about the recommended variant that are not visible in its figures."""
+    """Warnings about disadvantages of the recommended variant that the figures do not show."""
     folder: str = ""
     """Folder of the samples."""
     processor: str = ""

@@ -81,8 +81,8 @@ def judged(candidate: Candidate, need: str, *, measured: bool = True) -> Met:
 
 
 def _measured_operation(candidate: Candidate, about: Need) -> str:
-    """Return the operation that measures the ability. If it has no time, return the first operation of the same name
-    that has a time. Return '' if there is none."""
+    """Return the operation that measures the ability. If this operation has no time, return the first operation of the
+    same name that has a time. Return '' if there is none."""
     names = (cell.cell.operation for cell in candidate.cells.values())
     known = [name for name in names if name.name == about.operation.name]
     known.sort(key=lambda name: name != about.operation)

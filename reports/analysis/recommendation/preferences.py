@@ -17,7 +17,8 @@ WEIGHED = {
     "read_memory": "read peak memory",
     "save_memory": "save peak memory",
 }
-"""Titles in reports of the figures of saving and reading everything that can have a weight."""
+"""Maps each figure that can have a weight to its title in reports. These are the figures of saving and of reading
+everything."""
 
 OF_DOCUMENTS = {"read": 1.0, "get[documents=100]": 1.0, "ask[query=usual]": 1.0, "size": 2.0, "save": 1.0}
 """Default weights for documents. As for tables, reading has a total weight of 3. For documents, this weight is divided

@@ -21,11 +21,12 @@ MOST_OF_A_STAGE = 2
 
 
 def may_win(found: Recommendation) -> list[Variant]:
-    """Return the variants of the screening, which uses few rows, that may be the best on all rows.
+    """Return the variants that may be the best on all rows, judged by the screening (the first measurement, on few
+    rows).
 
-    These are the LEAST_KEPT best variants and others whose score is near the best. For each maturity that the user does
-    not accept, up to MOST_OF_A_STAGE variants with a score near the best are added, because the answer says how much
-    better they are.
+    These are the LEAST_KEPT best variants, and others whose score is near the best. Variants whose maturity (stage) the
+    user does not accept follow, if their score is near the best: up to MOST_OF_A_STAGE of each stage. They are measured
+    so that the answer can state how much better they would be.
     """
     near = [each for place, each in enumerate(found.ranked) if place < LEAST_KEPT or each.score <= NEAR]
     return [*_variants(near[:MOST_KEPT]), *_variants(_beside(found.not_accepted))]

@@ -54,8 +54,8 @@ class Ranked:
     score: float
     """The score as a multiple of the first variant's score."""
     against_first: Ratio | None
-    """Ratio of the score to the first variant's score, with its interval. The two are tied if the interval contains
-    1."""
+    """Ratio of the score to the first variant's score, with an interval. The two variants are tied if the interval
+    contains 1."""
     probability: float | None
     """Probability that this variant is the best one that may be recommended, from bootstrap draws of rounds. None if
     there are too few rounds, and for variants that may not be recommended."""
@@ -79,7 +79,8 @@ class BreakEven:
 
 @dataclass(frozen=True, eq=False)
 class Recommendation:
-    """The ranking with all its figures. `ranked` is empty if no acceptable variant satisfies the user's needs."""
+    """The variants that were ranked and those that were left out. `ranked` is empty if no variant of an accepted
+    maturity meets the user's needs."""
 
     preferences: Preferences
     ranked: tuple[Ranked, ...]
@@ -214,7 +215,7 @@ def _ranked(
 
 
 def _without_contradiction(ranked: tuple[Ranked, ...]) -> tuple[Ranked, ...]:
-    """Limit the probability of the first variant to MOST_OF_TIED if another is tied with it."""
+    """Limit the probability of the first variant to MOST_OF_TIED if another variant is tied with the first."""
     first = next(iter(ranked), None)
     tied = any(each.against_first is not None and each.against_first.tied for each in ranked[1:])
     if first is None or first.probability is None or not tied:

@@ -1,7 +1,7 @@
 """Advice on the settings of one format: the default, the best single change and the best combination of changes.
 
-A change is advised only if its score is clearly better than the default's, by at least LEAST_GAIN. If several variants
-are tied with the best, the one with the fewest changes is advised.
+A change is advised only if its score is better than the default's beyond chance, and by at least LEAST_GAIN. If several
+variants are tied with the best, the one with the fewest changes is advised.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """A variant compared with the default. Scores and ratios are multiples of those of the default."""
+    """A variant compared with the default. All scores and ratios are relative to the default, which has 1."""
 
     title: str
     change: Change
@@ -84,7 +84,7 @@ def _title(change: Change) -> str:
 
 
 def _is_worth(each: Ranked) -> bool:
-    """Return whether a variant is clearly better than the default, by at least LEAST_GAIN."""
+    """Return whether a variant is better than the default beyond chance, and by at least LEAST_GAIN."""
     ratio = each.against_first
     clearly = ratio is not None and ratio.high is not None and ratio.high < 1
     return clearly and each.score <= 1 - LEAST_GAIN

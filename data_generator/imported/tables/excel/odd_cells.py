@@ -49,7 +49,8 @@ class OddCells:
 
 @dataclass(frozen=True)
 class Moments:
-    """Numbers of the columns with dates or times (`columns`), and of those whose values include a date (`dates`)."""
+    """`columns` are the numbers of the columns with dates or times. `dates` are the numbers of those columns whose
+    values have a date: dates and timestamps, but not times of day."""
 
     columns: Sequence[int]
     dates: Sequence[int]

@@ -85,8 +85,8 @@ def chosen(workbook: CalamineWorkbook, source: TableFile) -> Generator[int, None
     """Return the sheet to read. 0 is yielded for each sheet that is examined.
 
     The user may name the sheet. Otherwise, it is the first visible work sheet with enough rows (a header and a row, or
-    one row without a header). If there is none, it is the first such hidden sheet. Raises Refused if there is no such
-    sheet.
+    one row without a header). If no visible sheet has enough rows, it is the first hidden sheet that does. Raises
+    Refused if no sheet has enough rows.
     """
     sheets = list(workbook.sheets_metadata)
     work = [place for place, sheet in enumerate(sheets) if sheet.typ == SheetTypeEnum.WorkSheet]

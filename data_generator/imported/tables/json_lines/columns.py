@@ -125,8 +125,8 @@ class Column:
     def _add_nested(self, part: int, values: Sequence[Any], place_of: PlaceOf) -> None:
         """Add the fields of objects, or the items of lists, to the columns below this one.
 
-        If objects are mixed with lists or other values, do nothing, because `mixed` then reports the path, and the
-        caller collects the values of this path again as text.
+        If objects are mixed with lists or other values, do nothing: `mixed` then reports the path, and the caller
+        collects the values of this path again as text.
         """
         if self._is_mixed:
             return

@@ -93,8 +93,9 @@ def _begins_with_object(value: Any) -> bool:
 def _objects(fields: dict[str, Any]) -> tuple[str, str]:
     """Return a description of a file that is one object, and what the user can do with it.
 
-    Each field of the object is a column or a row. pandas names rows '0', '1', and so on. If the fields have these
-    names, they are rows; if the fields of the first field have them, the fields are columns.
+    Each field of the object is a column or a row. pandas names rows '0', '1', and so on. If the object's fields have
+    such names, each field is a row. If the fields within the first field have such names, each field of the object is a
+    column.
     """
     if list(fields)[:2] == ["0", "1"][: len(fields)]:
         made = f"{_LOADED}.values()"

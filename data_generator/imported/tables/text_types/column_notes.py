@@ -29,7 +29,7 @@ class Note:
     said: str
     step: str
     changes_values: bool = False
-    """Whether the column lacks something that values in the file have, such as leading zeros of numbers."""
+    """Whether reading changed values of the column, for example by removing leading zeros of numbers."""
 
     def remark(self, where: str) -> str:
         """Return the warning as two lines. `where` is a position in the file, such as 'line 3' or 'cell B3'."""

@@ -221,7 +221,8 @@ class _Writer:
 
 
 def _names_after(plan: Plan, number: int) -> set[str]:
-    """Return the names (of the document and of items) whose positions are needed after the Unnest at step `number`."""
+    """Return the names whose positions are still needed after the Unnest at step `number`. A name is '' for the
+    document, or the name that an Unnest gives to its items."""
     parts = (part for whole in result_expressions(plan.result) for part in operands_of(whole))
     names = {part.of for part in parts if isinstance(part, Field)}
     if not isinstance(plan.result, GroupBy):

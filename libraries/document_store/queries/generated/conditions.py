@@ -1,7 +1,8 @@
 """Generate source for conditions (masks) and expressions (vectors) over columns, for the branches of one schema.
 
 The source of a condition computes a mask: for each tuple, whether the condition is true. `Not` is pushed down to
-comparisons and tests. Parts that the schema alone decides are evaluated during generation.
+comparisons and tests. If the schema alone decides a part of a condition, that part is evaluated while the source is
+generated.
 """
 
 from __future__ import annotations
@@ -257,8 +258,8 @@ class ColumnSource:
         return self.vector(expression, tuples)
 
     def items(self, array: Unnest | AnyItem, tuples: Tuples) -> tuple[Scope, str, str] | None:
-        """Return the scope of an array's items, still without an index, and the names of two variables: the slots of
-        the items, and a view of the items.
+        """Return the scope of an array's items (the scope's index is not set yet), and the names of two variables: the
+        slots of the items, and a view of the items.
 
         Returns None if the schema has no such items.
         """

@@ -50,7 +50,7 @@ class FunctionSource:
         return name
 
     def value(self, value: Any) -> str:
-        """Return a name for a value that is passed to the function instead of written into its source."""
+        """Return a name for a value. The value is passed to the function, not written into the function's source."""
         name = self.name("C")
         self._values[name] = value
         return name

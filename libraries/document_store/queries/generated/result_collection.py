@@ -24,7 +24,7 @@ from libraries.document_store.queries.vectors.codes import Codes, codes_if_few, 
 from libraries.document_store.queries.vectors.vector import DOUBLE, INTEGER, Index, Vector, concatenated, minus
 
 MOST_TUPLES = 4_000_000
-"""Number of tuples up to which vectors are held in memory. The tuples are then grouped at once."""
+"""When this number of tuples is held in memory as vectors, the tuples are grouped and converted to Python states."""
 
 
 class Collected:
@@ -151,8 +151,8 @@ def _listed(column: Results, chosen: np.ndarray | None) -> list[Any]:
 
 
 def candidates(plan: Plan, columns: dict[str, Results]) -> np.ndarray | None:
-    """Return the positions of rows that can be in a TopK's result. None means all rows, e.g. if the first column to
-    order by has other values than numbers."""
+    """Return the positions of rows that can be in the result of a TopK (a step that keeps only the first rows of an
+    order). None means all rows, e.g. if the first column to order by does not hold only numbers."""
     step = next((step for step in plan.steps if isinstance(step, TopK)), None)
     if step is None or not step.rows:
         return None
@@ -179,8 +179,8 @@ def _numbers(column: Results | None) -> np.ndarray | None:
 
 
 def _computed(expression: Expression, columns: dict[str, Results]) -> Results:
-    """Return a computed column: a field, or the difference of two vectors. Return an empty list for other expressions.
-    `finish` computes all columns later, in Python."""
+    """Return a computed column: a field, or the difference of two vectors. For other expressions return an empty list,
+    which means that the values are not known here. `finish` computes all columns later, in Python."""
     if isinstance(expression, Field):
         return columns[expression.path[0]]
     if isinstance(expression, Call) and expression.function == "minus":

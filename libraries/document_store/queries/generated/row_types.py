@@ -1,4 +1,5 @@
-"""Create msgspec structs for a plan. They decode only the parts of a row that the plan reads, and skip other parts.
+"""Create msgspec structs for a plan. The structs decode only the parts of a row that the plan reads, and skip other
+parts.
 
 The structs' attributes have numbered names, so no field name becomes code.
 """

@@ -95,7 +95,7 @@ def _generated(plan: Plan) -> Function:
 
 
 class _Writer:
-    """Writes the steps of one plan. The steps after an Unnest are inside the loop over its items."""
+    """Writes the steps of one plan. The steps after an Unnest are inside the loop over the items of the array."""
 
     def __init__(self, plan: Plan, shape: Shape, source: FunctionSource) -> None:
         self.plan, self.shape, self.source = plan, shape, source

@@ -146,7 +146,7 @@ def double_sums(groups: np.ndarray, values: np.ndarray, group_count: int) -> tup
 
 
 class Extremes:
-    """`min` and `max`: first the extreme value of each kind, then the extreme of these values."""
+    """`min` and `max`: find the extreme value of each kind first, then the extreme of these values."""
 
     def __init__(self, groups: np.ndarray, group_count: int, operand: Vector, highest: bool) -> None:
         """`groups` is the group of each tuple."""

@@ -28,7 +28,8 @@ def texts(offsets: np.ndarray, data: np.ndarray, kind: Any) -> pa.Array:
 
 
 def constants(values: Sequence[str | bytes], kind: Any) -> pa.Array:
-    """Return an array of large_string or large_binary from Python values. Its items are pyarrow scalars."""
+    """Return an array of large_string or large_binary from Python values. An item of this array is a pyarrow scalar,
+    which pyarrow's functions take as a constant."""
     encoded = [value.encode() if isinstance(value, str) else value for value in values]
     offsets = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
     return texts(offsets, np.frombuffer(b"".join(encoded), np.uint8), kind)

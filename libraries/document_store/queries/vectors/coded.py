@@ -45,8 +45,8 @@ class Coded:
         return Coded(self.codes[index], self.different)
 
     def looked_up(self, known: np.ndarray) -> np.ndarray:
-        """Return for each text its entry in `known` (bool), which has one entry for each distinct text. Return false
-        for slots without text."""
+        """Return for each text the entry of `known` (bool) that belongs to the text. `known` has one entry for each
+        distinct text. Return false for slots without text."""
         table = np.zeros(len(self.different) + 1, np.bool_)
         table[:-1] = known
         return table[self.codes]

@@ -29,8 +29,8 @@ from libraries.document_store.queries.vectors.vector import (
 )
 
 FEW = 256
-"""Integers of a part get codes immediately, while they are in the CPU cache, if they are in a range smaller than
-this."""
+"""If the integers of a part are in a range smaller than this, they get codes immediately, while they are still in the
+CPU cache."""
 SPARE = 4
 """If integers are in a range smaller than this multiple of their number, look them up in an array instead of hashing
 them."""
@@ -144,8 +144,8 @@ def _hashed(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def compressed(codes: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the codes that occur, without duplicates, and for each value the position of its code among these
-    codes."""
+    """Return the codes that occur, without duplicates. Also return for each value the position of the value's code
+    among the returned codes."""
     if size <= max(SPARE * len(codes), 1 << 16):
         occurs = np.zeros(size, np.bool_)
         occurs[codes] = True

@@ -48,7 +48,7 @@ class View:
             masked, flagged = masked[starts], flagged[starts]
             self._parents = repetition
         self.levels = masked
-        """For each slot, the level down to which values exist (uint8)."""
+        """For each slot, the deepest level at which a value exists (uint8)."""
         self._flagged = flagged
         self.present: np.ndarray | None = None
         """For each slot, whether it has a value (bool). None means that all slots have one. Set only if `depth` is the
@@ -72,8 +72,8 @@ class View:
 
     @property
     def tested(self) -> Values:
-        """The values to test before `vector.spread` assigns the results to tuples. Coded texts have one entry per slot,
-        other values one entry per value."""
+        """The values to which a condition applies its test. `vector.spread` then assigns the results to tuples. Coded
+        texts have one entry per slot, other values one entry per value."""
         return self.values if self.coded is None else self.coded
 
     def dense(self) -> Values:
@@ -97,8 +97,8 @@ class View:
 
 
 def _slots(leaf: Leaf, masked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions of all tokens except delimiters, and for each of these tokens how many open arrays it
-    continues. 0 means that a document begins.
+    """Return the positions of all tokens except delimiters, and for each of these tokens the number of arrays that were
+    open before it and stay open. 0 means that a document begins.
 
     A token keeps those arrays open whose levels it reaches. A token below the level of the innermost open array is a
     delimiter and ends this array.

@@ -47,14 +47,15 @@ def narrowed(index: Index, kept: np.ndarray) -> np.ndarray:
 
 
 def any_of(old: np.ndarray, count: int) -> np.ndarray:
-    """Return for each of `count` outer tuples whether its number is in `old` (bool)."""
+    """Return for each of `count` outer tuples whether the tuple's number is in `old` (bool)."""
     found = np.zeros(count, np.bool_)
     found[old] = True
     return found
 
 
 def first_of_each(old: np.ndarray, values: Vector) -> np.ndarray:
-    """Return the positions of the pairs to keep: among pairs of one outer tuple with equal values, only the first."""
+    """Return the positions of the pairs to keep. If several pairs have the same outer tuple and equal values, only the
+    first pair is kept."""
     coded = codes_of(values)
     size = max(1, coded.size)
     pairs, numbers = compressed(old * size + coded.codes, (int(old.max()) + 1 if len(old) else 0) * size)

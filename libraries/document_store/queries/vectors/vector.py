@@ -124,7 +124,8 @@ def _joined(parts: list[Values]) -> Values:
 
 
 def of_view(view: View, kind: int, level: int, index: Index) -> Vector:
-    """Return the values at a position that has a single branch (one kind of value), from the branch's view and kind."""
+    """Return the values at a position that has a single branch (one kind of value). `view` and `kind` are those of the
+    branch."""
     values = view.tested
     if view.present is None and values is not None:
         return Vector(len(view), kind, {kind: values}).take(index)
