@@ -1,7 +1,8 @@
-"""Configuration of all tests, including those of the libraries: the place of temporary files, and `--quick`.
+"""Configure all tests, including those of the libraries: the folder of temporary files, and `--quick`.
 
-Temporary files are in memory if a tmpfs has room, because most tests spend more time on syncs than on computing. Tests
-of a disk and its page cache are marked `disk` and write to one. `--quick` skips the tests in `tests/slower.txt`.
+Temporary files are in memory if a tmpfs has enough space, because most tests spend more time on syncs than on
+computing. Tests of a disk and its page cache are marked `disk` and write to a disk. `--quick` skips the tests in
+`tests/slower.txt`.
 """
 
 from __future__ import annotations
@@ -23,15 +24,16 @@ ROOT = Path(__file__).parent
 MEMORY = Path("/dev/shm")
 LEAST_FREE_BYTES = 4 << 30
 PLACES = (str(ROOT / "tests/plugins/at_rest"), str(ROOT))
-"""Put on PYTHONPATH of processes that tests start; the second makes them import this checkout."""
+"""Folders on the PYTHONPATH of processes that tests start. With the second one, they import this checkout."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Set variables before pytest reads the one of the temporary folder."""
+    """Set environment variables. This happens before pytest reads the variable of the temporary folder."""
     is_tmpfs = MEMORY.is_dir() and folder_facts(MEMORY).get("filesystem") == "tmpfs"
     if is_tmpfs and shutil.disk_usage(MEMORY).free >= LEAST_FREE_BYTES:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
-    # Otherwise pytest compiles all tests, and each of a thousand processes the modules that it imports.
+    # Let Python write bytecode. Otherwise pytest compiles all tests in every run, and each of about a thousand
+    # processes compiles the modules that it imports.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
     others = [place for place in os.environ.get("PYTHONPATH", "").split(os.pathsep) if place and place not in PLACES]
@@ -40,7 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Disable garbage collection while pytest collects tests: it finds nothing and takes a third of the time."""
+    """Disable garbage collection while pytest collects tests. It finds nothing and takes a third of the time."""
     gc.disable()
     result = yield
     gc.freeze()
@@ -50,7 +52,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.fixture(scope="session")
 def disk() -> Iterator[Path]:
-    """Give a folder on a disk whose page cache can be emptied. Without one skip the test, or fail it if CI=true."""
+    """Yield a folder on a disk whose page cache can be emptied. Without one, skip the test, or fail it if CI=true."""
     for folder in (Path(tempfile.gettempdir()), ROOT):
         if supports_cold(folder_facts(folder).get("filesystem")) is None:
             with tempfile.TemporaryDirectory(prefix=".format-bench-tests-", dir=folder) as place:
@@ -61,7 +63,7 @@ def disk() -> Iterator[Path]:
 
 @pytest.fixture
 def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    """Give pytest's temporary folder, or one on a disk for tests marked `disk`."""
+    """Yield pytest's temporary folder; for tests marked `disk`, yield a temporary folder on a disk."""
     if request.node.get_closest_marker("disk") is None:
         yield tmp_path
         return
@@ -72,7 +74,7 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def runs_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Treat the machine as at rest in this process, as in processes that tests start."""
+    """Treat the machine as idle in this process. Processes that tests start do the same (tests/plugins/at_rest)."""
     from bench_runner.run import probe_check
     from bench_runner.worker import settle
     from tests.plugins.at_rest import sitecustomize
@@ -86,19 +88,19 @@ def runs_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare `--quick`."""
+    """Add the option `--quick`."""
     parser.addoption("--quick", action="store_true", help="leave out the tests that tests/slower.txt names")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Do not import files that are left out completely: importing one takes as long as many tests."""
+    """Ignore files that `--quick` skips completely, because importing one takes as long as many tests."""
     if config.getoption("quick") and collection_path.relative_to(ROOT).as_posix() in slower():
         return True
     return None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `--quick`, deselect the tests that are listed one by one."""
+    """With `--quick`, deselect the tests that tests/slower.txt lists individually."""
     if not config.getoption("quick"):
         return
     left_out = [item for item in items if item.nodeid.split("[")[0] in slower()]

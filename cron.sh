@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Fetches the newest version, runs the suites, keeps the results in git, and publishes them to the branch gh-pages.
+# Fetch the newest version, run the suites, commit the results to git, and publish pages on the branch gh-pages.
 #
-# For cron: it asks nothing, never overlaps with another run of itself, says in its log why it ended, and pushes to two
-# branches of one remote alone (results and gh-pages), never by force. docs/publishing.md says how to set it up.
+# This script is suitable for cron. It needs no input, refuses to run twice at the same time, and logs why it ended. It
+# pushes only to the branches results and gh-pages of one remote, and never by force. docs/publishing.md explains the
+# setup.
 set -euo pipefail
 
 usage() {
@@ -28,7 +29,7 @@ dry_run=no updated=no
 for word in "$@"; do
   case $word in
     --dry-run) dry_run=yes ;;
-    --updated) updated=yes ;;  # for the restart below
+    --updated) updated=yes ;;  # set by the restart below
     -h | --help) usage; exit 0 ;;
     *) echo "cron.sh: $word is no option" >&2; usage >&2; exit 2 ;;
   esac
@@ -38,7 +39,7 @@ cd "$(dirname "$(readlink -f "$0")")"
 ROOT=$PWD
 PLACE=$ROOT/.publish
 LOG=$PLACE/cron.log
-# Where the two branches lie: what a dry run measured is never published by a later run.
+# Folder of the two branches. A dry run has a separate folder, so that later runs do not publish its results.
 STATE=$PLACE
 [ $dry_run = no ] || STATE=$PLACE/dry-run
 REMOTE=${FORMAT_BENCH_REMOTE:-origin}
@@ -52,7 +53,7 @@ LEAST_FREE_MB=$([ -n "$ROWS" ] && echo 2000 || echo 20000)
 MACHINE=${FORMAT_BENCH_MACHINE:-$(uname -n)}
 PYTHON=$ROOT/.venv/bin/python
 mkdir -p "$STATE"
-# Started from a hook, git would take these for its repository.
+# Git sets these variables for hooks. If a hook starts this script, they would make git use another repository.
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_COMMON_DIR
 export GIT_TERMINAL_PROMPT=0
 
@@ -60,12 +61,12 @@ say() { printf '%s %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$*" | tee -a "$LOG"; 
 stop() { say "stopped: $*"; trap - EXIT; exit 1; }
 logged() { "$@" >> "$LOG" 2>&1; }
 
-# The lock lives as long as this process or one that it has started, through the restart below as well.
+# The lock is held until this process and the processes that it started have ended. It survives the restart below.
 [ $updated = yes ] || exec 9> "$PLACE/lock"
 flock --nonblock 9 || stop "another run of cron.sh has the lock"
 trap 'status=$?; [ $status -eq 0 ] || say "ended with exit code $status"' EXIT
 
-# --- may it begin? ---------------------------------------------------------------------------------------------------
+# --- check the conditions for a run ----------------------------------------------------------------------------------
 
 [[ $MACHINE =~ ^[A-Za-z0-9._-]+$ ]] || stop "FORMAT_BENCH_MACHINE=$MACHINE: letters, digits, '.', '_' and '-' only"
 [[ -z $ROWS || $ROWS =~ ^[1-9][0-9]*$ ]] || stop "FORMAT_BENCH_ROWS=$ROWS is no number of rows"
@@ -88,17 +89,18 @@ if [ $updated = no ]; then
   logged git merge-base --is-ancestor HEAD FETCH_HEAD ||
     stop "the work tree has commits that $REMOTE, branch $BRANCH, has not"
   logged git merge --ff-only FETCH_HEAD || stop "the newest version cannot be checked out; see $LOG"
-  # This file may be another one now.
+  # The merge may have changed this script, so start it again.
   dry=()
   [ $dry_run = no ] || dry=(--dry-run)
   exec "$ROOT/cron.sh" --updated "${dry[@]}"
 fi
 
 # --- the two branches ------------------------------------------------------------------------------------------------
-# Each has a repository of its own below .publish, so nothing here touches the branches of this one. The remote is spoken
-# to by this one alone, which has the operator's settings and keys: refs/format-bench/ is where the two meet.
+# Each branch has a separate repository below .publish, so the branches of this repository are not touched. Only this
+# repository communicates with the remote, because it has the operator's settings and keys. The repositories exchange
+# commits through refs/format-bench/ in this repository.
 
-in_branch() { # branch, words: never a repository that lies around it
+in_branch() { # branch, git arguments; git never uses an enclosing repository
   git --git-dir="$STATE/$1/.git" --work-tree="$STATE/$1" -C "$STATE/$1" \
     -c commit.gpgsign=false -c core.excludesFile=/dev/null "${@:2}"
 }
@@ -108,7 +110,7 @@ commit_all() { # branch, message
   in_branch "$1" diff --cached --quiet || logged in_branch "$1" commit --quiet --message "$2"
 }
 
-# What the remote has of the branch becomes refs/remote there. Ends with 2 when it has no such branch.
+# Fetch a branch of the remote to refs/remote in the branch's repository. Return 2 if the remote has no such branch.
 fetch_branch() { # branch
   local status=0
   git ls-remote --exit-code --heads "$REMOTE" "refs/heads/$1" > /dev/null 2>> "$LOG" || status=$?
@@ -121,7 +123,8 @@ open_branch() { # branch
   local place=$STATE/$1
   in_branch "$1" rev-parse --git-dir > /dev/null 2>&1 || rm -rf "$place/.git"
   mkdir -p "$place"
-  # A run that was killed leaves locks behind, and perhaps a rebase; we hold the lock of all runs.
+  # A killed run can leave git's locks and an unfinished rebase. No other run can own them, because we hold cron.sh's
+  # lock.
   [ ! -d "$place/.git" ] || find "$place/.git" -name '*.lock' -delete
   git init --quiet "$place"
   in_branch "$1" rebase --abort > /dev/null 2>&1 || rm -rf "$place/.git/rebase-merge" "$place/.git/rebase-apply"
@@ -130,13 +133,14 @@ open_branch() { # branch
   in_branch "$1" config user.email "$(git config user.email || echo format-bench@localhost)"
 }
 
-take_theirs() { # branch: there is nothing of ours that the remote lacks, or it is made again
+take_theirs() { # branch; local commits that the remote lacks are dropped, because they are made again
   in_branch "$1" rev-parse --quiet --verify refs/remote > /dev/null || return 0
   logged in_branch "$1" reset --quiet --hard refs/remote
 }
 
-# Our results that the remote has not come after those that we have not. Two of them never share a file but asv's list
-# of benchmarks, of which ours is as good as theirs; where others differ somebody has to look.
+# Rebase our unpublished results onto the remote's results. Different runs write different files, except for asv's list
+# of benchmarks. If both sides changed this list, use ours, which is as good. Return 1 if other files conflict: a person
+# has to resolve that.
 come_after() {
   if ! in_branch results rev-parse --quiet --verify HEAD > /dev/null; then
     take_theirs results
@@ -172,7 +176,7 @@ publish_results() {
   stop "branch results cannot be pushed to $REMOTE; the commits stay in .publish/results, the next run publishes them"
 }
 
-# Pages are made from the results, on top of what the remote has now: what others have put there stays.
+# Make the pages from the results, on top of the remote's current branch, so that files that others added are kept.
 publish_pages() {
   local attempt status
   for attempt in 1 2 3; do
@@ -200,7 +204,7 @@ make_pages() {
 logged make .venv/.ready || stop "the libraries cannot be installed; see $LOG"
 open_branch results
 open_branch gh-pages
-# Working files of a run that was killed together with the process that removes them; a result of asv's cut short.
+# Remove the working files of runs that were killed before they could remove them, and truncated results of asv.
 rm -rf "$STATE"/results/runs/*/work "$STATE/tmp"
 for file in "$STATE"/results/asv/*.json "$STATE"/results/asv/*/*.json; do
   [ ! -e "$file" ] || "$PYTHON" -c 'import json, sys; json.load(open(sys.argv[1]))' "$file" 2> /dev/null ||
@@ -242,7 +246,7 @@ asv() {
 logged "$PYTHON" -m benchmarks.asv_settings "$STATE" "$MACHINE" || failed+=("asv settings")
 if [ "$HISTORY" != '^$' ]; then
   say "runs the history of $COMMIT"
-  # asv ends with 2 when a benchmark failed: the others are kept.
+  # asv exits with 2 if a benchmark failed. The results of the others are kept.
   asv run --machine "$MACHINE" --bench "${HISTORY:-^(${SUITES// /|})\\.}" --set-commit-hash "$COMMIT" --show-stderr ||
     { say "asv ended with exit code $?; see $LOG" && failed+=("history"); }
   logged "$PYTHON" -m benchmarks.asv_results "$STATE" "$MACHINE" ||

@@ -1,7 +1,7 @@
-"""Compile what is in C when the package is installed; everything else is in pyproject.toml.
+"""Compile the C code when the package is installed. All other settings are in pyproject.toml.
 
-An installation never fails for it: without the kernels F3 files are still read, by the Wasm module that each carries,
-documents are stored by Python, and without its loop devices are read from Python.
+An installation does not fail if the C code cannot be compiled. Without its kernels, F3 reads files with the Wasm module
+that each file carries, and the document store runs in Python. Without the compiled loop, devices are read from Python.
 """
 
 import importlib.util
@@ -14,14 +14,15 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 COMPILERS = (Path("libraries"), Path("bench_runner"))
-"""Folders with a build.py: it says what there is to compile, and what is so where that fails."""
+"""Folders with a build.py, which lists what to compile and the consequences if that fails."""
 
 
 class BuildWithKernels(build_py):
-    """The usual step, and then the compiler: into the sources of an editable installation, else into the wheel."""
+    """Copy the Python files as usual, then compile. Compiled files are written to the source folders in an editable
+    installation, otherwise to the wheel."""
 
     def run(self) -> None:
-        """Build, and say it when the kernels could not be."""
+        """Build the package. Print a warning for each library that cannot be compiled."""
         super().run()
         top = Path() if self.editable_mode else Path(self.build_lib)
         for place in COMPILERS:
@@ -29,7 +30,7 @@ class BuildWithKernels(build_py):
             assert spec is not None
             assert spec.loader is not None
             compiler = importlib.util.module_from_spec(spec)
-            # A dataclass looks for the module that it stands in.
+            # A dataclass looks up the module that defines it in sys.modules.
             sys.modules[spec.name] = compiler
             spec.loader.exec_module(compiler)
             for name, without in compiler.WITHOUT.items():
@@ -41,15 +42,15 @@ class BuildWithKernels(build_py):
 
 
 class WheelOfOnePlatform(bdist_wheel):
-    """The native library is of one platform, and loaded by any Python 3."""
+    """Build a wheel for one platform and any Python 3: the native libraries depend only on the platform."""
 
     def finalize_options(self) -> None:
-        """Not a wheel for all platforms."""
+        """Declare that the wheel is not for all platforms."""
         super().finalize_options()
         self.root_is_pure = False
 
     def get_tag(self) -> tuple[str, str, str]:
-        """Any Python 3, no ABI, this platform."""
+        """Return the tag for any Python 3, any ABI, and this platform."""
         return "py3", "none", super().get_tag()[2]
 
 

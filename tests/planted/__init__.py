@@ -1,1 +1,1 @@
-"""Faults that are planted on purpose, to check that the tests find them."""
+"""Plant faults in the code on purpose, to check that the tests find them."""

@@ -1,7 +1,8 @@
 """Plant each fault in a copy of the project and run the tests that should find it: `python -m tests.planted [REGEX]`.
 
-REGEX selects faults by name. One line is printed for each fault, found or missed. The exit code is 1 if a fault was
-missed or could not be tried. The copies are in a temporary folder, which is removed at the end.
+REGEX selects faults by name. One line is printed for each fault: found, MISSED, or not tried. The exit code is 0 if all
+faults were found, 1 if a fault was missed or could not be tried, 2 if no name matches, and 130 after an interruption.
+The copies are in a temporary folder, which is removed at the end.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from tests.planted.faults import ROOT, Fault, faults
 AT_ONCE = 2
 MOST_S = 600
 _COMPILED = {"libraries": "libraries.build", "bench_runner": "bench_runner.build"}
-"""First folder of a C source -> the module that compiles it."""
+"""Top folder of a C source -> the module that compiles it."""
 
 _times = itertools.count(1)
 
@@ -45,7 +46,8 @@ class Copy:
         shutil.copytree(ROOT / ".git", place / ".git", symlinks=True)
 
     def tried(self, fault: Fault) -> str:
-        """Return 'found', 'MISSED', or why the fault could not be tried."""
+        """Plant the fault, run its tests, and restore the file. Return 'found', 'MISSED', or why the fault could not be
+        tried."""
         file = self._place / fault.file
         before = file.read_text()
         try:
@@ -53,7 +55,8 @@ class Copy:
             code, output = self._pytest(fault.tests)
         finally:
             self._write(file, before)
-        # A negative code is a signal, which would also end the whole suite, so the fault is found.
+        # With a negative code, a signal killed pytest. The suite would end in the same way, so the fault counts as
+        # found.
         if code in (0, 1) or code < 0:
             return "found" if code else "MISSED"
         last = (output.strip().splitlines() or [""])[-1]
@@ -61,7 +64,7 @@ class Copy:
 
     def _write(self, file: Path, text: str) -> None:
         file.write_text(text)
-        # Python reuses a compiled module if the source has the same size and modification time in seconds.
+        # Python reuses a compiled module if its source has the same size and the same modification time in seconds.
         moment = time.time() + next(_times)
         os.utime(file, (moment, moment))
         if file.suffix in (".c", ".h"):

@@ -1,4 +1,4 @@
-"""The list of planted faults: a TOML file for each area, in this folder.
+"""Load the list of planted faults. This folder has a TOML file for each area of the project, with entries like this:
 
     [[fault]]
     name = "csv: the first row is read as a header in spite of --no-header"
@@ -7,7 +7,8 @@
     new = "has_header = True"
     tests = ["tests/data_generator/imported/tables/test_csv_reader.py"]
 
-`old` occurs exactly once in the file. `tests` should find the fault: files, or pytest's names of tests.
+`old` has to occur exactly once in the file. `tests` lists the tests that should find the fault: files, or pytest's node
+IDs.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Fault(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A change in one place that introduces a fault."""
+    """A fault, introduced by a change in one place of one file."""
 
     name: str
     file: str

@@ -1,4 +1,4 @@
-"""Every planted fault applies to the current sources. `make planted` tries them."""
+"""Check that every planted fault can be applied to the current sources. `make planted` checks that tests find them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-/* Reads from the device under a file.
+/* Time reads from the device that a file is on.
  *
- * Several reads are submitted at a time and collected as they complete (Linux AIO by system calls, without a library or
- * root). Nothing here depends on formats or decides what is measured. */
+ * Several reads are in flight at a time, and are collected as they complete. This uses the system calls of Linux AIO,
+ * which need no library and no root privileges. Nothing here depends on formats or decides what is measured. */
 
 #include <errno.h>
 #include <stdint.h>
@@ -52,8 +52,8 @@ EXPORTED int64_t fb_reads(int file, const uint64_t *offsets, uint64_t count, uin
     while (ready > 0 || in_flight > 0) {
         long submitted = 0;
         while (submitted < ready) {
-            /* One by one: with several at once, the kernel holds back the first until it has seen the last, and the
-             * device waits meanwhile. */
+            /* Submit requests one by one. If one call submits several, the kernel holds back the first until it has
+             * seen the last, and the device is idle meanwhile. */
             long taken = syscall(SYS_io_submit, context, 1L, pending + submitted);
             if (taken < 0) {
                 if (errno == EAGAIN && in_flight > 0) break;
@@ -63,7 +63,7 @@ EXPORTED int64_t fb_reads(int file, const uint64_t *offsets, uint64_t count, uin
             submitted += taken;
             in_flight += (uint64_t)taken;
         }
-        /* Reads that the kernel does not accept now are submitted again when others are done. */
+        /* Reads that the kernel did not accept are submitted again after others have completed. */
         for (long each = submitted; each < ready; each++) pending[each - submitted] = pending[each];
         ready -= submitted;
         long found = syscall(SYS_io_getevents, context, 1L, (long)depth, events, NULL);
@@ -100,7 +100,7 @@ end:
     return result;
 }
 
-/* The same with reads from the page cache, one after the other. */
+/* Like fb_reads, but for a file in the page cache, with one read after the other. */
 EXPORTED int64_t fb_cached_reads(int file, const uint64_t *offsets, uint64_t count, uint32_t size, uint64_t limit_ns,
                                  char *memory, uint64_t *wall_ns, uint64_t *cpu_ns) {
     uint64_t cpu_started = nanoseconds(CLOCK_THREAD_CPUTIME_ID), started = nanoseconds(CLOCK_MONOTONIC);
@@ -112,7 +112,7 @@ EXPORTED int64_t fb_cached_reads(int file, const uint64_t *offsets, uint64_t cou
             break;
         }
         done++;
-        /* Reading the clock takes a tenth of a small read. */
+        /* Check the limit only every 16 reads, because reading the clock takes a tenth of the time of a small read. */
         if (done % 16 == 0 && nanoseconds(CLOCK_MONOTONIC) - started > limit_ns) break;
     }
     *wall_ns = nanoseconds(CLOCK_MONOTONIC) - started;

@@ -1,8 +1,9 @@
-/* Touching the memory behind an Arrow array: one byte of each 4 KiB page that its rows occupy (method, rule 7).
+/* Touch the memory behind an Arrow array: read one byte of each 4 KiB page that its rows occupy (method, rule 7).
  *
- * Arrays are passed through the Arrow C data interface (arrow.apache.org/docs/format/CDataInterface.html), which has no
- * sizes or types. The caller makes a layout from the schema: five numbers for each array of the tree, children after
- * their parent and a dictionary after them. It is checked against the array's counts. */
+ * Arrays are passed through the Arrow C data interface (arrow.apache.org/docs/format/CDataInterface.html), which states
+ * neither the sizes of buffers nor types. The caller therefore makes a layout from the schema: five numbers (struct
+ * node) for each array of the tree. Children come after their parent, and a dictionary comes after the children. The
+ * layout is checked against the counts in the arrays. */
 
 #include <stdint.h>
 
@@ -48,8 +49,8 @@ static void touch_bits(struct walk *walk, const void *buffer, int64_t begin, int
     touch(walk, buffer, begin / 8, (end + 7) / 8);
 }
 
-/* Touch `count` values from `first` on; children of a sliced nested array are whole. Returns 0, or -1 if array and
- * layout do not match. */
+/* Touch `count` values from `first` on. If a nested array is sliced, its children are not, so its offset applies to
+ * them too. Returns 0, or -1 if array and layout do not match. */
 static int visit(struct walk *walk, const struct ArrowArray *array, int64_t first, int64_t count) {
     if (walk->next >= walk->count) return -1;
     const struct node *node = &walk->nodes[walk->next++];

@@ -1,7 +1,7 @@
-/* Columns to rows of MessagePack (paper, 3.4); assembly.py is the specification.
+/* Assemble rows of MessagePack from columns (paper, section 3.4). assembly.py is the specification.
 
-   Tokens may come from hostile bytes: every step is checked against the remaining tokens, and inconsistent columns end
-   the call. */
+   Tokens may come from untrusted bytes. Every step is checked against the remaining tokens, and inconsistent columns
+   end the call with an error. */
 
 #include "chunk.h"
 #include "tree.h"
@@ -15,7 +15,7 @@ typedef struct {
     const int64_t *offsets;
 } column;
 
-/* Node number -> the columns below it are [first, last). */
+/* The columns below a node: [first, last). */
 typedef struct {
     uint32_t first, last;
 } span;
@@ -65,7 +65,7 @@ static int put_integer(buffer *out, int64_t value) {
                                 : put_number(out, 0xd3, bits, 8);
 }
 
-/* Write the value of the column's next token, which has one. */
+/* Write the value of the column's next token. The caller has checked that this token has a value. */
 static enum found put_value(column *from, enum kind kind, buffer *out) {
     uint64_t at = from->value_at++, bits;
     if (at >= from->value_count) return BROKEN;
@@ -89,7 +89,8 @@ static enum found put_value(column *from, enum kind kind, buffer *out) {
     return fault || append(out, from->values + start, size) ? EXHAUSTED : VALUE;
 }
 
-/* Set the size of an array or object, which is known only after its contents were written behind a single byte. */
+/* Write the header of an array or object in front of its contents, whose number is known only now. One byte at `start`
+   was reserved for the header. */
 static int close_nested(buffer *out, uint64_t start, uint64_t count, int is_object) {
     unsigned width = count <= 15 ? 1 : count <= 0xffff ? 3 : 5;
     if (reserve(out, width)) return NO_MEMORY;
@@ -108,7 +109,8 @@ static inline int is_wanted(const assembler *a, const node *one) {
 static enum found put_object(assembler *a, const node *object);
 static enum found put_array(assembler *a, const node *array);
 
-/* Skip a branch that is not taken: one token of each column below it, with the parent's level and null flag. */
+/* Skip a branch without a value here. Each column below it has one token for this, with the level of the branch's
+   parent. The token of the first column states whether the value is null; all others must agree. */
 static enum found pass_by(assembler *a, const node *branch) {
     span below = a->below[branch->number];
     int is_null = a->columns[below.first].levels[a->columns[below.first].at] > a->columns[below.first].mask;
@@ -197,7 +199,8 @@ static enum found put_array(assembler *a, const node *array) {
         count++;
         if (first->at == before || first->at >= first->count) return BROKEN;
     } while ((first->levels[first->at] & first->mask) >= level);
-    /* Of consecutive delimiters only the outermost was kept: leave it for the array that it ends. */
+    /* Only the outermost of consecutive delimiters is stored. Consume it if it ends this array; otherwise leave it for
+       the array that it ends. */
     for (uint32_t i = below.first; i < below.last; i++) {
         column *one = &a->columns[i];
         if (one->at >= one->count || one->levels[one->at] >= level) return BROKEN;
@@ -212,7 +215,7 @@ static enum found put_array(assembler *a, const node *array) {
 
 /* --- for Python ----------------------------------------------------------------------------------------- */
 
-/* Order the columns below a node consecutively, without unwanted ones. */
+/* Place the wanted columns below a node consecutively in `a->columns`. */
 static void arrange(assembler *a, const node *one, const column *given, uint32_t *made) {
     span *below = &a->below[one->number];
     below->first = *made;
@@ -230,7 +233,7 @@ static void arrange(assembler *a, const node *one, const column *given, uint32_t
     below->last = *made;
 }
 
-/* Prepare the assembly of a tree's columns, which `given` holds by leaf. */
+/* Prepare the assembly of a tree's columns. `given` has one column for each leaf. */
 static int prepare(assembler *a, const column *given, uint32_t *columns) {
     a->columns = calloc(a->all.leaves, sizeof(column));
     a->below = calloc(a->all.size, sizeof(span));
@@ -269,8 +272,9 @@ static void free_assembler(assembler *a) {
     free(a->last_field);
 }
 
-/* Write the rows of `count` records: the end of each, and all of them consecutively in `made`, which the caller frees.
-   For each leaf: levels (NULL: not wanted) and their number; values, their number and bytes; starts of texts. */
+/* Write the rows of `count` records consecutively to `made`, which the caller frees, and the end of each to `row_ends`.
+   The other arrays have an entry for each leaf: levels (NULL if the leaf is not wanted) and their number; values, their
+   number and bytes; offsets of texts. */
 EXPORT int ds_assemble(uint64_t node_count, const int32_t *parents, const uint8_t *kinds, const uint8_t *names,
                        const uint64_t *name_offsets, const uint8_t *const *levels, const uint64_t *level_counts,
                        const uint8_t *const *values, const uint64_t *value_counts, const uint64_t *value_bytes,

@@ -1,4 +1,4 @@
-/* Check rows against the model: known types, UTF-8, no duplicate fields, limited depth, no trailing bytes. */
+/* Check rows against the document model: known types, UTF-8, no duplicate fields, limited depth, no trailing bytes. */
 
 #include "common.h"
 
@@ -12,7 +12,8 @@ enum { FEW_NAMES = 8 };
 
 static int check_value(reader *from, unsigned level, uint64_t owed, buffer *scratch);
 
-/* Add a name to a table of `room` entries (a power of two, or a list of fewer than FEW_NAMES). */
+/* Add a name to a hash table of `room` entries, a power of two. If `room` is 0, add it to a list of at most FEW_NAMES
+   names instead, of which `known` are in use. FAULTY if the name is there already. */
 static int note(seen_name *names, uint64_t room, uint64_t known, const token *name) {
     uint32_t hash = hash_of(name->bytes, name->size);
     if (room == 0) {
@@ -30,7 +31,8 @@ static int note(seen_name *names, uint64_t room, uint64_t known, const token *na
     return FINE;
 }
 
-/* `owed`: the minimum bytes that enclosing values need after this one, which bounds the tables by the row. */
+/* `owed` is the minimum number of bytes that enclosing values still need after this one. It limits the size of the
+   table to what the row's bytes justify. */
 static int check_object(reader *from, uint64_t fields, unsigned level, uint64_t owed, buffer *scratch) {
     uint64_t left = (uint64_t)(from->end - from->at);
     if (owed > left || fields > (left - owed) / 2) return FAULTY;
@@ -46,7 +48,7 @@ static int check_object(reader *from, uint64_t fields, unsigned level, uint64_t 
     for (uint64_t field = 0; field < fields; field++) {
         token name;
         if (next_token(from, &name) || name.kind != TEXT || !is_utf8(name.bytes, name.size)) return FAULTY;
-        /* The table may have moved, because values below it have their own tables. */
+        /* The table may have moved, because nested objects add their own tables to `scratch`. */
         seen_name *names = room ? (seen_name *)(void *)(scratch->data + start) : few;
         if (note(names, room, field, &name)) return FAULTY;
         int fault = check_value(from, level + 1, owed + 2 * (fields - field - 1), scratch);
@@ -105,7 +107,8 @@ static int skip_value(reader *from, unsigned level) {
     return FINE;
 }
 
-/* Extract the keys of rows, all of one kind: integers; or, for texts, the position in their row and the bytes. */
+/* Extract the keys of rows, which must all be of one kind. `keys` gets integers; for texts, it gets the position of
+   each text in its row, and `text_sizes` gets the bytes of the text. */
 EXPORT int ds_keys(uint64_t count, const uint8_t *const *rows, const uint64_t *sizes, const uint8_t *key,
                    uint64_t key_size, int32_t *kind, int64_t *keys, uint32_t *text_sizes) {
     for (uint64_t row = 0; row < count; row++) {

@@ -1,16 +1,17 @@
-/* Chunks of columns: write and read Parquet's encodings; encodings/ is the specification and produces the same bytes.
+/* Chunks of columns: write and read Parquet's encodings. encodings/ is the specification and produces the same bytes.
 
-   Chunks may be hostile. Every count is checked against the remaining bytes and the caller's limits. Memory belongs to
-   the caller, except two arrays of text lengths. */
+   Chunks are untrusted. Every count is checked against the remaining bytes and the caller's limits. Encoding writes to
+   the caller's buffers. Decoding allocates the arrays of `decoded`, which free_decoded releases. */
 
 #include "chunk.h"
 #include "texts.h"
 
 enum { GROUP = 8, SHORTEST_RUN = 8, MOST_GROUPS = 63, BLOCK = 128, MINIBLOCKS = 4, MINIBLOCK = 32 };
-/* Readable bytes after packed values; the maximum width of a value that one word contains at any bit offset; bytes of a
-   text that are copied at once. */
+/* PADDING: readable bytes after packed values. MOST_IN_A_WORD: the maximum width of a value that fits in one word at
+   any bit offset. PIECE: bytes of a text that are copied at once. */
 enum { PADDING = 16, MOST_IN_A_WORD = 57, PIECE = 16 };
-/* Longer texts are not coded; the code of a level without a text, until all texts are known. */
+/* LONGEST_CODED: maximum bytes of a text that gets a code. NO_TEXT: temporary code of a level without a text, used
+   until the number of distinct texts is known. */
 enum { LONGEST_CODED = 256, NO_TEXT = 255 };
 
 typedef struct {
@@ -79,7 +80,7 @@ static int put_packed(writer *to, const uint64_t *values, unsigned count, unsign
     return FINE;
 }
 
-/* Both functions may read PADDING bytes after the values. */
+/* The next two functions may read PADDING bytes after the values. */
 static inline uint64_t unpack_narrow(const uint8_t *padded, unsigned index, unsigned width) {
     uint64_t bit = (uint64_t)index * width, word;
     memcpy(&word, padded + bit / 8, 8);
@@ -180,7 +181,7 @@ static int put_deltas(writer *to, const int64_t *values, uint64_t count) {
     return FINE;
 }
 
-/* Read exactly `count` integers, but set at least the first `needed` of them. */
+/* Read past exactly `count` integers, and decode at least the first `needed` of them into `values`. */
 static int get_some_deltas(reader *from, int64_t *values, uint64_t count, uint64_t needed) {
     uint64_t block, miniblocks, there;
     int64_t first;
@@ -230,7 +231,8 @@ static int get_deltas(reader *from, int64_t *values, uint64_t count) {
     return get_some_deltas(from, values, count, count);
 }
 
-/* Integers in arrays: the first of each innermost array, and the steps within the arrays (delta.py). */
+/* Integers in arrays are stored as two sequences: the first integer of each innermost array, and the running sums of
+   the differences within arrays (delta.py). */
 typedef struct {
     const uint8_t *levels;
     uint64_t count;
@@ -297,7 +299,7 @@ static const double POWERS[MOST_PLACES + 1] = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5, 
                                                1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
 static const double MOST_INTEGER = 2251799813685248.0;
 
-/* Return whether the value is an integer over that power of ten, bit by bit. */
+/* Set `integer` so that dividing it by 10^places gives the value. Return whether it gives the same bits. */
 static inline int as_decimal(double value, unsigned places, int64_t *integer) {
     double scaled = value * POWERS[places];
     if (!(scaled <= MOST_INTEGER && scaled >= -MOST_INTEGER)) return 0;
@@ -384,7 +386,8 @@ static int end_texts(const int64_t *prefixes, const int64_t *lengths, uint64_t c
     return left ? FAULTY : FINE;
 }
 
-/* Copy a text as one fixed-size piece if it is short, as most are; the next text overwrites the excess bytes. */
+/* Copy a text as one piece of fixed size if it is short, as most texts are, and if a whole piece can be read
+   (`has_piece`). The next text overwrites the excess bytes. */
 static inline void copy_text(uint8_t *to, const uint8_t *from, uint64_t size, int has_piece) {
     uint64_t piece[PIECE / 8];
     if (size > PIECE || !has_piece) {
@@ -407,8 +410,8 @@ static void join_texts(reader from, const int64_t *prefixes, const int64_t *leng
     }
 }
 
-/* Encode texts as codes if few are distinct and none is long; otherwise FINE without codes. A prefix shared with the
-   previous text stays in place, and a repeated text is not looked up again. */
+/* Decode texts as codes if few are distinct and none is long; otherwise return FINE and leave `made->codes` NULL. A
+   prefix shared with the previous text stays in `text`, and a repeated text is not looked up again. */
 static int code_texts(reader from, const int64_t *prefixes, const int64_t *lengths, int max_level, decoded *made) {
     uint64_t count = made->value_count, before = 0, kept = 0;
     uint8_t text[LONGEST_CODED + PIECE];
@@ -419,7 +422,7 @@ static int code_texts(reader from, const int64_t *prefixes, const int64_t *lengt
     uint64_t i = 0, level = 0;
     for (; !fault && i < count; i++) {
         uint64_t shared = (uint64_t)prefixes[i], more = (uint64_t)lengths[i];
-        /* `count` is the number of these levels. */
+        /* This loop stays inside `levels`, because exactly `count` of them are `max_level`. */
         while (made->levels[level] != max_level) codes[level++] = NO_TEXT;
         if (i && !more && shared == before) {
             codes[level++] = code;
@@ -455,14 +458,14 @@ static int code_texts(reader from, const int64_t *prefixes, const int64_t *lengt
     return FINE;
 }
 
-/* Where the chosen records are: the ends of a record's levels and values, and the number of chosen records. */
+/* The range of levels and the range of values of one chosen record. */
 typedef struct {
     uint64_t first_level, end_level, first_value, end_value;
 } place;
 
-/* Join only the texts of some records. Bytes that a text shares come from the nearest earlier texts that have them, at
-   most back to the last one that was joined, so that each text is visited once. Texts behind the last one that is joined
-   are not checked. */
+/* Join only the texts of the chosen records. The bytes that a text shares with earlier texts come from the nearest
+   earlier texts that store them. The search goes back at most to the last text that was joined, so that no text is
+   searched twice. Texts after the last one that is joined are not checked. */
 static int join_some_texts(reader from, const int64_t *prefixes, const int64_t *lengths, const place *places,
                            uint64_t count, uint64_t most, int64_t *offsets, buffer *out) {
     uint64_t value = 0, last_value = 0, last_start = 0, left = (uint64_t)(from.end - from.at);
@@ -567,7 +570,8 @@ static int get_plain_texts(reader from, decoded *made, uint64_t most) {
 
 static int is_text(int kind) { return kind == TEXT || kind == BINARY || kind == REST; }
 
-/* Encode into `out`; `written` is the chunk's size. `array_level` is that of the innermost array, 0 outside arrays. */
+/* Encode a column into `out`, and set `written` to the chunk's size. `array_level` is the level of the innermost array,
+   0 outside arrays. */
 EXPORT int ds_encode_chunk(int kind, int is_key, int max_level, int width, int array_level, const uint8_t *levels, uint64_t level_count,
                            const void *values, const int64_t *offsets, uint64_t value_count, uint8_t *out,
                            uint64_t capacity, uint8_t *scratch, uint64_t scratch_capacity, uint64_t *written) {
@@ -608,7 +612,7 @@ static int decode_levels(reader *from, const wanted *leaf, decoded *made) {
     return get_small(levels, made->levels, made->level_count, (unsigned)leaf->width);
 }
 
-/* Compilers make fast code of a loop whose sum fits in a byte. */
+/* Count in parts whose sum fits in a byte, because compilers make such a loop much faster. */
 static uint64_t occurrences(const uint8_t *levels, uint64_t count, uint8_t wanted_level) {
     uint64_t found = 0;
     while (count) {
@@ -622,7 +626,7 @@ static uint64_t occurrences(const uint8_t *levels, uint64_t count, uint8_t wante
     return found;
 }
 
-/* Return the number of values that the levels require; FAULTY if the bytes cannot hold them. */
+/* Set `made->value_count` to the number of values that the levels require. FAULTY if the bytes cannot hold them. */
 static int count_values(const reader *from, const wanted *leaf, decoded *made) {
     uint64_t present = leaf->is_key ? made->level_count : 0, bytes = (uint64_t)(from->end - from->at);
     if (!leaf->is_key && leaf->kind != NUL && leaf->kind != MARKER)
@@ -665,13 +669,13 @@ static int decode_numbers(reader from, const wanted *leaf, decoded *made) {
     return fault || from.at == from.end ? fault : FAULTY;
 }
 
-/* Find the chosen records. FAULTY unless the levels are those of whole records, as many as there should be. */
+/* Find the chosen records. FAULTY unless the levels form exactly `chosen->all` whole records. */
 static int find_places(const decoded *made, const wanted *leaf, const choice *chosen, place *places) {
     uint8_t mask = (uint8_t)((1 << (leaf->width - 1)) - 1);
     int has_values = leaf->kind != NUL && leaf->kind != MARKER;
     uint64_t level = 0, value = 0, record = 0;
     for (uint64_t i = 0; i <= chosen->count; i++) {
-        /* After the last one, count the rest. */
+        /* After the last chosen record, go through the rest to check the number of all records. */
         uint64_t next = i < chosen->count ? (uint64_t)chosen->numbers[i] : chosen->all;
         if (next > chosen->all || next < record || (i < chosen->count && next == chosen->all)) return FAULTY;
         for (int within = 0; within < 2; within++) {
@@ -693,7 +697,8 @@ static int find_places(const decoded *made, const wanted *leaf, const choice *ch
     return level == made->level_count ? FINE : FAULTY;
 }
 
-/* Move the levels and values of the chosen records to the front; texts are there already. */
+/* Move the levels and values of the chosen records to the front. For texts (`width` is 0), only the levels have to
+   move. */
 static void keep_places(const place *places, uint64_t count, uint64_t width, decoded *made) {
     uint64_t levels = 0, values = 0;
     for (uint64_t i = 0; i < count; i++) {
@@ -743,7 +748,7 @@ int decode_chunk(const uint8_t *data, uint64_t size, const wanted *leaf, const c
         fault = find_places(made, leaf, chosen, places);
         uint64_t values = 0;
         for (uint64_t i = 0; !fault && i < count; i++) values += places[i].end_value - places[i].first_value;
-        /* Then their bytes are not needed. */
+        /* Without values in the chosen records, the bytes of values need not be decoded. */
         if (!values) made->value_count = 0;
     }
     int has_texts = is_text(leaf->kind);
@@ -754,9 +759,9 @@ int decode_chunk(const uint8_t *data, uint64_t size, const wanted *leaf, const c
     return fault;
 }
 
-/* Decode the chunk at the start of `data`; `sizes` are its levels, values, bytes of values, and the number of distinct
-   texts if `coded` is set and they are coded, else 0. `records`, unless NULL, are the ones to decode, of `all_records`.
-   `made` must be freed. */
+/* Decode the chunk at the start of `data`. `sizes` gets the number of levels, the number of values, the bytes of
+   values, and the number of distinct texts (0 if texts are not coded). If `records` is not NULL, only these of the
+   `all_records` records are decoded. The caller frees `made` with ds_free_decoded, even after an error. */
 EXPORT int ds_decode_chunk(const uint8_t *data, uint64_t size, int kind, int is_key, int max_level, int width,
                            int array_level, int outermost_level, int coded, uint64_t most_levels, uint64_t most_bytes,
                            const int64_t *records, uint64_t record_count, uint64_t all_records, uint64_t *sizes,
@@ -773,8 +778,8 @@ EXPORT int ds_decode_chunk(const uint8_t *data, uint64_t size, int kind, int is_
     return fault;
 }
 
-/* Copy into arrays of those sizes; `offsets` is only for texts and has one more entry than `values`; `codes` only if
-   texts are coded. */
+/* Copy a decoded chunk into arrays of the sizes that ds_decode_chunk returned. `offsets` is used only for texts, and
+   has one entry more than there are texts in `values`. `codes` is used only if texts are coded. */
 EXPORT void ds_copy_decoded(const decoded *made, uint8_t *levels, uint8_t *values, int64_t *offsets, uint8_t *codes) {
     memcpy(levels, made->levels, made->level_count);
     memcpy(values, made->values, made->value_bytes);
@@ -841,7 +846,7 @@ int encode_column(const wanted *leaf, const uint8_t *levels, uint64_t level_coun
     if (occurrences(levels, level_count, 0) == level_count) return FINE;
     if (level_count > leaf->most_levels || (is_text(leaf->kind) && bytes > leaf->most_bytes)) return NO_ROOM;
     if (leaf->kind != NUL && leaf->kind != MARKER) find_codes(leaf->kind, values, offsets, value_count, codes);
-    /* In the worst case, each run of eight bit-packed levels has a header, and so has each block of integers. */
+    /* In the worst case, every group of eight bit-packed levels has a header, and so has every block of integers. */
     uint64_t of_levels = (level_count / 8 + 1) * ((uint64_t)leaf->width + 6), room = 64;
     room += bytes + 8 * value_count + (value_count / BLOCK + 1) * 2200;
     if (room < of_levels + 64) room = of_levels + 64;

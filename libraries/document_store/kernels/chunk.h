@@ -1,12 +1,13 @@
-/* Decode the chunk of a column: all of its records, or some. */
+/* Decode the chunk of a column, completely or only some records, and encode a column as a chunk. */
 
 #ifndef DOCUMENT_STORE_CHUNK_H
 #define DOCUMENT_STORE_CHUNK_H
 
 #include "tree.h"
 
-/* A decoded chunk in its own memory; Python copies it into arrays of the right size. With codes, `values` holds only
-   the `different` texts. Each level has a code: the number of one of them, or `different` if it has no value. */
+/* A decoded chunk in allocated memory. Python copies it into arrays of the right size. If `codes` is not NULL, `values`
+   has each distinct text once, and `different` is their number. Each level then has a code: the number of its text, or
+   `different` if it has no value. */
 typedef struct {
     uint64_t level_count, value_count, value_bytes, different;
     uint8_t *levels, *values;
@@ -14,17 +15,18 @@ typedef struct {
     uint8_t *codes;
 } decoded;
 
-/* The properties that a chunk must have for a leaf. The array levels are those of the innermost and the outermost array,
-   0 outside arrays. */
+/* The properties of a leaf, which its chunk must match. `array_level` and `outermost_level` are the levels of the
+   innermost and the outermost array around the leaf, 0 outside arrays. If `coded` is set, texts are decoded as codes if
+   possible. */
 typedef struct {
     int kind, is_key, max_level, width, array_level, outermost_level, coded;
     uint64_t most_levels, most_bytes;
 } wanted;
 
-/* Return the properties of a leaf of a schema, which is not the key. */
+/* Return the properties of a leaf other than the key. */
 wanted wanted_of(const node *leaf, uint64_t most_levels, uint64_t most_bytes);
 
-/* Ascending numbers of records, of a column of `all` records. */
+/* The records to decode: `count` ascending numbers. The column has `all` records. */
 typedef struct {
     const int64_t *numbers;
     uint64_t count, all;
@@ -34,8 +36,8 @@ typedef struct {
 int decode_chunk(const uint8_t *data, uint64_t size, const wanted *leaf, const choice *chosen, decoded *made);
 void free_decoded(decoded *made);
 
-/* Append the chunk of a column, and set the codes of its lowest and highest value (prefixes.py). Nothing is appended if
-   all levels are 0. NO_ROOM if the column exceeds the leaf's limits. */
+/* Append the chunk of a column to `out`. Set `codes` to the codes of its lowest and highest value
+   (layouts/prefixes.py). Nothing is appended if all levels are 0. NO_ROOM if the column exceeds the leaf's limits. */
 int encode_column(const wanted *leaf, const uint8_t *levels, uint64_t level_count, const void *values,
                   const int64_t *offsets, uint64_t value_count, buffer *scratch, buffer *out, uint64_t codes[2]);
 

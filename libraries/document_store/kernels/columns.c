@@ -1,10 +1,11 @@
-/* Encode all columns of a leaf in one call, and merge a column of several leaves in one call. */
+/* Encode all columns of a leaf of the store (a group of documents) in one call, and merge a column of several leaves in
+   one call. */
 
 #include "chunk.h"
 #include "gather.h"
 
-/* Encode all columns except the key's; parameters as in `ds_assemble`. Chunk i ends at `ends[i]` in `made`, which the
-   caller frees, and is empty if all levels are 0; two codes for each column. */
+/* Encode all columns except the key's. Parameters are as in `ds_assemble`. Chunk i ends at `ends[i]` in `made`, which
+   the caller frees. It is empty if all levels are 0. `codes` gets two codes for each column (see encode_column). */
 EXPORT int ds_encode_columns(uint64_t node_count, const int32_t *parents, const uint8_t *kinds, const uint8_t *names,
                              const uint64_t *name_offsets, const uint8_t *const *levels, const uint64_t *level_counts,
                              const uint8_t *const *values, const uint64_t *value_counts, const uint64_t *value_bytes,
@@ -39,7 +40,7 @@ static uint64_t records_of(const decoded *column, const wanted *leaf) {
     return records;
 }
 
-/* Decode one input; without a chunk, no record has the column. */
+/* Decode one input. If `chunk` is NULL, no record of the input has the column. */
 static int decode_input(const uint8_t *chunk, uint64_t size, uint64_t records, const wanted *leaf, decoded *made) {
     if (chunk) {
         int fault = decode_chunk(chunk, size, leaf, NULL, made);
@@ -90,8 +91,9 @@ static int take_records(const wanted *leaf, const decoded *inputs, uint64_t coun
     return fault;
 }
 
-/* Encode the records at `ordinals`, which are numbered across all inputs, as one chunk of `size` bytes in `made`. `records`
-   has the number of records of each input, and a chunk of NULL means that none of them has the column. */
+/* Encode the records at `ordinals` as one chunk of `size` bytes in `made`. Records are numbered across all inputs.
+   `records` has the number of records of each input. The chunk of an input is NULL if none of its records has the
+   column. */
 EXPORT int ds_merge_column(int kind, int max_level, int width, int array_level, int outermost_level,
                            uint64_t most_levels, uint64_t most_bytes, uint64_t count, const uint8_t *const *chunks,
                            const uint64_t *sizes, const uint64_t *records, const int64_t *ordinals, uint64_t taken,

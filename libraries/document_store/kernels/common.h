@@ -1,6 +1,7 @@
 /* Shared by all kernels of the document store: reading untrusted MessagePack, growing buffers, error codes.
 
-   No input is trusted: every read is checked against the end first. Numbers of kinds are those of values.py. */
+   No input is trusted: every read is checked against the end first. The numbers in `enum kind` are those of
+   values.py. */
 
 #ifndef DOCUMENT_STORE_COMMON_H
 #define DOCUMENT_STORE_COMMON_H
@@ -25,7 +26,8 @@
 enum kind { NUL, BOOLEAN, INTEGER, DOUBLE, TEXT, BINARY, ARRAY, OBJECT, MARKER, REST, KINDS };
 enum { DEEPEST = 64 };
 
-/* Return codes; 0 is success. Python finds the message; for rows by walking them again. */
+/* Return codes; 0 is success. Python makes the messages. For an invalid row, it reads the row again to find the
+   cause. */
 enum fault { FINE, FAULTY, NO_MEMORY, NO_ROOM };
 
 /* --- buffers -------------------------------------------------------------------------------------------- */
@@ -53,7 +55,7 @@ static inline int append(buffer *b, const void *data, uint64_t size) {
     return FINE;
 }
 
-/* --- MessagePack, read ---------------------------------------------------------------------------------- */
+/* --- reading MessagePack -------------------------------------------------------------------------------- */
 
 typedef struct {
     const uint8_t *at, *end;
@@ -61,7 +63,7 @@ typedef struct {
 
 typedef struct {
     enum kind kind;
-    /* Bytes of a text or binary, items of an array, fields of an object. */
+    /* Number of bytes of a text or binary, of items of an array, or of fields of an object. */
     uint64_t size;
     const uint8_t *bytes;
     union {
@@ -160,7 +162,7 @@ static inline int next_token(reader *from, token *found) {
     uint64_t size = big_endian(from->at, width);
     from->at += width;
     if (found->kind == TEXT || found->kind == BINARY) return take_bytes(from, found, size);
-    /* An item takes at least one byte: never prepare for more items than the bytes can hold. */
+    /* An item takes at least one byte, so refuse a number of items that the bytes cannot hold. */
     if (size > (uint64_t)(from->end - from->at)) return FAULTY;
     found->size = size;
     return FINE;

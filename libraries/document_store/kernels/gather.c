@@ -1,4 +1,5 @@
-/* Take records from columns of one leaf, in any order, into one column; specified by record_selection.py. */
+/* Take records from several columns of one leaf, in any order, into one column. record_selection.py is the
+   specification. */
 
 #include "gather.h"
 
@@ -9,7 +10,8 @@ typedef struct {
     uint64_t value_count, value_bytes;
     const int64_t *offsets;
     uint64_t first_record, records;
-    /* First token and first value of each record, and of the end of the last one. NULL: the record's own number. */
+    /* The first token and the first value of each record, followed by the end of the last record. NULL if they are
+       equal to the record's number. */
     uint64_t *tokens, *firsts;
 } piece;
 
@@ -35,7 +37,7 @@ static int survey(piece *one, uint8_t mask, uint8_t array_level, uint8_t max_lev
     one->records = records;
     if (which == OF_ALL) return array_level || one->value_count != one->level_count ? FAULTY : FINE;
     if (which == OF_LARGEST && !array_level && one->value_count == one->level_count) {
-        /* One value per record, so they have the same numbers. */
+        /* Each record has one value, so a value has the same number as its record. */
         for (uint64_t i = 0; i < one->level_count; i++) values += one->levels[i] == max_level;
         if (values == one->value_count) return FINE;
         values = 0;
@@ -54,7 +56,8 @@ static int survey(piece *one, uint8_t mask, uint8_t array_level, uint8_t max_lev
 static inline uint64_t token_of(const piece *one, uint64_t record) { return one->tokens ? one->tokens[record] : record; }
 static inline uint64_t value_of(const piece *one, uint64_t record) { return one->firsts ? one->firsts[record] : record; }
 
-/* Return the next run of consecutive records of one piece, from `*i` on; NULL if there is no such record. */
+/* Find the next run of consecutive records of one piece, from ordinal `*i` on. Return the piece, set the run's records
+   [first, end) in it, and move `*i` past the run. Return NULL if no piece has the record. */
 static const piece *next_run(const gatherer *g, uint64_t *i, uint64_t *last_piece, uint64_t *first, uint64_t *end) {
     uint64_t record = (uint64_t)g->ordinals[*i];
     const piece *one = &g->pieces[*last_piece];
@@ -86,7 +89,8 @@ EXPORT void ds_free_gatherer(gatherer *g) {
     free(g);
 }
 
-/* Find the records; `sizes` are their levels, values and bytes of text. `made` must be freed. */
+/* Find the records. `sizes` gets the number of their levels, the number of their values, and the bytes of their texts.
+   The caller frees `made` with ds_free_gatherer, even after an error. */
 EXPORT int ds_find_records(uint64_t count, const uint8_t *const *levels, const uint64_t *level_counts,
                            const uint8_t *const *values, const uint64_t *value_counts, const uint64_t *value_bytes,
                            const int64_t *const *offsets, int mask, int array_level, int max_level, int which,
@@ -118,7 +122,8 @@ EXPORT int ds_find_records(uint64_t count, const uint8_t *const *levels, const u
     return FINE;
 }
 
-/* Copy their tokens and values; `offsets` of texts has one more entry than there are texts and starts with 0. */
+/* Copy the tokens and values of the records that ds_find_records found. `offsets` is for texts; it starts with 0 and
+   has one entry more than there are texts. */
 EXPORT void ds_take_records(const gatherer *g, uint8_t *levels, uint8_t *values, int64_t *offsets) {
     int64_t bytes = 0;
     if (!g->width) *offsets++ = 0;

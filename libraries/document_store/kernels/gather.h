@@ -7,7 +7,7 @@
 
 typedef struct gatherer gatherer;
 
-/* Which tokens have a value: none, those of the largest level, all. */
+/* Which tokens have a value: none, those of the largest level, or all. */
 enum { NO_VALUES, OF_LARGEST, OF_ALL };
 
 int ds_find_records(uint64_t count, const uint8_t *const *levels, const uint64_t *level_counts,

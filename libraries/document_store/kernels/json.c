@@ -1,4 +1,5 @@
-/* JSON Lines to MessagePack. Parses JSON's grammar; check.c then checks what a document may hold. */
+/* Convert JSON Lines to MessagePack. This file parses JSON's grammar; check.c then checks the rules of the document
+   model. */
 
 #include "common.h"
 
@@ -40,7 +41,8 @@ static int put_integer(buffer *out, int64_t value) {
     return put_big(out, 0xd3, (uint64_t)value, 8);
 }
 
-/* Round digits with the C library where they are not an exact product of a double and a power of ten. */
+/* Convert a number with the C library, if it is not the product or quotient of an exact double and an exact power of
+   ten. FAULTY if it is too large for a double. */
 static int slow_double(parser *p, const uint8_t *start, const uint8_t *end, double *value) {
     char few[64], *text = few, *stopped;
     uint64_t size = (uint64_t)(end - start);
@@ -155,7 +157,7 @@ static int parse_escape(parser *p, uint8_t **to) {
 static int parse_text(parser *p) {
     const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
     const uint8_t *start = ++p->at, *at = start;
-    /* The text never grows, and its header takes at most 5 bytes. */
+    /* Escapes never become longer as UTF-8, so the text does not grow. Its header takes at most 5 bytes. */
     for (;;) {
         while (p->end - at >= 8) {
             uint64_t word, quote, slash;
@@ -201,7 +203,8 @@ static int parse_text(parser *p) {
 
 static int parse_value(parser *p, unsigned level);
 
-/* Insert the header of an array or object before the contents written from `start` on, now that the size is known. */
+/* Write the header of an array or object in front of its contents, whose number is known only now. One byte at `start`
+   was reserved for the header. */
 static int put_head(buffer *out, uint64_t start, uint64_t count, int is_object) {
     unsigned width = count <= 15 ? 1 : count <= 0xffff ? 3 : 5;
     if (reserve(out, width)) return NO_MEMORY;
@@ -263,8 +266,9 @@ static int parse_value(parser *p, unsigned level) {
     }
 }
 
-/* Convert all lines. `rows` are the ends of rows in `made`, which the caller frees. On an error, `faulty` is the first
-   and last byte of the line, and the rows before it are present. `most_rows` is at least the number of lines. */
+/* Convert all lines. `rows` gets the ends of rows in `made`, which the caller frees. After an error, `faulty` has the
+   start and the end of the faulty line, and the rows before this line are in `made`. `most_rows` is at least the number
+   of lines. */
 EXPORT int ds_rows_of_json(const uint8_t *lines, uint64_t size, uint64_t most_rows, uint64_t *rows, uint64_t *count,
                            uint8_t **made, uint64_t *faulty) {
     buffer out = {0}, scratch = {0};

@@ -1,12 +1,13 @@
-/* Rows of MessagePack to columns in one pass that extends the schema (paper, 3.1 and 3.2).
+/* Shred rows of MessagePack into columns, in one pass that also extends the schema (paper, sections 3.1 and 3.2).
 
-   shredding/reference.py specifies the tokens. An absent field takes no time when a record is read: each object and
-   array keeps the run-length list of what absent children get, and a child takes over the missed part when it next
-   occurs, or at the end. */
+   shredding/reference.py specifies the tokens. An absent field takes no time when a record is read. Each object and
+   array keeps a run-length list of the tokens that its absent children get. A child appends the tokens that it missed
+   when it next occurs, or at the end. */
 
 #include "tree.h"
 
-/* A step of the path to the current value, for the rest. */
+/* A step of the path to the current value. A value without a column is stored with its path in the column of the
+   rest. */
 typedef struct {
     const uint8_t *name;
     uint64_t size, index;
@@ -17,11 +18,11 @@ typedef struct {
     step way[DEEPEST + 2];
     buffer rest, scratch;
     uint64_t rest_values, objects;
-    /* Whether columns are wanted, not only the schema. */
+    /* Whether columns are wanted in addition to the schema. */
     int keeps;
 } shredder;
 
-/* --- what was missed ------------------------------------------------------------------------------------ */
+/* --- tokens of absent children -------------------------------------------------------------------------- */
 
 static int append_run(run_list *list, uint64_t count, uint8_t level, uint8_t is_null, uint8_t is_delimiter) {
     if (list->size) {
@@ -42,7 +43,7 @@ static int append_run(run_list *list, uint64_t count, uint8_t level, uint8_t is_
     return FINE;
 }
 
-/* Append tokens to a leaf. Consecutive delimiters become the outermost one. */
+/* Append `count` equal tokens to a leaf. Of consecutive delimiters, only the last is kept, which is the outermost. */
 static int append_levels(node *leaf, uint64_t count, uint8_t level, uint8_t is_null, uint8_t is_delimiter) {
     buffer *levels = &leaf->levels;
     if (is_delimiter && leaf->last_is_delimiter) levels->size--;
@@ -60,7 +61,8 @@ static inline int append_missed(node *target, uint64_t count, uint8_t level, uin
                                    : append_levels(target, count, level, is_null, is_delimiter);
 }
 
-/* Append the entries of `source` from `taken` on to a node or the list of a union, except the last `kept` entries. */
+/* Append the tokens of `source` from `taken` on to the node `target`; or, if `target` is NULL, to `list`, the list of a
+   union. The last `kept` tokens are left out. */
 static int catch_up(const run_list *source, cursor *taken, uint64_t kept, node *target, run_list *list) {
     for (uint64_t i = taken->index; i < source->size; i++) {
         const run *one = &source->runs[i];
@@ -75,7 +77,7 @@ static int catch_up(const run_list *source, cursor *taken, uint64_t kept, node *
     return FINE;
 }
 
-/* Return whether a child has taken over everything but the entry of this visit, as is most common. */
+/* Return whether a child has taken over all tokens but that of the current visit, which is the most common case. */
 static inline int missed_nothing(const run_list *source, const cursor *taken) {
     return taken->index + 1 == source->size && taken->offset + 1 == source->runs[taken->index].count;
 }
@@ -88,7 +90,8 @@ static const run_list *source_of(const node *one) {
     return one->place && one->place->branches > 1 ? &one->place->list : &one->parent->list;
 }
 
-/* Give the second branch of a position the past of the first one: its tokens without its values. */
+/* Prepare a position for its second branch. The position's list gets the tokens of the first branch so far, without
+   values, and the second branch will take them over. */
 static int become_union(position *place) {
     node *first = place->only;
     run_list *above = &place->parent->list;
@@ -176,7 +179,7 @@ static int put_index(buffer *to, uint64_t index) {
     return append(to, head, 1 + width);
 }
 
-/* Add a value that has no column: its path and its bytes. */
+/* Add a value that has no column to the rest: its path and its bytes. */
 static int put_rest(shredder *s, const uint8_t *start, const uint8_t *end, unsigned depth) {
     uint8_t pair = 0x92;
     s->rest_values++;
@@ -190,7 +193,8 @@ static int put_rest(shredder *s, const uint8_t *start, const uint8_t *end, unsig
     return fault || append(&s->rest, start, (uint64_t)(end - start)) ? NO_MEMORY : FINE;
 }
 
-/* Return the branch for a value of that kind, creating it if necessary; NULL without a fault at the limit. */
+/* Return the branch for a value of that kind, and create it if necessary. NULL without a fault if there are too many
+   leaves. */
 static node *branch_for(shredder *s, node *parent, position **place, const step *name, enum kind kind, int *fault) {
     *fault = FINE;
     if (*place && (*place)->branch[kind]) return (*place)->branch[kind];
@@ -275,7 +279,7 @@ static int put_array(shredder *s, node *array, uint64_t items, reader *from, uns
     return s->keeps ? append_run(&array->list, 1, (uint8_t)(array->level - 1), 0, 1) : FINE;
 }
 
-/* Handle a value of which only the schema is wanted. */
+/* Handle a value if only the schema is wanted. */
 static int see_value(shredder *s, position *place, const token *found, reader *from, unsigned depth) {
     if (found->kind == NUL) return FINE;
     node *branch = place->branch[found->kind];
@@ -322,7 +326,7 @@ static int put_record(shredder *s, const uint8_t *row, uint64_t size, uint64_t k
     if (fault) return fault;
     if (from.at != from.end || key->place->branches != 1 || key->value_count != key_count) return FAULTY;
     if (!s->rest_values) return FINE;
-    /* Duplicate names are detected here where they have no position. */
+    /* put_object detects duplicate names only if they have a position; this check detects all. */
     if (check_row(row, size, &s->scratch)) return FAULTY;
     if (!s->keeps) return FINE;
     node *rest = s->all.rest;
@@ -403,7 +407,7 @@ EXPORT void ds_new_nodes(const shredder *s, uint64_t first, int32_t *parents, ui
     }
 }
 
-/* Return levels, values and bytes of values of each leaf. */
+/* Return the number of levels, the number of values, and the bytes of values of each leaf. */
 EXPORT void ds_column_sizes(const shredder *s, uint64_t *levels, uint64_t *values, uint64_t *bytes) {
     for (uint64_t i = 0; i < s->all.size; i++) {
         const node *one = s->all.nodes[i];
@@ -414,8 +418,8 @@ EXPORT void ds_column_sizes(const shredder *s, uint64_t *levels, uint64_t *value
     }
 }
 
-/* Copy all columns consecutively: levels; ends of texts (nothing for leaves without texts); values, each leaf's from a
-   multiple of 8 bytes on. */
+/* Copy all columns consecutively: levels; offsets of texts, from 0 on for each leaf (none for leaves without texts);
+   values, which begin at a multiple of 8 bytes for each leaf. */
 EXPORT void ds_columns(const shredder *s, uint8_t *levels, uint64_t *offsets, uint8_t *values) {
     for (uint64_t i = 0; i < s->all.size; i++) {
         const node *one = s->all.nodes[i];

@@ -1,9 +1,10 @@
-/* Texts of a column: repeated ones as small numbers with a table of the distinct ones; and selected texts. */
+/* Texts of a column: replace repeated texts by small codes, count bytes, and copy selected texts. */
 
 #include "texts.h"
 
-/* Encode texts. `codes` has room for `count`, `firsts` (the first occurrence of each distinct text) for MOST_TEXTS.
-   Returns the number of distinct texts; MOST_TEXTS + 1 if there are more, with `codes` incomplete. */
+/* Replace texts by codes. `codes` has room for `count` codes. `firsts` gets the position at which each distinct text
+   first occurs, and has room for MOST_TEXTS positions. Returns the number of distinct texts; MOST_TEXTS + 1 if there
+   are more, with `codes` incomplete. */
 EXPORT uint64_t ds_text_codes(uint64_t count, const int64_t *offsets, const uint8_t *data, int32_t *codes, uint64_t *firsts) {
     different_texts known;
     start_texts(&known);
@@ -21,7 +22,7 @@ EXPORT uint64_t ds_text_codes(uint64_t count, const int64_t *offsets, const uint
     return known.count;
 }
 
-/* Count how often each byte occurs. Several tables keep repeated bytes from waiting for each other. */
+/* Count how often each byte occurs. With several tables, equal consecutive bytes do not wait for the same counter. */
 EXPORT void ds_count_bytes(uint64_t count, const uint8_t *bytes, uint64_t *counts) {
     uint32_t tables[4][256] = {{0}};
     while (count) {

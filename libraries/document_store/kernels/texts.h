@@ -1,14 +1,14 @@
-/* A few distinct texts, and how to find them. */
+/* A hash table of a few distinct texts. */
 
 #ifndef DOCUMENT_STORE_TEXTS_H
 #define DOCUMENT_STORE_TEXTS_H
 
 #include "common.h"
 
-/* The codes of texts, and one more for a place without a text, fit in a byte. */
+/* MOST_TEXTS: the codes of texts, and one more code for a level without a text, fit in a byte. */
 enum { MOST_TEXTS = 254, PLACES = 1024 };
 
-/* Numbers of texts by hash, -1 for empty slots. The texts belong to the caller. */
+/* `numbers` is a hash table of the texts' numbers, with -1 in free slots. The texts belong to the caller. */
 typedef struct {
     int16_t numbers[PLACES];
     uint64_t count;

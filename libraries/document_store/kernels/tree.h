@@ -5,7 +5,7 @@
 
 #include "common.h"
 
-/* Levels for an absent child; consecutive repetitions are one entry (paper, 3.2). */
+/* A token that absent children get, `count` times in succession (paper, section 3.2). */
 typedef struct {
     uint64_t count;
     uint8_t level, is_null, is_delimiter;
@@ -16,7 +16,7 @@ typedef struct {
     uint64_t size, capacity;
 } run_list;
 
-/* How much of a list was taken over. */
+/* How much of a list was taken over: a position in `runs`, and how many tokens of the run there. */
 typedef struct {
     uint64_t index, offset;
 } cursor;
@@ -37,7 +37,8 @@ typedef struct position {
     uint32_t hash;
     uint32_t branches;
     node *branch[KINDS];
-    /* For a union: what branches that are not taken get, and how much of the parent's list it contains. */
+    /* For a union: the tokens that branches get when they have no value, and how much of the parent's list was taken
+       over into this list. */
     run_list list;
     cursor taken;
 } position;

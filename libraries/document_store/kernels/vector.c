@@ -1,4 +1,4 @@
-/* Rows in the vector-based format, from and to MessagePack; layouts/vector.py specifies it in Python.
+/* Convert rows between MessagePack and the vector-based format, which layouts/vector.py specifies in Python.
 
    No input is trusted: every read is checked against its end, and nothing is written beyond the capacity given. */
 
@@ -59,7 +59,7 @@ static void put_bytes(writer *to, const uint8_t *data, uint64_t count) {
     to->at += count;
 }
 
-/* Read a varint of at most 5 bytes; 0 if the vector ends early. */
+/* Read a varint. Return 0 if the vector ends before it, or if it has more than 5 bytes. */
 static int varint(reader *from, uint64_t *value) {
     uint64_t result = 0;
     for (int shift = 0; shift <= 28; shift += 7) {
@@ -74,7 +74,7 @@ static int varint(reader *from, uint64_t *value) {
     return 0;
 }
 
-/* Names by their bytes: open addressing; a slot holds 1 + the number of the name. */
+/* A hash table of names with open addressing. A slot has the number of a name + 1, or 0 if it is free. */
 typedef struct {
     const uint8_t *data;
     const int64_t *offsets;
@@ -234,8 +234,9 @@ static int encode_row(reader from, const name_table *table, vectors *to) {
     }
 }
 
-/* Encode rows between `offsets` to rows between `out_offsets`. `out` must have room for three times the bytes plus 32
-   per row. Returns 0, or an error code with the number of the row in *failed. */
+/* Encode rows of MessagePack. Row i is between `offsets[i]` and `offsets[i + 1]` in `rows`, and then between the same
+   entries of `out_offsets` in `out`. `out` must have room for three times the bytes plus 32 per row. Returns 0, or an
+   error code with the number of the row in *failed. */
 EXPORT int ds_vector_encode(const uint8_t *rows, const int64_t *offsets, int64_t count, const uint8_t *names,
                              const int64_t *name_offsets, int64_t name_count, uint8_t *out, int64_t *out_offsets,
                              int64_t *failed) {
@@ -271,7 +272,7 @@ EXPORT int ds_vector_encode(const uint8_t *rows, const int64_t *offsets, int64_t
     return result;
 }
 
-/* A writer with an end: `full` is set once something did not fit, and then nothing more is written. */
+/* A writer with a limit. `full` is set when something does not fit; after that, nothing is written. */
 typedef struct {
     uint8_t *at, *end;
     int full;
@@ -424,7 +425,8 @@ static int decode_row(reader from, const uint8_t *names, const int64_t *name_off
     }
 }
 
-/* Decode; *done rows are then in `out`. NO_ROOM if the next row does not fit. */
+/* Decode rows to MessagePack, and set *done to the number of complete rows in `out`. NO_ROOM if the next row does not
+   fit. */
 EXPORT int ds_vector_decode(const uint8_t *rows, const int64_t *offsets, int64_t count, const uint8_t *names,
                              const int64_t *name_offsets, int64_t name_count, uint8_t *out, int64_t capacity,
                              int64_t *out_offsets, int64_t *done) {

@@ -1,6 +1,6 @@
-;; One call from the host per EncUnit. A call through the wasmtime package costs far more than a call between modules,
-;; especially with parameters, and the guest interface needs one per buffer. This module makes these calls: it reads its
-;; arguments from its memory and lists the results there.
+;; A driver with which the host needs one call per EncUnit. The guest interface needs one call per buffer, and a call
+;; through the wasmtime package is far slower than a call between modules, especially with parameters. This module makes
+;; the calls of the guest interface. It reads its arguments from its memory and writes the results there.
 (module
   (import "guest" "memory" (memory $guest 0))
   (import "guest" "decode_general_ffi" (func $decode (param i32 i32 i32) (result i32)))
@@ -9,8 +9,10 @@
   (import "guest" "buffer_drop" (func $drop (param i32)))
   (memory $results (export "results") 1)
 
-  ;; At 65472: number of buffers of the previous call to give back, the block, the bytes after its first 12, the maximum
-  ;; number of buffers to list, and the answer: the number listed as (address, bytes, box), or -1 and the text of an error.
+  ;; From 65472 on, the memory holds five numbers of 4 bytes: how many buffers of the previous call to release; the
+  ;; address of a block in the guest's memory, with 12 bytes for results and then the payload; the bytes of the payload;
+  ;; the maximum number of buffers to return; and the answer. The answer is the number of buffers, each listed from 0 on
+  ;; as (address, bytes, box). After an error it is -1, and the address and the bytes of the message are at 0.
   (func (export "run")
     (local $held i32) (local $block i32) (local $most i32)
     (local $queue i32) (local $count i32) (local $entry i32)

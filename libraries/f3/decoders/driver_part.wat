@@ -1,4 +1,5 @@
-;; The driver for modules with this package's exports: at 0 the address of the request, at 4 the answer.
+;; The driver for modules with the additional exports of guest.c. Its memory holds the address of the request at 0 and
+;; the result at 4.
 (module
   (import "guest" "f3_decode_part" (func $decode (param i32) (result i32)))
   (memory (export "results") 1)

@@ -1,5 +1,6 @@
-/* Repeated windows of 128 32-bit integers: the number of each window, then every distinct window once. Payload: u32
- * windows, u32 distinct windows, u8 number of each, u32 values of the distinct ones. */
+/* Repeated windows of 128 integers of 32 bits. Every distinct window is stored once. Payload: u32 number of windows,
+ * u32 number of distinct windows, for each window the u8 number of its distinct window, u32 values of the distinct
+ * windows. */
 #include "interface.h"
 
 enum { WINDOW_BYTES = 512, MOST_WINDOWS = 1 << 19 };

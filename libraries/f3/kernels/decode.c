@@ -1,7 +1,8 @@
-/* The decoding kernels: one EncUnit's payload into Arrow buffers. Compiled to the native library and to the Wasm module
- * that files carry. The payload is hostile: its statements are checked before use, nothing is written outside the target
- * and the scratch memory, nothing is read outside the payload, and the work is bounded by the rows. The code allocates no
- * memory and uses no library; the caller supplies scratch memory. */
+/* The decoding kernels: decode the payload of one EncUnit into Arrow buffers. They are part of the native library and
+ * of the Wasm module that files carry. Payloads are untrusted: every count and index is checked before use, writes stay
+ * inside the target and the scratch memory, reads stay inside the payload, and the work is limited by the rows and the
+ * bytes of strings. The code allocates no memory (the caller supplies scratch memory) and needs only memcpy and
+ * memset. */
 #include "decode.h"
 
 #ifdef __wasm_simd128__
@@ -16,7 +17,7 @@ struct node {
 static size_t left(const struct span *span) { return (size_t)(span->end - span->at); }
 
 int f3_take(struct room *room, u64 bytes, u8 **taken) {
-    bytes = (bytes + 127) & ~(u64)63; /* aligned, plus 64 bytes that may be read past the end */
+    bytes = (bytes + 127) & ~(u64)63; /* a multiple of 64, with 64 bytes after the end that may be read */
     if (bytes > room->bytes - room->used)
         return NO_ROOM;
     *taken = room->base + room->used;
@@ -55,8 +56,9 @@ static int read_u32(struct span *body, u32 *value) {
     return FINE;
 }
 
-/* Run `body` for each `row` relative to the pointers, 16 rows at a time and then the rest; `move` advances the pointers by
- * `rows`. Wasm modules check the clock at the end of every loop, and constant distances from a pointer are free. */
+/* Run `body` for `count` rows: in steps of 16 rows, then one by one. `body` uses `row` as an offset from the pointers,
+ * `move` advances the pointers by `rows`, and `how` is a pragma for the inner loop. Steps make Wasm faster: every
+ * iteration of a loop checks for a timeout, and constant offsets from a pointer cost nothing. */
 enum { STEP = 16 };
 #define STEPS(count, how, move, body)                            \
     do {                                                         \
@@ -77,8 +79,9 @@ enum { STEP = 16 };
 
 /* ---- bit packing ------------------------------------------------------------------------------------------------ */
 
-/* A block is 1,024 values in order; word k of a lane holds the bits of the values lane, lanes + lane, ...: the inner loop
- * runs over lanes with one shift for all of them. */
+/* A block of 1,024 values is packed into LANES interleaved lanes. A lane packs every LANES-th value, from value `lane`
+ * on, into consecutive words. The first words of all lanes are stored first, then all second words, etc. The inner loop
+ * runs over lanes and uses the same shift for all of them. */
 #define UNPACK(name, out_type, word_type, word_bits)                                                                 \
     static void name(const u8 *restrict in, u32 bits, out_type reference, u8 *restrict out, size_t blocks) {         \
         enum { LANES = BLOCK / word_bits };                                                                           \
@@ -113,8 +116,8 @@ typedef u64 two __attribute__((vector_size(16), aligned(1), may_alias));
 typedef u32 four __attribute__((vector_size(16), aligned(4), may_alias));
 typedef u32 four_at __attribute__((vector_size(16), aligned(1), may_alias));
 
-/* Unpack a block of up to 32 bits per value, with the number of bits known at compile time: shifts are constants, and each
- * word is loaded once. */
+/* Unpack a block of up to 32 bits per value. The number of bits is known at compile time, so shifts are constants and
+ * each word is loaded once. */
 static inline __attribute__((always_inline)) void unpack_known(const u8 *restrict in, const u32 bits,
                                                                u32 *restrict out) {
     const u32 mask = 0xFFFFFFFFu >> (32 - bits);
@@ -145,7 +148,8 @@ static void unpack_block(const u8 *restrict in, u32 bits, u32 *restrict out) {
     }
 }
 
-/* Narrow numbers that fit. Saturating instructions do this at once, but a compiler cannot know that they are allowed. */
+/* Narrow a block of numbers that fit in the narrower type, and add the reference. Wasm's saturating instructions
+ * convert whole vectors. The compiler does not use them on its own, because it cannot know that the numbers fit. */
 static void narrow_to_16(const u32 *block, u16 reference, u8 *out) {
 #ifdef __wasm_simd128__
     v128_t add = wasm_i16x8_splat((int16_t)reference);
@@ -198,7 +202,7 @@ static void widen_to_64(const u32 *restrict block, u64 reference, u8 *restrict o
     }
 }
 
-/* Unpack blocks of up to 32 bits into values of any width. */
+/* Unpack blocks of up to 32 bits per value into values of 1, 2, 4 or 8 bytes. */
 #define UNPACK_BLOCKS(name, type, convert)                                                                   \
     static void name(const u8 *in, u32 bits, type reference, u8 *out, size_t blocks) {                       \
         u32 __attribute__((aligned(64))) block[BLOCK];                                                       \
@@ -212,7 +216,7 @@ UNPACK_BLOCKS(unpack_to_16, u16, narrow_to_16)
 UNPACK_BLOCKS(unpack_to_32, u32, widen_to_32)
 UNPACK_BLOCKS(unpack_to_64, u64, widen_to_64)
 
-/* Unpack blocks of the 52 bits below the exponents of doubles. */
+/* Unpack blocks of 52 bits per value, the size of a double's mantissa. */
 static void unpack_mantissas(const u8 *restrict in, u64 reference, u8 *restrict out, size_t blocks) {
     enum { BITS = 52 };
     const u64 mask = ((u64)1 << BITS) - 1;
@@ -254,7 +258,7 @@ static u64 load_number(const u8 *in, u32 width) {
     }
 }
 
-/* Unpack the values after the last whole block: one stream of bits, lowest first. */
+/* Unpack the values after the last whole block. They are one stream of bits, lowest bit first. */
 static void unpack_rest(const u8 *in, size_t in_bytes, u32 bits, u64 reference, u8 *out, u32 width, u32 count) {
     u64 mask = ~(u64)0 >> (64 - bits);
     for (u32 index = 0; index < count; index++) {
@@ -339,8 +343,9 @@ static int decode_packed(struct node *node, u32 width, u32 count, u8 *out) {
 
 /* ---- nodes of values of one width ------------------------------------------------------------------------------- */
 
-/* Write runs of values of up to eight bytes while the next runs overwrite what a run writes past its end; return the number
- * of runs. `ones` times a value repeats the value over eight bytes. */
+/* Write runs of values of up to eight bytes, in blocks of fixed sizes. The next run overwrites the bytes that a run
+ * writes past its end, so the function stops before the writes could pass the end of the target. It returns the number
+ * of runs written. A value times `ones` is the value repeated over eight bytes. */
 enum { SHORT_BYTES = 64, FIRST_BYTES = 128, MORE_BYTES = 256, RUN_ROOM = FIRST_BYTES + MORE_BYTES };
 
 static inline __attribute__((always_inline)) void lay(u8 *to, u64 pattern, const u32 bytes) {
@@ -354,7 +359,7 @@ static inline __attribute__((always_inline)) void lay(u8 *to, u64 pattern, const
     static u32 name(const u8 *lengths_in, const u8 *values_in, u32 runs, u8 **out, u64 unfilled_bytes) {  \
         const u32_at *lengths = (const u32_at *)lengths_in;                                               \
         const type##_at *values = (const type##_at *)values_in;                                           \
-        enum { RUNS = sizeof(type) > 2 ? 4 : 8 }; /* as many as are short together more often than not */ \
+        enum { RUNS = sizeof(type) > 2 ? 4 : 8 }; /* runs a step; usually all of them are short */       \
         u8 *to = *out, *const limit = to + unfilled_bytes;                                                \
         u32 run = 0;                                                                                      \
         for (; run + RUNS <= runs; run += RUNS, lengths += RUNS, values += RUNS) {                        \
@@ -475,7 +480,7 @@ static u32 code_at(const u8 *codes, u32 width, u32 index) {
     return width == 1 ? codes[index] : width == 2 ? ((const u16_at *)codes)[index] : ((const u32_at *)codes)[index];
 }
 
-/* Decode the codes of a dictionary, all smaller than `entries`. */
+/* Decode the codes of a dictionary, and check that all are smaller than `entries`. */
 static int decode_codes(struct room *room, struct span *body, u32 width, u32 count, u32 entries, u8 **codes, u32 depth) {
     if (width != 1 && width != 2 && width != 4)
         return MALFORMED;
@@ -566,7 +571,7 @@ static int decode_patched(struct room *room, struct node *node, u32 width, u32 c
 static const double POWERS[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-/* Turn integers into the decimals that they stand for. One division by an exact power of ten is rounded correctly, so it
+/* Convert integers to the decimals that they represent. A division by an exact power of ten is correctly rounded, so it
  * gives the same double as parsing the decimal's text. */
 void f3_to_decimals(u32 exponent, u32 width, u32 count, u8 *out) {
     double power = POWERS[exponent];
@@ -575,7 +580,8 @@ void f3_to_decimals(u32 exponent, u32 width, u32 count, u8 *out) {
             ((f32_at *)out)[index] = (float)((double)(i32)((u32_at *)out)[index] / power);
         return;
     }
-    /* An integer below 2^51, added to the bits of 3 * 2^51, gives that double plus the integer. Vectors lack a conversion. */
+    /* There is no vector instruction that converts 64-bit integers to doubles. Instead, add the integer (below 2^51) to
+     * the bits of the double 3 * 2^51, which gives the double 3 * 2^51 plus the integer. */
     u64_at *at = (u64_at *)out;
     STEPS(count, WHOLLY_UNROLLED, at += rows, {
         u64 shifted = at[row] + 0x4338000000000000u;
@@ -603,7 +609,7 @@ void f3_join(u32 low_bits, u32 width, u32 count, const u8 *high, u8 *out) {
     if (width == 4)
         for (u32 index = 0; index < count; index++)
             ((u32_at *)out)[index] |= (u32)((u16_at *)high)[index] << low_bits;
-    else if (low_bits == 52) /* between mantissa and exponent of doubles; a constant shift is one instruction */
+    else if (low_bits == 52) /* a double's mantissa and the rest; with a constant, the shift is one instruction */
         join_64((u64_at *)out, (const u16_at *)high, count, 52);
     else
         join_64((u64_at *)out, (const u16_at *)high, count, low_bits);
@@ -621,7 +627,7 @@ static int decode_split(struct room *room, struct node *node, u32 width, u32 cou
     return FINE;
 }
 
-/* Extend the sign of narrow numbers. */
+/* Sign-extend numbers of `narrow` bytes to `width` bytes. */
 void f3_widen(const u8 *values, u32 narrow, u32 width, u32 count, u8 *out) {
     u32 unused = 64 - 8 * narrow;
     for (u32 index = 0; index < count; index++, out += width) {
@@ -649,12 +655,13 @@ static int decode_widened(struct room *room, struct node *node, u32 width, u32 c
 }
 
 #ifdef __wasm__
-#define ALONE static /* there is one thread, and constant addresses are faster */
+#define ALONE static /* a module has one thread, and constant addresses are faster */
 #else
 #define ALONE
 #endif
 
-/* Decode codes of up to 255 symbols of one to eight bytes; code 255 precedes a literal byte. */
+/* Decode codes of up to 255 symbols, each of one to eight bytes. Code 255 is an escape: the byte after it is
+ * literal. */
 static int decode_symbols(struct node *node, u32 width, u32 count, u8 *out) {
     u32 symbols = node->a;
     if (width != 1 || symbols > 255)
@@ -673,7 +680,8 @@ static int decode_symbols(struct node *node, u32 width, u32 count, u8 *out) {
     }
     const u8 *in = node->body.at + (size_t)symbols * 9, *in_end = node->body.end;
     u8 *end = out + count;
-    /* Eight at a time while whole words fit, up to the first escape. A code without a symbol stands for an empty text. */
+    /* Decode eight codes at a time while whole words fit, or the codes before the first escape among them. A code
+     * without a symbol decodes to no bytes. */
     while (in_end - in > 8 && end - out >= 72) {
         u64 codes = load64(in), escapes = (~codes - 0x0101010101010101u) & codes & 0x8080808080808080u;
         if (!escapes) {
@@ -818,7 +826,7 @@ int f3_decode_bits(struct room *room, struct span *in, u32 count, u8 *out) {
     return FINE;
 }
 
-/* Append bits. Bits of the target from `at` on are not set yet. */
+/* Write `count` bits to the target from bit `at` on. Unless `at` is a multiple of 8, the rest of its byte must be 0. */
 static void append_bits(u8 *out, u64 at, const u8 *bits, u32 count) {
     size_t bytes = ((size_t)count + 7) / 8;
     out += at / 8;
@@ -847,7 +855,7 @@ static u64 count_ones(const u8 *bits, u32 count) {
 
 /* ---- strings ---------------------------------------------------------------------------------------------------- */
 
-/* Return whether bytes are ASCII, in which case every part of them is UTF-8. */
+/* Return whether all bytes are ASCII. If so, every part of them is valid UTF-8. */
 static int is_ascii(const u8 *in, u64 bytes) {
     u64 seen = 0, at = 0;
     for (; at + 64 <= bytes; at += 64) {
@@ -883,8 +891,8 @@ int f3_is_utf8(const u8 *in, u64 bytes) {
     return 1;
 }
 
-/* Check consecutive strings: all are UTF-8 if all bytes together are and no string begins inside a character. They end at
- * `ends`, counted from `first` on. */
+/* Check consecutive strings whose ends are `ends` minus `first`. All strings are UTF-8 if their concatenation is, and
+ * if no string begins inside a character. */
 static int check_utf8(const u8 *data, u64 bytes, const u8 *ends, u32 first, u32 count) {
     if (is_ascii(data, bytes))
         return FINE;
@@ -898,7 +906,7 @@ static int check_utf8(const u8 *data, u64 bytes, const u8 *ends, u32 first, u32 
     return FINE;
 }
 
-/* Check strings given by offsets, all at most `bytes`. */
+/* Check strings given by `count` offsets of `width` bytes. All offsets are at most `bytes`. */
 int f3_check_utf8(const u8 *data, u64 bytes, const u8 *offsets, u32 width, u64 count) {
     if (is_ascii(data, bytes))
         return FINE;
@@ -912,7 +920,7 @@ int f3_check_utf8(const u8 *data, u64 bytes, const u8 *offsets, u32 width, u64 c
     return FINE;
 }
 
-/* Turn lengths into ends, counted from `first` on; return their sum. */
+/* Replace lengths by ends, with the first string or run starting at `first`. Return the sum of the lengths. */
 u64 f3_add_up(u8 *lengths, u32 count, u32 first) {
     u32_at *at = (u32_at *)lengths;
     u64 sum = first;
@@ -920,8 +928,8 @@ u64 f3_add_up(u8 *lengths, u32 count, u32 first) {
     return sum - first;
 }
 
-/* Entries of a dictionary of strings: the offset of each in `data` (upper half of `places`) and its length, at most
- * `longest`. 64 bytes past the end of `data` may be read. */
+/* Entries of a dictionary of strings. A place is an entry's offset in `data` (upper 32 bits) and its length (lower 32
+ * bits). `longest` is the maximum length. 64 bytes past the end of `data` may be read. */
 struct entries {
     const u8 *data;
     u64_at *places;
@@ -930,14 +938,15 @@ struct entries {
 
 enum { STRINGS = 8, COPY_BYTES = 32 };
 
-/* Copy a string in blocks. The next string overwrites what is written past its end. */
+/* Copy a string in blocks of COPY_BYTES. The next string overwrites the bytes that are written past its end. */
 static inline __attribute__((always_inline)) void copy_text(u8 *to, const u8 *from, u32 length) {
     __builtin_memcpy(to, from, COPY_BYTES);
     for (u32 at = COPY_BYTES; at < length; at += COPY_BYTES)
         __builtin_memcpy(to + at, from + at, COPY_BYTES);
 }
 
-/* Copy eight strings from known places, each in blocks of `bytes` (0: by its length), and write their ends. */
+/* Copy eight strings, given by their places, and write their ends. Each string is copied as one block of `bytes` bytes,
+ * or according to its length if `bytes` is 0. */
 static inline __attribute__((always_inline)) u8 *copy_eight(u8 *to, const u8 *from, const u64 *place, const u32 bytes,
                                                             const u8 *origin, u32_at *end) {
     WHOLLY_UNROLLED_ROWS
@@ -954,8 +963,8 @@ static inline __attribute__((always_inline)) u8 *copy_eight(u8 *to, const u8 *fr
     return to;
 }
 
-/* Copy strings eight at a time while `to` is at most `limit`, where the longest eight still fit. Return the remaining
- * codes. */
+/* Copy strings in groups of eight while `*data` is at most `limit`: up to there, eight strings of maximum length fit.
+ * Return the address of the first remaining code. */
 static inline __attribute__((always_inline)) const u8 *lay_eights(
     const u8 *code, u32 code_width, u32 groups, const struct entries *entries, u8 **data, const u8 *limit,
     const u8 *origin, u32_at **ends, int are_short) {
@@ -980,7 +989,8 @@ static inline __attribute__((always_inline)) const u8 *lay_eights(
     return code;
 }
 
-/* Write strings of a dictionary one after the other, `bytes` in total, and their ends, counted from `first` on. */
+/* Write strings of a dictionary consecutively, `bytes` bytes in total, and their ends. The first string starts at
+ * `first`. */
 static inline __attribute__((always_inline)) int lay_strings(const u8 *codes, u32 code_width, u32 count,
                                                              const struct entries *entries, u8 *data, u64 bytes,
                                                              u32_at *ends, u32 first) {
@@ -1009,7 +1019,8 @@ static inline __attribute__((always_inline)) int lay_strings(const u8 *codes, u3
     return data == end ? FINE : OUTSIDE;
 }
 
-/* Decode `count` strings of `bytes` bytes in total: their bytes to `data`, their ends, counted from `first` on, to `ends`. */
+/* Decode `count` strings of `bytes` bytes in total. Write their bytes to `data` and their ends to `ends`. The first
+ * string starts at `first`. */
 static int decode_strings(struct room *room, struct span *in, u32 count, u64 bytes, u8 *data, u8 *ends, u32 first, u32 utf8,
                           u32 depth) {
     struct node node;
@@ -1070,7 +1081,7 @@ static int decode_strings(struct room *room, struct span *in, u32 count, u64 byt
     return fault;
 }
 
-/* Convert ends of four bytes to offsets of eight. */
+/* Convert 4-byte ends to 8-byte offsets, and add `first`. */
 static void widen_ends(const u8 *restrict ends, u32 count, u64 first, u8 *restrict offsets) {
     const u32_at *end = (const u32_at *)ends;
     u64_at *at = (u64_at *)offsets;

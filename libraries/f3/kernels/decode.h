@@ -1,4 +1,4 @@
-/* What the two ways of decoding share: all rows of a payload (decode.c), and some of them (pick.c). */
+/* Declarations shared by decode.c (all rows of a payload) and pick.c (some rows). */
 #ifndef F3_DECODE_H
 #define F3_DECODE_H
 
@@ -7,7 +7,7 @@
 struct room {
     u8 *base;
     size_t used, bytes;
-    u64 work; /* values that may still be decoded: a tree of nodes can ask for far more than its rows */
+    u64 work; /* values that may still be decoded; without a limit, nested nodes could ask for far more than the rows */
 };
 
 struct span {
@@ -26,9 +26,9 @@ enum { MOST_EXPONENT = 22 };
 static inline u32 load32(const u8 *at) { return *(const u32_at *)at; }
 static inline u64 load64(const u8 *at) { return *(const u64_at *)at; }
 
-/* Take scratch memory, aligned, with 64 bytes after it that may be read. */
+/* Take aligned scratch memory. 64 bytes after its end may be read. */
 int f3_take(struct room *room, u64 bytes, u8 **taken);
-/* Count values that are decoded. */
+/* Subtract `values` and a fixed amount for a node from the remaining work. TOO_MUCH if too little is left. */
 int f3_spend(struct room *room, u64 values);
 
 int f3_decode_values(struct room *room, struct span *in, u32 width, u32 count, u8 *out, u32 depth);
@@ -41,7 +41,8 @@ void f3_widen(const u8 *values, u32 narrow, u32 width, u32 count, u8 *out);
 u64 f3_add_up(u8 *lengths, u32 count, u32 first);
 int f3_is_utf8(const u8 *in, u64 bytes);
 
-/* Read a file; return 0 if it cannot be read or ends before. In native.c; a module has no files. */
+/* Read `bytes` bytes of a file from `offset` on. Return 1, or 0 if the file cannot be read or is too short. native.c
+ * implements it; the one in guest.c always returns 0, because a Wasm module has no files. */
 int f3_read_file(i32 file, u64 offset, u64 bytes, u8 *out);
 
 #endif

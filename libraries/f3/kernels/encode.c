@@ -1,5 +1,6 @@
-/* The inner loops of encoding: statistics, bit packing, symbol tables. Only in the native library; without it encoders.py
- * does the same with numpy. The input is the caller's array, so its lengths are trusted. */
+/* The inner loops of encoding: statistics, dictionaries, bit packing, symbol tables. They are only in the native
+ * library. Without it, libraries/f3/encodings does the same with numpy and pyarrow, except symbol tables, which are not
+ * written then. The input is the caller's array, so its lengths are trusted. */
 #include "kernels.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -8,7 +9,7 @@
 
 struct statistics {
     i64 least, most;            /* of the values as signed numbers */
-    i64 least_step, most_step;  /* of the differences of neighbours, modulo the width, as signed numbers */
+    i64 least_step, most_step;  /* of the differences between neighbours, which wrap around, as signed numbers */
     u64 runs;
 };
 
@@ -51,13 +52,14 @@ EXPORT void f3_statistics(const void *values, u32 width, u64 count, struct stati
 enum { MOST_SAMPLED = 2048, TRIMS = 5 };
 
 struct range {
-    i64 low, high;  /* of most values; with unsigned values of 8 bytes as signed bits */
-    double cost;    /* estimated bytes for all values: packed, and outliers apart */
+    i64 low, high;  /* bounds of most values; unsigned 8-byte values are reinterpreted as signed */
+    double cost;    /* estimated bytes for all values, with outliers stored separately */
     i64 usual;      /* the most frequent value */
     u64 times;      /* how often it occurs in the sample */
 };
 
-/* Sort by bytes, lowest first; a byte that is the same in all is skipped. Return the sorted numbers. */
+/* Radix sort, from the lowest byte on. A byte that is equal in all numbers is skipped. Return the sorted numbers, which
+ * are in `numbers` or in `other`. */
 static u64 *sorted(u64 *numbers, u64 *other, u32 count) {
     for (u32 shift = 0; shift < 64; shift += 8) {
         u32 starts[256] = {0}, sum = 0;
@@ -79,12 +81,13 @@ static u64 *sorted(u64 *numbers, u64 *other, u32 count) {
     return numbers;
 }
 
-/* Find the range that is cheapest to pack, from a sample of at most MOST_SAMPLED of the `count` values, trimmed by each of
- * `trims` at both ends. */
+/* Find the range of most values that takes the fewest bytes to pack. `sample` has `size` of the `count` values, at most
+ * MOST_SAMPLED. The candidates leave out a share of the values at either end: all pairs of `trims` except the first
+ * with itself, which leaves out nothing. */
 EXPORT void f3_usual_range(const void *sample, u32 width, u32 is_signed, u32 size, u64 count, const double *trims,
                            struct range *found) {
     u64 numbers[MOST_SAMPLED], other[MOST_SAMPLED];
-    u64 sign = is_signed ? (u64)1 << 63 : 0; /* sorts negative numbers before the others */
+    u64 sign = is_signed ? (u64)1 << 63 : 0; /* flipping the sign sorts negative numbers before the others */
     u32 unused = 64 - 8 * width;
     for (u32 index = 0; index < size; index++) {
         u64 value = width == 1   ? ((const u8 *)sample)[index]
@@ -119,7 +122,7 @@ EXPORT void f3_usual_range(const void *sample, u32 width, u32 is_signed, u32 siz
 
 /* ---- bounds of texts --------------------------------------------------------------------------------------------- */
 
-/* The first 8 bytes of a text as a number with the same order, filled up with NUL. */
+/* Return the first 8 bytes of a text, padded with NUL, as a number. Numbers have the same order as texts. */
 static u64 first_bytes(const u8 *text, u64 bytes) {
     u64 code = 0;
     if (bytes >= 8)
@@ -129,7 +132,8 @@ static u64 first_bytes(const u8 *text, u64 bytes) {
     return code;
 }
 
-/* Extend bounds[0] and bounds[1] by the codes of the texts that are not null. `validity` may be 0. */
+/* Extend the minimum bounds[0] and the maximum bounds[1] by the texts that are not null, as numbers of first_bytes().
+ * `validity` is 0 if there are no nulls. */
 EXPORT void f3_text_bounds(const u8 *data, const u8 *offsets, u32 width, const u8 *validity, u64 first, u64 count,
                            u64 bounds[2]) {
     u64 least = bounds[0], most = bounds[1];
@@ -150,8 +154,8 @@ EXPORT void f3_text_bounds(const u8 *data, const u8 *offsets, u32 width, const u
 
 /* ---- distinct values --------------------------------------------------------------------------------------------- */
 
-/* How often values repeat. The number of distinct values follows from the number of bits that their hashes set (linear
- * counting: Whang, Vander-Zanden, Taylor; TODS 1990). */
+/* How often values repeat. The number of distinct values is estimated from the number of bits that their hashes set
+ * (linear counting: Whang, Vander-Zanden, Taylor; TODS 1990). */
 struct repetitions {
     u64 set_bits;
     u64 runs;
@@ -198,7 +202,7 @@ static int is_last(const u8 *text, const u32 *lengths) {
 
 static u64 hash_of(const u8 *text, u64 bytes) {
     u64 hash = bytes + 1;
-    if (bytes >= 64) { /* four lanes, because a multiplication waits for the one before */
+    if (bytes >= 64) { /* four independent lanes, because each multiplication waits for the one before in its lane */
         u64 lanes[4] = {hash, ~hash, hash << 32, ~hash << 32};
         for (; bytes >= 32; bytes -= 32, text += 32)
             for (u32 lane = 0; lane < 4; lane++)
@@ -213,7 +217,8 @@ static u64 hash_of(const u8 *text, u64 bytes) {
     return mixed(hash ^ rest);
 }
 
-/* Count in a zeroed bitmap of 2^bits bits. Values are of `width` bytes (2, 4, 8 or more), or strings of `lengths` bytes. */
+/* Count repetitions, with a zeroed bitmap of 2^bits bits. Values have `width` bytes (2, 4, 8 or more), or are strings
+ * of `lengths` bytes if `lengths` is not 0. */
 EXPORT void f3_repetitions(const u8 *values, u32 width, const u32 *lengths, u64 count, u32 bits, u64 *bitmap,
                            struct repetitions *found) {
     u32 shift = 64 - bits;
@@ -237,18 +242,18 @@ EXPORT void f3_repetitions(const u8 *values, u32 width, const u32 *lengths, u64 
 
 /* ---- dictionaries ------------------------------------------------------------------------------------------------ */
 
-/* The distinct values of some arrays, in the order of their appearance. The caller owns the memory and makes it larger. */
+/* The distinct values of some arrays, in order of first occurrence. The caller owns the memory and enlarges it. */
 struct memo {
     u8 *data;              /* the values, or the bytes of strings */
     u32 *ends;             /* of strings in `data` */
     u32 *hashes;           /* of the values */
-    u32 *slots;            /* 2^slot_bits numbers of values + 1; 0 is free */
-    u64 most_bytes, bytes; /* of `data`: its size, and how much of it is used */
-    u32 most, entries;     /* values that there is memory for, and how many there are */
+    u32 *slots;            /* hash table of 2^slot_bits slots: the number of a value + 1, or 0 if free */
+    u64 most_bytes, bytes; /* of `data`: its capacity, and the bytes in use */
+    u32 most, entries;     /* values: the capacity, and the current number */
     u32 slot_bits;         /* at most half of the slots are used */
 };
 
-/* Return the number of a value, or UINT32_MAX if the memo is full. */
+/* Return the number of a value, and add the value if it is new. UINT32_MAX if the memo is full. */
 static inline __attribute__((always_inline)) u32 number_of(struct memo *memo, const u8 *value, u32 bytes, u64 hash,
                                                            const u32 width) {
     u32 mask = (1u << memo->slot_bits) - 1, short_hash = (u32)hash;
@@ -282,7 +287,8 @@ static inline __attribute__((always_inline)) u32 number_of(struct memo *memo, co
         codes[index] = code;                                                              \
     }
 
-/* Number values of `width` bytes, or strings of `lengths` bytes. Return how many were numbered before the memo was full. */
+/* Write the numbers of values to `codes`. Values have `width` bytes, or are strings of `lengths` bytes if `lengths` is
+ * not 0. Return how many were numbered before the memo was full. */
 EXPORT u64 f3_memo_add(struct memo *memo, const u8 *values, u32 width, const u32 *lengths, u64 count, u32 *codes) {
     if (lengths)
         for (u64 index = 0; index < count; values += lengths[index++]) {
@@ -302,7 +308,7 @@ EXPORT u64 f3_memo_add(struct memo *memo, const u8 *values, u32 width, const u32
     return count;
 }
 
-/* Enter all values into new slots, which are zeroed. */
+/* Enter all values into the slots again, after the caller replaced the slots by more, which are zeroed. */
 EXPORT void f3_memo_enter(struct memo *memo, u32 width) {
     const u8 *values = memo->data;
     u32 mask = (1u << memo->slot_bits) - 1, start = 0;
@@ -398,7 +404,8 @@ EXPORT u64 f3_pack(const void *values, u32 width, u64 count, u32 bits, u64 refer
 static const double POWERS[23] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                   1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-/* Convert a number to an integer of 10^-exponent; return whether the integer restores it bit by bit. */
+/* Convert a number to an integer multiple of 1 / power, where `power` is a power of ten. Return whether the integer
+ * restores the number bit by bit. */
 static int is_decimal_64(double value, double power, i64 *integer) {
     double scaled = value * power;
     double rounded = (scaled + 6755399441055744.0) - 6755399441055744.0;
@@ -423,8 +430,8 @@ static int is_decimal_32(float value, double power, i32 *integer) {
     return small && bits == back_bits;
 }
 
-/* Convert numbers to integers of 10^-exponent. Those that are not restored bit by bit get the integer before them, and
- * their positions are listed. Return their number. */
+/* Convert numbers to integer multiples of 10^-exponent. A number that its integer does not restore bit by bit is a
+ * miss: it gets the previous integer, and its position is added to `misses`. Return the number of misses. */
 #define DECIMALS(name, type, integer_type, is_decimal)                                                         \
     EXPORT u64 name(const type *values, u64 count, u32 exponent, integer_type *integers, u32 *misses) {          \
         u64 missed = 0;                                                                                          \
@@ -468,9 +475,10 @@ struct symbols {
     u32 count;
 };
 
-/* Find the symbol that a text begins with: by its first three bytes, else its first two, else its first. */
+/* Tables to find the symbol that a text begins with: by the first three bytes, otherwise by the first two, otherwise by
+ * the first. All entries are code + 1, or 0 if there is none. */
 struct matcher {
-    u16 longer[SLOTS]; /* code + 1 */
+    u16 longer[SLOTS]; /* symbols of three and more bytes */
     u16 two[65536];
     u16 one[256];
 };
@@ -566,7 +574,7 @@ static void propose(struct training *work, u32 *proposed, u64 text, u32 length, 
     candidate->gain += gain;
 }
 
-/* Restore the heap, whose root is the smallest of the best. */
+/* Restore the heap of the best candidates below `at`. Its root is the candidate with the smallest gain. */
 static void sink(struct training *work, u32 at, u32 size) {
     for (;;) {
         u32 child = 2 * at + 1;
@@ -606,7 +614,8 @@ static void choose(struct training *work, u32 proposed) {
 
 EXPORT u64 f3_training_bytes(void) { return sizeof(struct training); }
 
-/* Train a symbol table for texts like the sample. `work` is zeroed memory of f3_training_bytes; it begins with the table. */
+/* Train a symbol table for texts like the sample, and return the number of symbols. `work` is zeroed memory of
+ * f3_training_bytes() bytes, and the table is at its start. */
 EXPORT u32 f3_train(const u8 *sample, u64 bytes, struct training *work) {
     for (u32 generation = 0; generation < GENERATIONS; generation++) {
         make_matcher(&work->symbols, &work->matcher);
@@ -616,7 +625,7 @@ EXPORT u32 f3_train(const u8 *sample, u64 bytes, struct training *work) {
             if (!work->alone[first])
                 continue;
             u32 length = length_of(work, first);
-            /* Weighted by 8, because a single byte without a symbol costs two. */
+            /* The gain of single bytes is multiplied by 8, because a byte without a symbol takes two bytes. */
             propose(work, &proposed, text_of(work, first), length, work->alone[first] * length * (length == 1 ? 8 : 1));
             if (generation + 1 == GENERATIONS || length == 8)
                 continue;

@@ -1,8 +1,10 @@
-/* The Wasm module that files carry: the guest interface of F3 around the decoding kernels. More exports let a host decode
- * faster: several EncUnits per call, with strings as offsets and bytes, and some rows without the others. */
+/* The Wasm module that files carry: the guest interface of F3 around the decoding kernels. Additional exports let a
+ * host decode faster. They decode several EncUnits per call, write strings as offsets and bytes, and can decode
+ * selected rows. */
 #include "interface.h"
 
-/* The name and version of the encodings, in a custom section of the module (libraries/f3/encodings/versions.py). */
+/* Store the name and version of the encodings in a custom section of the module
+ * (libraries/f3/encodings/versions.py). */
 #define TEXT_OF(number) #number
 #define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
 __asm__(".section .custom_section.f3.encoding,\"\",@\n"
@@ -26,7 +28,7 @@ static u8 *room_in(struct region *region, size_t bytes) {
 static struct region scratch;
 enum { FIRST_SCRATCH = 1 << 20, MOST_SCRATCH = 1 << 29 };
 
-/* Rows of an EncUnit, by their numbers; `numbers` is 0 for all. */
+/* Row numbers in an EncUnit. `numbers` is 0 for all rows. */
 struct wanted {
     const u32 *numbers;
     u32 count;
@@ -53,7 +55,7 @@ static int decode_unit(const u8 *payload, size_t bytes, u32 rows, struct target 
     return decode_rows(payload, bytes, rows, all, target);
 }
 
-/* Payloads are in memory here. */
+/* The kernels call this only for payloads in files. In a module, all payloads are in memory. */
 int f3_read_file(i32 file, u64 offset, u64 bytes, u8 *out) {
     (void)file, (void)offset, (void)bytes, (void)out;
     return 0;
@@ -73,7 +75,8 @@ static const char *const TEXTS[] = {
     "too little memory",
 };
 
-/* Arrow's views: the length, then up to 12 bytes of text, or its first 4, the number of the data buffer, and the offset. */
+/* Write Arrow's string views. A view has the length and, if it is at most 12, the text. Otherwise it has the first 4
+ * bytes of the text, the number of the data buffer (always 0 here), and the offset in this buffer. */
 static void make_views(const u32 *offsets, const u8 *data, u32 rows, u8 *views) {
     memset(views, 0, (size_t)rows * 16);
     for (u32 row = 0; row < rows; row++, views += 16) {
@@ -134,10 +137,11 @@ struct unit {
     u32 payload, bytes, rows;
 };
 
-/* The host's request, followed by the answer. Addresses are the guest's. `rows` and `data_bytes` are totals of all calls
- * for a column, which are made in order; `first_row` and `first_byte` are the totals of the calls before. After the last
- * call the host may take the pages of the buffers away and leave empty ones, so buffers begin at a page and share none.
- * `page` is the size of a page, and `page_offset` is where in a page the guest's memory begins. */
+/* The host's request (first line of members) and the answer (second line). Addresses are in the guest's memory. A
+ * column may need several calls, which are made in order. `rows` and `data_bytes` are the totals of all these calls;
+ * `first_row` and `first_byte` are the totals of the previous calls. After the last call, the host may move the pages
+ * of the buffers out of the guest and leave empty pages. Buffers therefore begin at a page boundary and share no page.
+ * `page` is the size of a page, and `page_offset` is the offset in a page at which the guest's memory begins. */
 struct request {
     u32 units, table, kind, width, nullable, rows, data_bytes, page, page_offset, first_row, first_byte;
     u32 values, offsets, validity, failed_unit;
@@ -145,7 +149,8 @@ struct request {
 
 static struct region input, values, offsets, validity;
 
-/* Return whole pages. The block's header from `alloc` is before them. */
+/* Return memory that begins at a page boundary and shares no page. The header of the block from `alloc` is before
+ * it. */
 static u8 *pages_in(struct region *region, u64 bytes, const struct request *request) {
     u32 page = request->page, offset = request->page_offset;
     if (bytes > (u64)1 << 31)
@@ -193,11 +198,12 @@ EXPORT("f3_decode_part") i32 f3_decode_part(struct request *request) {
 
 struct few {
     u32 payload, bytes, rows;
-    u32 first, count; /* in the array of wanted rows */
+    u32 first, count; /* range in the array of wanted rows */
 };
 
-/* The host's request for some rows of EncUnits, followed by the answer. `room` is the bytes for all strings; if
- * `text_bytes` is more, the strings are not complete, and the host asks again. */
+/* The host's request for some rows of EncUnits (first line of members) and the answer (second line). `room` is the
+ * capacity in bytes for all strings. If `text_bytes` is larger, the strings are incomplete, and the host repeats the
+ * request with more room. */
 struct picking {
     u32 units, table, kind, width, rows, wanted, room;
     u32 values, offsets, validity, text_bytes, failed_unit;

@@ -1,6 +1,6 @@
-/* The guest interface of F3. A decoder module is one C file that includes this header and defines `decode_general_ffi`,
- * which takes a payload and ends with `answer` or `failed`. Compile it as libraries/build.py does. This header does not
- * depend on an encoding. */
+/* The guest interface of F3. A decoder module has one C file that includes this header and defines
+ * `decode_general_ffi`, which takes a payload and returns `answer(...)` or `failed(...)`. libraries/build.py shows how
+ * to compile a module. This header does not depend on the encoding. */
 #ifndef F3_INTERFACE_H
 #define F3_INTERFACE_H
 
@@ -15,7 +15,8 @@ __attribute__((visibility("default"))) const u32 FFFUDE_VERSION_1_0 = 1;
 
 enum { LINE = 64, PAGE = 65536, CLASSES = 32 };
 
-/* Blocks of powers of two, at least two lines; the line before a block holds its class. Freed blocks are kept in a list. */
+/* The size of a block is 2^class bytes, at least two lines. The first line of a block holds its class; the caller gets
+ * the memory after this line. Freed blocks are kept in a list for each class. */
 struct block {
     struct block *next;
     u32 class;
@@ -42,7 +43,7 @@ static void *more(size_t bytes) {
 }
 
 EXPORT("alloc") void *alloc(size_t bytes, size_t alignment) {
-    (void)alignment; /* a line satisfies every alignment that Arrow asks for */
+    (void)alignment; /* blocks are aligned to a line, which is enough for every Arrow buffer */
     u32 class = 7;
     while (class < CLASSES - 1 && ((size_t)1 << class) - LINE < bytes)
         class++;
@@ -82,7 +83,7 @@ struct result {
     u32 at, bytes;
 };
 
-/* End a call with an error text for the user. */
+/* End a call with an error message for the user. */
 static inline i32 failed(struct result *result, const char *text) {
     u32 bytes = 0;
     while (text[bytes])
@@ -99,8 +100,8 @@ static inline struct box *boxed(u8 *data, u32 bytes) {
     return box;
 }
 
-/* End a call with buffers from `alloc`, which the queue then owns. `validity` is 0 without nulls. Strings have views and
- * data; other types have values, and 0 for data. */
+/* End a call with buffers from `alloc`, which the queue then owns. `validity` is 0 if there are no nulls. For strings,
+ * `values` are views of `data`; for other types, `data` is 0. */
 static inline i32 answer(struct result *result, u8 *validity, u32 validity_bytes, u8 *values, u32 values_bytes, u8 *data,
                          u32 data_bytes) {
     struct queue *queue = alloc(sizeof *queue, 4);
@@ -136,7 +137,7 @@ EXPORT("buffer_iterator_drop") void buffer_iterator_drop(struct queue *queue) {
     dealloc(queue, 0, 0);
 }
 
-/* Compilers turn loops into calls of these functions. With bulk memory each is one instruction. */
+/* The compiler turns loops into calls of these functions. Each is one instruction of Wasm's bulk memory operations. */
 void *memcpy(void *restrict to, const void *restrict from, size_t bytes) { return __builtin_memcpy(to, from, bytes); }
 void *memset(void *to, int byte, size_t bytes) { return __builtin_memset(to, byte, bytes); }
 

@@ -13,7 +13,7 @@ typedef uint64_t u64;
 typedef int32_t i32;
 typedef int64_t i64;
 
-/* Payloads are not aligned. These types may be anywhere, and compilers still vectorise loops over them. */
+/* Payloads are not aligned. These types allow any address, and compilers still vectorise loops over them. */
 typedef u16 __attribute__((aligned(1), may_alias)) u16_at;
 typedef u32 __attribute__((aligned(1), may_alias)) u32_at;
 typedef u64 __attribute__((aligned(1), may_alias)) u64_at;
@@ -22,7 +22,7 @@ typedef float __attribute__((aligned(1), may_alias)) f32_at;
 typedef double __attribute__((aligned(1), may_alias)) f64_at;
 typedef u8 u8_at; /* bytes may always alias */
 
-/* Unroll short loops completely: vectorised if possible, or row by row. */
+/* Unroll a short loop completely. The first pragma also asks for vectorisation; the second unrolls it row by row. */
 #define WHOLLY_UNROLLED _Pragma("clang loop vectorize(enable) unroll(full)")
 #define WHOLLY_UNROLLED_ROWS _Pragma("clang loop unroll(full)")
 
@@ -49,20 +49,20 @@ enum tag {
 enum fault {
     FINE = 0,
     CUT = 1,          /* a node or its stated contents end past the payload */
-    MALFORMED = 2,    /* a tag, width or count that the specification lacks */
+    MALFORMED = 2,    /* a tag, width or count that the specification does not allow */
     OUTSIDE = 3,      /* an index out of range */
     TOO_DEEP = 4,     /* more nested nodes than the specification allows */
     TOO_MUCH = 5,     /* more work than any encoder asks for */
-    MISMATCH = 6,     /* other rows or another type than the file states */
+    MISMATCH = 6,     /* another number of rows or another type than the file states */
     NOT_UTF8 = 7,
     NO_ROOM = 8,      /* the scratch memory is too small: call again with more */
-    UNREADABLE = 9    /* the file cannot be read, or was made shorter since it was opened */
+    UNREADABLE = 9    /* the file cannot be read, or was truncated after it was opened */
 };
 
 enum { HEADER_BYTES = 16, NODE_BYTES = 8, BLOCK = 1024, MOST_DEPTH = 8, VERSION = 1 };
 enum { HAS_NULLS = 1 };
 
-/* The version of the encodings. libraries/f3/encodings/versions.py says when it changes. */
+/* The version of the encodings. libraries/f3/encodings/versions.py explains when it changes. */
 #define ENCODING_MAJOR 1
 #define ENCODING_MINOR 0
 #define ENCODING_PATCH 1
@@ -72,12 +72,12 @@ struct target {
     u8 *values;          /* values, bitmap, or the bytes of strings */
     u64 values_bytes;    /* capacity of `values` */
     u8 *offsets;         /* of strings: rows + 1 numbers of `width` bytes */
-    u8 *validity;        /* bitmap; 0 when no EncUnit has nulls */
-    u32 kind, width;     /* of a value, in bytes; for strings that of an offset (4 or 8) */
+    u8 *validity;        /* bitmap; may be 0 if no EncUnit has nulls */
+    u32 kind, width;     /* bytes of a value; for strings, bytes of an offset (4 or 8) */
     u32 utf8;            /* whether strings must be UTF-8 */
-    u64 first_row;       /* of the EncUnit in the column */
-    u64 first_byte;      /* of the EncUnit's strings in `values` */
-    u64 nulls;           /* accumulated */
+    u64 first_row;       /* row of the column at which the EncUnit starts */
+    u64 first_byte;      /* offset in `values` at which the EncUnit's strings start */
+    u64 nulls;           /* number of nulls so far */
 };
 
 struct header {

@@ -11,8 +11,8 @@
 
 EXPORT u32 f3_version(void) { return ENCODING_MAJOR << 16 | ENCODING_MINOR; }
 
-/* Find the totals of EncUnits: bytes of strings, and whether any has nulls. After a fault, `failed` is the number of the
- * faulty EncUnit. */
+/* Find the total bytes of strings in EncUnits, and whether any EncUnit has nulls. After a fault, `failed` is the number
+ * of the faulty EncUnit. */
 EXPORT i32 f3_survey(u32 units, const u8 *const *payloads, const u64 *bytes, const u32 *rows, u32 kind, u32 width,
                      u64 *data_bytes, u32 *has_nulls, u32 *failed) {
     *data_bytes = 0;
@@ -49,7 +49,7 @@ EXPORT i32 f3_decode_units(u32 units, const u8 *const *payloads, const u64 *byte
 int f3_read_file(i32 file, u64 offset, u64 bytes, u8 *out) {
 #ifdef _WIN32
     (void)file, (void)offset, (void)bytes, (void)out;
-    return 0; /* payloads are in memory there */
+    return 0; /* on Windows, payloads are in memory */
 #else
     while (bytes) {
         ssize_t got = pread(file, out, bytes, (off_t)offset);
@@ -61,12 +61,12 @@ int f3_read_file(i32 file, u64 offset, u64 bytes, u8 *out) {
 #endif
 }
 
-/* An EncUnit, in memory or (memory is 0) in a file, and which rows of it are picked. */
+/* An EncUnit in memory, or in a file if `memory` is 0, and the rows to pick from it. */
 struct picked {
     const u8 *memory;
     u64 offset, bytes;
     u32 rows;         /* of the EncUnit */
-    u32 first, count; /* in the array of wanted rows */
+    u32 first, count; /* range in the array of wanted rows */
 };
 
 EXPORT i32 f3_pick_units(u32 units, const struct picked *table, i32 file, const u32 *wanted, struct target *target,
@@ -84,7 +84,7 @@ EXPORT i32 f3_pick_units(u32 units, const struct picked *table, i32 file, const 
     return FINE;
 }
 
-/* Rows of a column: its EncUnits, their wanted rows, and where the values go. `fault` is the answer. */
+/* A request for some rows of a column: its EncUnits, their wanted rows, and the target. `fault` is the result. */
 struct column {
     const struct picked *table;
     const u32 *wanted;
@@ -93,7 +93,7 @@ struct column {
     i32 fault;
 };
 
-/* Pick rows of several columns. A column with a fault does not end the others. */
+/* Pick rows of several columns. A fault in one column does not affect the others. */
 EXPORT void f3_pick_columns(u32 columns, struct column *table, i32 file, u8 *scratch, u64 scratch_bytes) {
     for (struct column *column = table; column < table + columns; column++) {
         u32 next = 0;
@@ -122,8 +122,9 @@ EXPORT i32 f3_check_strings(const u8 *offsets, u32 width, u64 count, const u8 *d
     return utf8 ? f3_check_utf8(data, bytes, offsets, width, count) : FINE;
 }
 
-/* Return the unpacked size of an LZ4 block; all ones if it is invalid. Codecs accept a block that unpacks to less than the
- * given space without an error, and leave old memory in the rest. */
+/* f3_lz4_bytes returns the unpacked size of an LZ4 block without unpacking it, or NO_BLOCK if the block is invalid. The
+ * size has to be checked, because codecs accept a block that unpacks to fewer bytes than expected, and leave the rest
+ * of the buffer unwritten. */
 static const u64 NO_BLOCK = ~(u64)0;
 
 static u64 lz4_length(const u8 *in, u64 bytes, u64 *at, u64 length) {

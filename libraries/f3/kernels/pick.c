@@ -1,14 +1,14 @@
-/* Some rows of an EncUnit without decoding the others (`decode_ranges` of the paper, section 6.1). Packed, plain, constant,
- * dictionary, split and widened nodes give any row at once. Nodes whose rows depend on earlier ones (runs, steps, symbols)
- * are decoded whole. The payload is in memory or in a file, of which only the bytes that rows need are read. It is as
- * hostile as in decode.c. */
+/* Decode some rows of an EncUnit without the others (`decode_ranges` in the paper, section 6.1). Most nodes give direct
+ * access to any row; run nodes do after their lengths are decoded, and patched nodes after their positions are. Delta
+ * and symbol nodes are decoded completely, because each value depends on earlier ones. The payload is in memory or in a
+ * file, of which only the necessary bytes are read. It is untrusted, as in decode.c. */
 #include "decode.h"
 
 enum { FRONT_BYTES = 256 };
 
-/* A payload, and its first bytes, with which most nodes are found at once. */
+/* A payload. If it is in a file, `front` has its first bytes, so that most headers of nodes need no further read. */
 struct source {
-    const u8 *memory; /* 0: in the file */
+    const u8 *memory; /* 0 if the payload is in the file */
     i32 file;
     u64 offset, bytes;
     u64 front_bytes;
@@ -69,7 +69,8 @@ static int read_number(const struct source *source, struct room *room, struct pa
     return FINE;
 }
 
-/* Bytes of nodes that are decoded whole, and of picked strings, count as work too: 16 of them as one value. */
+/* The bytes of nodes that are decoded completely, and of picked strings, also count as work: 16 bytes count as one
+ * value. */
 enum { BYTES_A_VALUE = 16 };
 
 /* Decode all values of a node into scratch memory. */
@@ -189,7 +190,7 @@ static int pick_codes(const struct source *source, struct room *room, struct par
     return FINE;
 }
 
-/* Return the first of ascending numbers that is greater than `wanted`. */
+/* Return the index of the first of ascending numbers that is greater than `wanted`; `count` if there is none. */
 static u32 after(const u32 *ascending, u32 count, u32 wanted) {
     u32 low = 0;
     while (count) {
@@ -236,7 +237,7 @@ static int pick_patched(const struct source *source, struct room *room, struct i
     const u32 *at = (const u32 *)positions;
     for (u32 patch = 0; patch < patches; patch++)
         if (at[patch] >= count || (patch && at[patch] <= at[patch - 1]))
-            return OUTSIDE; /* decode.c takes positions in any order; no encoder writes them so */
+            return OUTSIDE; /* decode.c accepts any order, but encoders write ascending positions */
     u8 *places, *numbers, *values;
     u32 hits = 0;
     TRY(f3_take(room, (u64)rows * 4, &places));
@@ -314,7 +315,7 @@ static int pick_values(const struct source *source, struct room *room, struct pa
         TRY(pick_values(source, room, &item.body, item.a, count, wanted, rows, values, depth + 1));
         f3_widen(values, item.a, width, rows, out);
         break;
-    default: /* each value depends on those before it */
+    default: /* delta and symbols: each value depends on earlier ones */
         TRY(whole(source, room, &item, width, count, &values, depth));
         for (u32 index = 0; index < rows; index++)
             memcpy(out + (size_t)index * width, values + (size_t)wanted[index] * width, width);
@@ -323,7 +324,7 @@ static int pick_values(const struct source *source, struct room *room, struct pa
     return fault;
 }
 
-/* Set the bits of a zeroed bitmap, from bit `first` on, that are set in the wanted rows; return their number. */
+/* Copy the bits of the wanted rows to a zeroed bitmap, from bit `first` on. Add the number of set bits to `*ones`. */
 static int pick_bits(const struct source *source, struct room *room, struct part *in, u32 count, const u32 *wanted,
                      u32 rows, u8 *out, u64 first, u64 *ones) {
     struct item item;
@@ -358,7 +359,7 @@ static int pick_bits(const struct source *source, struct room *room, struct part
     return FINE;
 }
 
-/* Where strings go. Those that do not fit are only counted. */
+/* The target of picked strings. Strings that do not fit are counted but not written. */
 struct texts {
     u8 *data, *offsets;
     u64 room_bytes, bytes;
@@ -383,7 +384,7 @@ static int put_text(struct texts *out, struct room *room, const u8 *text, u64 le
     return FINE;
 }
 
-/* Pick strings of `bytes` bytes in total. */
+/* Pick some of `count` strings, which have `bytes` bytes in total. */
 static int pick_strings(const struct source *source, struct room *room, struct part *in, u32 count, u64 bytes,
                         const u32 *wanted, u32 rows, struct texts *out, u32 depth) {
     struct item item, lengths, data;
@@ -463,8 +464,8 @@ static int pick_strings(const struct source *source, struct room *room, struct p
     return FINE;
 }
 
-/* Pick rows of an EncUnit and append them to the target, whose bitmaps are zeroed. `values_bytes` of the target is the room
- * for strings; `first_byte` ends as the bytes of all strings, which may be more. */
+/* Pick rows of an EncUnit and append them to the target, whose bitmaps are zeroed. The target's `values_bytes` is the
+ * capacity for strings. Its `first_byte` becomes the total bytes of all strings, which may exceed this capacity. */
 int f3_pick_unit(const u8 *memory, i32 file, u64 offset, u64 bytes, u32 count, const u32 *wanted, u32 rows,
                  struct target *target, u8 *scratch, size_t scratch_bytes) {
     struct source source = {memory, file, offset, bytes, 0, {0}};

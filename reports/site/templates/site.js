@@ -1,4 +1,4 @@
-// Shows and hides sections of the page, and draws its charts. It computes no figure: all of them come with the page.
+// Show and hide sections of the page, and draw its charts. All figures come with the page; none is computed here.
 // The choice is kept in the address (#dataset=eq&track=plain&scale=log&without=xml,excel), so it can be shared.
 "use strict";
 (() => {
@@ -33,7 +33,8 @@
 
   // --- choosing -----------------------------------------------------------------------------------------------------
 
-  // Choose facet after facet among the values that remain. A value that is not available becomes the first one.
+  // Choose a value of each facet in turn, among the sections that remain. If the wanted value is not available, take
+  // the first one.
   function choose() {
     let left = data.sections;
     const chosen = {};
@@ -230,7 +231,7 @@
     const names = [...chart.labels, ...chart.other_labels].map((each) => each.label.length);
     const room = Math.min(7 * Math.max(...names, 0) + 12, width * 0.4);
     for (const name of ["labels", "other_labels"]) layer(spec, name).mark.limit = room - 10;
-    // The fitted size already includes the labels next to the lines, so the padding leaves no extra room for them.
+    // The size that is fitted to the page already includes the labels next to the lines, so they need no extra padding.
     spec.padding = { left: 0, top: 6, bottom: 4, right: 4 };
     return spec;
   }
@@ -246,8 +247,8 @@
     const spec = { bars: barsOf, scatter: scatterOf, lines: linesOf }[chart.kind](chart, place.clientWidth);
     spec.description = chart.title;
     const made = await vegaEmbed(place, spec, {
-      // The interpreter, so that the page's policy can forbid eval.
-      ast: true, actions: false, renderer: "svg", config: look(), logLevel: 1, // errors alone
+      // Use Vega's expression interpreter, so that the page's Content-Security-Policy need not allow eval.
+      ast: true, actions: false, renderer: "svg", config: look(), logLevel: 1, // only errors
       tooltip: { theme: dark.matches ? "dark" : "light" },
     });
     before?.made?.finalize();
