@@ -31,7 +31,7 @@ for word in "$@"; do
     --dry-run) dry_run=yes ;;
     --updated) updated=yes ;;  # set by the restart below
     -h | --help) usage; exit 0 ;;
-    *) echo "cron.sh: $word is no option" >&2; usage >&2; exit 2 ;;
+    *) echo "cron.sh: unknown option $word" >&2; usage >&2; exit 2 ;;
   esac
 done
 
@@ -68,27 +68,27 @@ trap 'status=$?; [ $status -eq 0 ] || say "ended with exit code $status"' EXIT
 
 # --- check the conditions for a run ----------------------------------------------------------------------------------
 
-[[ $MACHINE =~ ^[A-Za-z0-9._-]+$ ]] || stop "FORMAT_BENCH_MACHINE=$MACHINE: letters, digits, '.', '_' and '-' only"
-[[ -z $ROWS || $ROWS =~ ^[1-9][0-9]*$ ]] || stop "FORMAT_BENCH_ROWS=$ROWS is no number of rows"
+[[ $MACHINE =~ ^[A-Za-z0-9._-]+$ ]] || stop "FORMAT_BENCH_MACHINE must have only letters, digits, '.', '_' and '-' (got $MACHINE)"
+[[ -z $ROWS || $ROWS =~ ^[1-9][0-9]*$ ]] || stop "FORMAT_BENCH_ROWS must be a whole number of at least 1 (got $ROWS)"
 git remote get-url "$REMOTE" > /dev/null 2>&1 ||
-  stop "there is no remote $REMOTE; name one by FORMAT_BENCH_REMOTE"
+  stop "git has no remote $REMOTE; name one by FORMAT_BENCH_REMOTE"
 [ "$(git symbolic-ref --quiet --short HEAD)" = "$BRANCH" ] || stop "the branch $BRANCH is not checked out here"
-[ -z "$(git status --porcelain --untracked-files=no)" ] || stop "the work tree has changes that are not committed"
+[ -z "$(git status --porcelain --untracked-files=no)" ] || stop "the work tree has uncommitted changes"
 free_mb=$(df --output=avail --block-size=MB "$PLACE" | tail -n 1 | tr -dc 0-9)
-[ "$free_mb" -ge "$LEAST_FREE_MB" ] || stop "$free_mb MB of disk are free, $LEAST_FREE_MB MB are needed"
+[ "$free_mb" -ge "$LEAST_FREE_MB" ] || stop "only $free_mb MB of disk are free; $LEAST_FREE_MB MB are needed"
 load=$(cut -d' ' -f1 /proc/loadavg)
 if ! awk -v load="$load" -v most="$MOST_LOAD" 'BEGIN { exit !(load < most) }'; then
   busy="the machine is busy (load $load); it has to be under $MOST_LOAD (FORMAT_BENCH_MOST_LOAD)"
   [ $dry_run = yes ] || stop "$busy"
-  [ $updated = yes ] || say "$busy: only a dry run goes on"
+  [ $updated = yes ] || say "$busy: only a dry run continues"
 fi
 
 if [ $updated = no ]; then
-  say "begins: remote $REMOTE, suites $SUITES${ROWS:+, $ROWS rows}, dry run: $dry_run"
-  logged git fetch "$REMOTE" "$BRANCH" || stop "the newest version cannot be fetched from $REMOTE, branch $BRANCH"
+  say "started: remote $REMOTE, suites $SUITES${ROWS:+, $ROWS rows}, dry run: $dry_run"
+  logged git fetch "$REMOTE" "$BRANCH" || stop "cannot fetch the newest version of branch $BRANCH from $REMOTE"
   logged git merge-base --is-ancestor HEAD FETCH_HEAD ||
-    stop "the work tree has commits that $REMOTE, branch $BRANCH, has not"
-  logged git merge --ff-only FETCH_HEAD || stop "the newest version cannot be checked out; see $LOG"
+    stop "the work tree has commits that branch $BRANCH of $REMOTE lacks"
+  logged git merge --ff-only FETCH_HEAD || stop "cannot check out the newest version; see $LOG"
   # The merge may have changed this script, so start it again.
   dry=()
   [ $dry_run = no ] || dry=(--dry-run)
@@ -173,7 +173,7 @@ publish_results() {
     push_branch results && return
     fetch_branch results && come_after || break
   done
-  stop "branch results cannot be pushed to $REMOTE; the commits stay in .publish/results, the next run publishes them"
+  stop "cannot push branch results to $REMOTE; the commits stay in .publish/results, and the next run publishes them"
 }
 
 # Make the pages from the results, on top of the remote's current branch, so that files that others added are kept.
@@ -189,7 +189,7 @@ publish_pages() {
     told_dry gh-pages && return
     push_branch gh-pages && return
   done
-  stop "branch gh-pages cannot be pushed to $REMOTE; the results are kept, the next run makes the pages again"
+  stop "cannot push branch gh-pages to $REMOTE; the results are kept, and the next run makes the pages again"
 }
 
 make_pages() {
@@ -201,22 +201,22 @@ make_pages() {
   touch "$STATE/gh-pages/.nojekyll"
 }
 
-logged make .venv/.ready || stop "the libraries cannot be installed; see $LOG"
+logged make .venv/.ready || stop "cannot install the libraries; see $LOG"
 open_branch results
 open_branch gh-pages
 # Remove the working files of runs that were killed before they could remove them, and truncated results of asv.
 rm -rf "$STATE"/results/runs/*/work "$STATE/tmp"
 for file in "$STATE"/results/asv/*.json "$STATE"/results/asv/*/*.json; do
   [ ! -e "$file" ] || "$PYTHON" -c 'import json, sys; json.load(open(sys.argv[1]))' "$file" 2> /dev/null ||
-    { say "$file is cut short: removed" && rm -f "$file"; }
+    { say "removed $file, which is incomplete" && rm -f "$file"; }
 done
 commit_all results "Keep what an interrupted run left"
 status=0
 fetch_branch results || status=$?
 case $status in
-  0) come_after || stop "branch results of $REMOTE and ours in .publish/results changed the same file; see $LOG" ;;
+  0) come_after || stop "branch results of $REMOTE and ours in .publish/results have changed the same file; see $LOG" ;;
   2) say "$REMOTE has no branch results yet" ;;
-  *) stop "the branches of $REMOTE cannot be looked up; see $LOG" ;;
+  *) stop "cannot list the branches of $REMOTE; see $LOG" ;;
 esac
 
 # --- measure ---------------------------------------------------------------------------------------------------------
@@ -227,14 +227,14 @@ mkdir -p "$STATE/tmp"
 export TMPDIR=$STATE/tmp
 for suite in $SUITES; do
   until out=${STATE#"$ROOT"/}/results/runs/$(date -u +%Y%m%dT%H%M%SZ)-$suite && [ ! -e "$out" ]; do sleep 1; done
-  say "runs $suite"
+  say "running $suite"
   status=0
   logged "$PYTHON" main.py run "$suite" --report --out "$out" --machine "$MACHINE" \
     ${ROWS:+--rows "$ROWS"} "${OPTIONS[@]}" || status=$?
   case $status in
     0) ;;
-    1) say "some cells of $suite failed; what was measured is kept" && failed+=("$suite") ;;
-    130) stop "interrupted while $suite ran; what was measured is in .publish/results, the next run commits it" ;;
+    1) say "some cells of $suite failed; the other samples are kept" && failed+=("$suite") ;;
+    130) stop "interrupted while $suite ran; the samples are in .publish/results, and the next run commits them" ;;
     *) say "$suite ended with exit code $status, see $LOG" && failed+=("$suite") ;;
   esac
 done
@@ -245,12 +245,12 @@ asv() {
 }
 logged "$PYTHON" -m benchmarks.asv_settings "$STATE" "$MACHINE" || failed+=("asv settings")
 if [ "$HISTORY" != '^$' ]; then
-  say "runs the history of $COMMIT"
+  say "running the history of $COMMIT"
   # asv exits with 2 if a benchmark failed. The results of the others are kept.
   asv run --machine "$MACHINE" --bench "${HISTORY:-^(${SUITES// /|})\\.}" --set-commit-hash "$COMMIT" --show-stderr ||
     { say "asv ended with exit code $?; see $LOG" && failed+=("history"); }
   logged "$PYTHON" -m benchmarks.asv_results "$STATE" "$MACHINE" ||
-    { say "asv's results cannot be named by the versions of libraries; see $LOG" && failed+=("history"); }
+    { say "cannot name asv's results by the versions of libraries; see $LOG" && failed+=("history"); }
 fi
 commit_all results "Results of $(date -u +%Y-%m-%d), version ${COMMIT:0:10}"
 publish_results
@@ -260,7 +260,7 @@ publish_results
 rm -rf "$STATE/html"
 if [ -d "$STATE/results/asv" ] && ! asv publish; then
   rm -rf "$STATE/html"
-  say "asv could not make its pages, the older ones stay" && failed+=("asv publish")
+  say "asv could not make its pages; the older pages stay" && failed+=("asv publish")
 fi
 publish_pages
 rm -rf "$STATE/tmp"
