@@ -45,6 +45,13 @@ COLUMN_SETTINGS = {
     "raw": "without the codec",
 }
 """Name of a setting whose value is a list of columns -> how these columns are stored."""
+_CATEGORIES_BY_APPEARANCE = Loss(
+    "ordered categories come back in the order in which the values first appear, without unused ones",
+    "the same values",
+    Cause.CALL,
+    Relation(texts.categories_by_appearance),
+    frozenset({"categorical-ordered"}),
+)
 
 
 class ParquetPyarrow(ProjectsByOneCall, Parquet):
@@ -93,9 +100,13 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
             save_stream=in_order,
         )
 
-    losses = (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_OF_NUMBERS_AS_VALUES, SECONDS_AS_MS)
-    """Known changes to data by Parquet, which has no timestamps in seconds, and by pyarrow, which reads
-    dictionaries only if their values are text or bytes."""
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """Known changes to data by Parquet, which has no timestamps in seconds, and by pyarrow, which reads
+        dictionaries only if their values are text or bytes. Without dictionaries in the file, pyarrow makes new ones
+        from the values."""
+        made = () if self.values["dictionary"] == "true" else (_CATEGORIES_BY_APPEARANCE,)
+        return (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_OF_NUMBERS_AS_VALUES, SECONDS_AS_MS, *made)
 
     @property
     def calls(self) -> Calls | None:

@@ -21,6 +21,10 @@ class TestParquetZstd(SettingContract):
     variant = "parquet[engine=pyarrow,codec=zstd,level=3]"
 
 
+class TestParquetWithoutDictionaries(WholeTableContract):
+    variant = "parquet[engine=pyarrow,codec=none,dictionary=false]"
+
+
 class TestParquetByPandas(TabularFormatContract):
     variant = "parquet[engine=pandas,codec=none]"
 
