@@ -121,21 +121,6 @@ def dictionary_of_integers_with_nulls_as_float64(column: pa.ChunkedArray) -> pa.
     return None if values is None else integers_with_nulls_as_float64(values)
 
 
-def categories_by_appearance(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return an ordered dictionary column with the categories in the order in which the values first appear, without
-    unused categories; None for other columns."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not pa.types.is_dictionary(column.type) or not column.type.ordered:
-        return None
-    values = column.cast(column.type.value_type)
-    found = pc.unique(values).drop_null()
-    indices = pc.index_in(values, value_set=found).cast(column.type.index_type)
-    chunks = [pa.DictionaryArray.from_arrays(chunk, found, ordered=True) for chunk in indices.chunks]
-    return pa.chunked_array(chunks, column.type)
-
-
 def dictionary_without_order(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Return an ordered dictionary column as an unordered dictionary column; None for other columns."""
     import pyarrow as pa

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from bench_runner.results.information import SAVE
 from bench_runner.results.records import Run
@@ -163,8 +164,9 @@ def _value_size(dataset: str) -> str:
 
 
 def writing(reference: Reference) -> str:
-    """Return times and peak memory of saving and reading the data set `events` batch by batch, and its size. Of each
-    library the table has the plain call and, if the size of units can be set, the setting with the lowest peak."""
+    """Return times and peak memory of saving and reading the data set `events` batch by batch, and its size. Each
+    library has a row for its plain call and, if the size of units can be set, one for the setting with the lowest
+    peak."""
     calls = (("stream-save", SAVE_STREAM), ("stream-read", READ_STREAM))
     wanted = [(name, operation, Role.TIME) for name, operation in calls]
     wanted += [(f"{name} peak", operation, Role.MEMORY) for name, operation in calls]
@@ -178,16 +180,15 @@ def writing(reference: Reference) -> str:
     shown = [
         row
         for measured in libraries.values()
-        for row in (min((row for _, row in measured), key=lambda row: len(row.variant)), min(measured, key=_peak)[1])
+        for row in (
+            min((row for _, row in measured), key=lambda row: len(row.variant)),
+            min(measured, key=itemgetter(0))[1],
+        )
     ]
     kept = replace(table, rows=tuple(row for row in table.rows if row in shown))
     return _told(
         _head(title, run, kept, operation, role) for title, operation, role in (*wanted, ("size", SAVE, Role.SIZE))
     )
-
-
-def _peak(measured: tuple[float, Row]) -> float:
-    return measured[0]
 
 
 def wide(reference: Reference) -> str:

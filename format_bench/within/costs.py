@@ -75,7 +75,7 @@ def measured(
     losses: Sequence[Loss],
 ) -> Costs:
     """Store the table, read it READS times, and return the costs. Raises ConversionError if the table that is read
-    differs in more than the declared `losses`."""
+    differs in more than the declared `losses`. A table without rows is not compared: its categories are not stored."""
     began_ns = now_ns()
     stored = save(table)
     save_ns = now_ns() - began_ns
@@ -84,7 +84,7 @@ def measured(
         began_ns = now_ns()
         got = read(stored)
         read_ns = min(read_ns, now_ns() - began_ns)
-    problems = verify.compare(table, got, Target(kind="arrow"), losses).problems
+    problems = verify.compare(table, got, Target(kind="arrow"), losses).problems if table.num_rows else ()
     if problems:
         raise ConversionError(f"A trial returned another table: {'; '.join(problems[:3])}.", "Report this.")
     return Costs(stored.size, read_ns, save_ns)

@@ -221,9 +221,11 @@ class _Study:
         return sorted(found, key=lambda each: each[0])
 
     def applies(self, layout: Settings) -> bool:
-        """Return whether a setting of the whole file can change anything for this table."""
+        """Return whether a setting of the whole file is possible for this table and can change anything."""
         rows = layout.get("row_group_rows")
-        return rows is None or int(rows) < self._table.num_rows
+        if rows is not None and int(rows) >= self._table.num_rows:
+            return False
+        return ParquetPyarrow(dict(layout)).refusal(self._table.schema, self._table.num_rows) is None
 
     def orders(self, reorder: bool) -> list[int]:
         """Return the numbers of the columns by which the rows may be sorted: columns that are not nested and whose

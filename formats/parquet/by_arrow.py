@@ -45,13 +45,6 @@ COLUMN_SETTINGS = {
     "raw": "without the codec",
 }
 """Name of a setting whose value is a list of columns -> how these columns are stored."""
-_CATEGORIES_BY_APPEARANCE = Loss(
-    "ordered categories come back in the order in which the values first appear, without unused ones",
-    "the same values",
-    Cause.CALL,
-    Relation(texts.categories_by_appearance),
-    frozenset({"categorical-ordered"}),
-)
 
 
 class ParquetPyarrow(ProjectsByOneCall, Parquet):
@@ -100,13 +93,9 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
             save_stream=in_order,
         )
 
-    @property
-    def losses(self) -> tuple[Loss, ...]:
-        """Known changes to data by Parquet, which has no timestamps in seconds, and by pyarrow, which reads
-        dictionaries only if their values are text or bytes. Without dictionaries in the file, pyarrow makes new ones
-        from the values."""
-        made = () if self.values["dictionary"] == "true" else (_CATEGORIES_BY_APPEARANCE,)
-        return (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_OF_NUMBERS_AS_VALUES, SECONDS_AS_MS, *made)
+    losses = (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_OF_NUMBERS_AS_VALUES, SECONDS_AS_MS)
+    """Known changes to data by Parquet, which has no timestamps in seconds, and by pyarrow, which reads
+    dictionaries only if their values are text or bytes."""
 
     @property
     def calls(self) -> Calls | None:
@@ -186,7 +175,9 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
         """Return a reason if a setting cannot apply to this table: if it names a column that does not exist or has an
-        unsuitable type, or if a column has two encodings."""
+        unsuitable type, if a column has two encodings, or if ordered categories would be stored without a dictionary.
+
+        pyarrow then makes new categories from the values that it reads, in the order of their first appearance."""
         named = [number for setting in ENCODINGS for number in self._columns(setting)]
         twice = next((number for number in named if named.count(number) > 1), None)
         if twice is not None:
@@ -197,6 +188,9 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         for setting in COLUMN_SETTINGS:
             if reason := parquet_columns.unfit(schema, setting, self._columns(setting)):
                 return reason
+        ordered = [field.name for field in schema if parquet_columns.has_ordered_categories(field.type)]
+        if ordered and self.values["dictionary"] == "false":
+            return f"dictionary=false changes the order of the categories in column {ordered[0]!r}; use dictionary=true"
         return super().refusal(schema, rows)
 
     def load_library(self) -> None:

@@ -59,6 +59,15 @@ def unfit(schema: pa.Schema, setting: str, numbers: Iterable[int]) -> str | None
     return None
 
 
+def has_ordered_categories(kind: pa.DataType) -> bool:
+    """Return whether a type is a dictionary with ordered values, or contains one at any depth."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return bool(kind.ordered)
+    return any(has_ordered_categories(kind.field(number).type) for number in range(kind.num_fields))
+
+
 def leaves(parquet: Any, schema: pa.Schema) -> tuple[str, ...]:
     """Return the path of each column of a file with this schema, such as 'tags.list.element'. `parquet` is the module
     pyarrow.parquet."""

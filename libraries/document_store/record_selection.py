@@ -152,7 +152,7 @@ def _values_at(values: Values, places: np.ndarray) -> Values:
 
 
 def stand_in(schema: Schema, leaf: Leaf, leaves_present: int) -> Leaf | None:
-    """Return a leaf that stands in for `leaf` in an older component, which has only the first `leaves_present` schema
+    """Return a leaf that replaces `leaf` in an older component, which has only the first `leaves_present` schema
     leaves: `absent` derives the tokens of `leaf` from the tokens of the returned leaf. Return None if `absent` needs
     only the number of records."""
     node = schema.leaf_nodes[leaf.number]
@@ -171,7 +171,7 @@ def stand_in(schema: Schema, leaf: Leaf, leaves_present: int) -> Leaf | None:
 
 
 def _shallowest(schema: Schema, parent: int, name: object, leaves_present: int) -> Leaf | None:
-    """Of the first `leaves_present` leaves, return the one that is below a position and inside the fewest arrays. The
+    """Return the leaf below a position that is inside the fewest arrays, among the first `leaves_present` leaves. The
     position is the field `name` of `parent`; if `name` is `...`, any place below `parent`. Never return the key or
     REST, whose tokens are of another kind."""
     found = None

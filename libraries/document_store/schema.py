@@ -105,8 +105,8 @@ class Schema:
 
     @cached_property
     def levels(self) -> tuple[int, ...]:
-        """The depth of each node, 0 for the document. A marker, which stands for an object or array that was
-        always empty, has the level of its parent."""
+        """The depth of each node, 0 for the document. A marker, the node of an object or array that was always empty,
+        has the level of its parent."""
         levels = [0]
         for node in self.nodes[1:]:
             levels.append(levels[node.parent] + (node.kind is not ValueKind.MARKER))

@@ -54,7 +54,7 @@ def mask(column: pa.ChunkedArray, predicate: Predicate) -> pa.ChunkedArray:
 
 
 def choose(table: pa.Table, kind: Kind, selectivity: float, *, stored: str, digest: str) -> Chosen:
-    """Return a condition of this kind. Of the table's rows, about the share `selectivity` meet the condition.
+    """Return a condition of this kind that about the share `selectivity` of the table's rows meet.
 
     `stored` is 'sorted' to choose a column with ascending values, 'shuffled' to choose any other column. Raises
     RefusedData, with the nearest share found, if no condition is met by half to twice the number of rows wanted.

@@ -5,7 +5,7 @@ sandbox then has no access to the moved pages, so the buffer is as private as a 
 because moving small ones takes longer than copying. Small results, and all results on other systems, are copied.
 
 The system clears fresh memory before the sandbox can write to it, which takes longer than moving pages. A sandbox
-therefore gets the pages of its own results back when these are freed. These pages contain nothing from other sandboxes.
+therefore gets back the pages of earlier results when these are freed. These pages contain nothing from other sandboxes.
 """
 
 from __future__ import annotations

@@ -91,6 +91,17 @@ def test_slow_codecs_are_tried_only_if_saving_hardly_counts() -> None:
     assert ("zstd", 19) not in codecs(1.0)
 
 
+def test_ordered_categories_are_not_stored_without_a_dictionary() -> None:
+    codes = pa.array(np.tile([2, 1, 3], ROWS // 3), pa.int8())
+    table = pa.table({"c": pa.DictionaryArray.from_arrays(codes, ["off", "low", "mid", "high"], ordered=True)})
+    found = parquet.proposals(table, SIZE_ONLY, ARROW, 30.0, 1e6)
+    assert len(found) > 1
+    assert not any("dictionary=false" in each.variant for each in found)
+    for named in (table, pa.table({"c": pa.StructArray.from_arrays([table["c"].combine_chunks()], ["inside"])})):
+        refusal = FORMATS.build("parquet[dictionary=false]").refusal(named.schema, ROWS)
+        assert refusal == "dictionary=false changes the order of the categories in column 'c'; use dictionary=true"
+
+
 def test_a_wrong_copy_ends_the_study(table: pa.Table, monkeypatch: pytest.MonkeyPatch) -> None:
     real = parquet._read
     monkeypatch.setattr(parquet, "_read", lambda stored, *, threads: real(stored, threads=threads).slice(1))
