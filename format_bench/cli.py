@@ -39,7 +39,7 @@ EPILOG = """
 \b
 Examples:
   format-bench recommend --data my.csv                which format for my table, and how sure
-  format-bench recommend --data my.csv --cache cold   ... if it is read about once a day
+  format-bench recommend --data my.csv --cache cold   ... if I read it from the disk, about once a day
   format-bench inspect my.csv                         how my file is read
   format-bench ask my.jsonl 'SELECT count(*) FROM docs'   SQL about my JSON Lines
   format-bench convert my.csv my.parquet --as parquet my file in another format, verified
@@ -55,7 +55,7 @@ Examples:
   format-bench list formats                           which formats there are
   format-bench doctor                                 is this machine fit for measuring?
 
-'format-bench COMMAND --help' lists all options. 'run' and 'recommend' explain their output there.
+'format-bench COMMAND --help' lists all options; those of 'run' and 'recommend' also explain the output.
 """
 
 
@@ -88,7 +88,7 @@ class Program(click.Group):
 def cli() -> None:
     """Format Bench: find the storage format, and the library call that saves and reads it, for your data and your use.
 
-    `format-bench --tabular` with options of `run` is the same as `format-bench run tabular`.
+    `format-bench --tabular` is short for `format-bench run tabular`, and accepts the same options.
     """
 
 

@@ -42,7 +42,8 @@ WHICH = grouped(
         metavar="REGEX",
         multiple=True,
         help="Measure only variants whose name matches: 'parquet' (every Parquet variant of the suite), 'codec=zstd', "
-        "or a full name; several are separated by commas outside of brackets (repeatable). [default: all of the suite]",
+        "or a full name, whose brackets need no escape. Several: 'parquet,csv' or 'parquet|csv' (repeatable). "
+        "[default: all of the suite]",
     ),
     click.option(
         "--formats-not", metavar="REGEX", multiple=True, help="Skip variants whose name matches (repeatable)."
@@ -92,15 +93,17 @@ WHICH = grouped(
         "--over",
         type=OVER,
         metavar="TRAIT[=VALUE,...]",
-        help="Vary one property of the data or of its use and show where the best format changes, e.g. nulls=0,0.5,0.9 "
-        "for these shares of missing values. 'list suites' shows the properties, and their values if you omit VALUE.",
+        help="Vary one property (trait) of the data or of its use, and show where the best format changes: "
+        "nulls=0,0.5,0.9 measures tables with these shares of missing values. 'list suites' shows the traits, and the "
+        "values used if you omit VALUE.",
     ),
     click.option(
         "--track",
         "tracks",
         type=click.Choice(["plain", "default", "equal"]),
         multiple=True,
-        help="Compression: plain is none, default is each library's default, equal is zstd level 1 (repeatable). "
+        help="Which compression the variants use: plain is none, default is each library's default, equal is zstd level "
+        "1 (repeatable). "
         "[default: the suite's]",
     ),
     click.option(
@@ -233,14 +236,14 @@ HOW = grouped(
         "--rounds",
         metavar="N",
         type=click.IntRange(min=1),
-        help="Repetitions of every measurement. [default: 9 for operations of up to 1 s, 7 up to 10 s, 3 up to 60 s, "
-        "else 1; an operation stops after 7 rounds if its confidence interval is within ±5 %]",
+        help="Repetitions of every measurement. [default: 9 for operations of up to 1 s, or 7 if the figure is then "
+        "within ±5 %; 7 for up to 10 s, 3 for up to 60 s, else 1]",
     ),
     click.option(
         "--quick",
         is_flag=True,
-        help="Measure a part of the suite once, on fewer rows: about three minutes on two cores. 'list suites' shows "
-        "which part; what you name by another option, such as --formats, is measured in any case.",
+        help="Measure a part of the suite once, on fewer rows: about three minutes on two cores. Time that remains is "
+        "used for more rounds. 'list suites' shows the part; other options, such as --formats, choose another one.",
     ),
     click.option(
         "--budget",
@@ -262,19 +265,19 @@ HOW = grouped(
         type=click.Choice(["forkserver", "spawn"]),
         default="forkserver",
         show_default=True,
-        help="How each measurement gets a fresh process: forked from a prepared one, or started anew, which is slower "
-        "and helps only with libraries that fail after a fork.",
+        help="How each measurement gets a fresh process. forkserver: forked from a prepared one. spawn: started anew, "
+        "which takes longer and is needed only for libraries that fail after a fork.",
     ),
     click.option(
         "--no-fidelity",
         is_flag=True,
-        help="Skip the extra test that stores one small table of each kind of column, to find which kinds a format "
-        "changes. Saved data are verified in any case.",
+        help="Skip the extra test of which kinds of column a format changes (it stores a small table for each kind). "
+        "Saved data are verified in any case.",
     ),
     click.option(
         "--fresh",
         is_flag=True,
-        help="Measure again what is kept from earlier runs on this machine, such as import times.",
+        help="Measure again what a run otherwise takes from earlier runs on this machine, such as import times.",
     ),
 )
 WHERE = grouped(
@@ -304,7 +307,7 @@ FAIL_ABOVE = click.option(
     type=PERCENT,
     default="5%",
     show_default=True,
-    help="Report only changes above this percentage; the exit code is 3 if anything got worse by more.",
+    help="Report only changes above this percentage.",
 )
 ANYWAY = click.option("--anyway", is_flag=True, help="Compare even runs of different machines or data.")
 FORM = grouped(

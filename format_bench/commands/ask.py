@@ -35,10 +35,10 @@ _ROWS_AT_ONCE = 10_000
     "--json",
     "as_json",
     is_flag=True,
-    help="Print each row as a line of JSON, without limits. NaN and infinity, which JSON lacks, become null.",
+    help="Print all rows, each as a line of JSON. NaN and infinity, which JSON lacks, become null.",
 )
 def ask(data: Path, sql: str, key: str | None, explain: bool, as_json: bool) -> None:
-    """Answer SQL about a JSON Lines file, or about the folder of a document store.
+    """Answer SQL about a JSON Lines file, or about a folder that the document store wrote.
 
     The table is docs, and its columns are paths of fields, such as commit.operation; _line is the number of the line. A
     field that a document lacks is NULL, and values of different types never match. The file may be compressed

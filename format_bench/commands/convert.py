@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def convert(**options: Any) -> None:
     """Store the whole table IN as OUT in another format, and verify the copy.
 
-    IN is one of the tables of 'run --data'; all of its rows are converted. The copy is read back and compared, column
+    IN is a table of any kind that 'run --data' reads; all of its rows are converted. The copy is read back and compared, column
     by column. OUT appears only if it is complete and right. A column that the format would change is an error, unless
     --allow-loss names it.
 

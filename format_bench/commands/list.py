@@ -15,12 +15,12 @@ def list_(what: str) -> None:
     """List suites, formats, storages, stores, data sets or cells.
 
     \b
-    suites     the questions that `run` measures, with data sets, operations and traits [default]
+    suites     what `run` can measure: data sets, operations, and traits for `run --over` [default]
     formats    table formats: calls, versions, settings, maturity, and how to install what is missing
     storages   the same for storages of images
     stores     the same for document stores
     datasets   built-in data sets and their parameters
-    cells      everything that the suites measure, one line each
+    cells      every combination of data set, variant and operation of the suites, one a line
     """
     with errors_told():
         from format_bench.commands.listings import LISTINGS

@@ -24,7 +24,7 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
 @click.option(
     "--key",
     metavar="FIELD",
-    help="Treat --data as JSON Lines documents that FIELD identifies, and compare document stores.",
+    help="Compare document stores: --data is JSON Lines, and FIELD is unique in each document.",
 )
 @READING
 @click.option(
@@ -51,17 +51,17 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     "uses",
     metavar="WORDS",
     type=USES,
-    help="What you do per day, e.g. 'take 100 rows 1000 times a day, read all once'; a wrong phrase lists all. "
-    "Variants are ranked by the total time per day, unless --prefer gives weights.",
+    help="What you do per day, e.g. 'take 100 rows 1000 times a day, read all once'; the error for "
+    "an unknown phrase lists all phrases. Variants are ranked by the total time per day, unless --prefer gives weights.",
 )
 @click.option(
     "--need",
     "needs",
     type=Wish("reports.analysis.recommendation.preferences:parse_needs", "needs"),
     default="",
-    help="What a format must be able to do, separated by commas. Measured: append, projection (read some columns "
-    "fast), random-access (some rows), pushdown (filter). Declared by each format: types (keeps them), nested (stores "
-    "lists and structs), no-pickle (reading runs no code), other-languages, single-file.",
+    help="What a format must be able to do, separated by commas. append, projection (read some columns fast), "
+    "random-access (read some rows), pushdown (filter): these are measured. types (types are kept), nested (stores lists "
+    "and structs), no-pickle (reading runs no code), other-languages, single-file: these are stated by each format.",
 )
 @click.option(
     "--max-memory",
@@ -73,20 +73,20 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     "--reads-per-save",
     metavar="N",
     type=click.FloatRange(min=0, min_open=True),
-    help="Rank by the time of one save and N reads together, instead of save time and read time.",
+    help="Count the time of one save and N reads as one figure, instead of save time and read time.",
 )
 @click.option(
     "--bandwidth",
     "bandwidth_bytes_per_s",
     type=Wish("reports.analysis.recommendation.preferences:parse_bandwidth", "bandwidth"),
-    help="Bandwidth of your storage, e.g. 200MB/s: adds the size of the file divided by it to each time.",
+    help="Bandwidth of your storage, e.g. 200MB/s. Each time gets the time to transfer the file added.",
 )
 @click.option(
     "--accept",
     type=click.Choice(["established", "young", "experimental"]),
     default="established",
     show_default=True,
-    help="Lowest maturity of a format that may be recommended; experimental allows all.",
+    help="Which formats may be recommended: only established ones, also young ones, or also experimental ones.",
 )
 @click.option(
     "--within",
@@ -114,7 +114,7 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     "--formats",
     metavar="REGEX",
     multiple=True,
-    help="Consider only variants whose name matches: 'parquet' (all of Parquet), 'codec=zstd', or a full name "
+    help="Consider only variants whose name matches: 'parquet' (the usual variants of Parquet), 'codec=zstd', or a full name "
     "(repeatable).",
 )
 @click.option("--formats-not", metavar="REGEX", multiple=True, help="Skip variants whose name matches (repeatable).")
@@ -136,9 +136,9 @@ def recommend(words: list[str], explain: bool, as_json: bool, **options: Any) ->
     """Recommend a format and call for your data and its use.
 
     A variant is a format with a library and its settings. Every variant is measured on few rows. The variants that may
-    be the best are then measured repeatedly on up to --rows rows, until --budget is spent or all but one are clearly
-    worse. Of a longer table two samples are measured, and the figures are projected to all rows. Everything that is
-    saved is read back and compared with the data.
+    be the best are then measured again and again on up to --rows rows. This ends when --budget is spent, or when all
+    variants but one are clearly worse. If the table is longer, two samples of different sizes are measured, and times
+    and sizes are projected to all rows. Everything that is saved is read back and compared with the data.
 
     \b
     Examples:
@@ -151,13 +151,14 @@ def recommend(words: list[str], explain: bool, as_json: bool, **options: Any) ->
 
     \b
     In the answer:
-      score        all figures by the weights of --prefer (weighted geometric mean): the
-                   recommended variant has 1, and 1.1 is 10 % worse
-      P(best)      the probability that a variant has the best score, from drawing its rounds again
-                   and again; the error of a projection to more rows is not included
-      how sure     P(best) of the recommended variant
+      score        weighted geometric mean of all figures (weights: --prefer), divided by that of
+                   the recommended variant; less is better: 1.1 is 10 % worse
+      P(best)      the probability that a variant has the best score, by resampling its rounds
+                   (bootstrap). It does not include the error of a projection to a longer
+                   table; a larger --rows reduces this error.
+      how sure     P(best) of the recommended variant; from 0.975 on no variant is tied with it
       =            tied: the rounds do not show that this variant is worse than the recommended one
-      not counted  rounds that enter no figure, mostly because the machine was busy
+      not counted  rounds that enter no figure, mostly because the machine was busy ('doctor' helps)
       (young), (experimental)
                    low maturity; such formats are recommended only with --accept young or experimental
     """

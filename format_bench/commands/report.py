@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=str))
 @click.option(
-    "--pdf", is_flag=True, help="Write report.pdf into the result folder (of 'reference': below results/reference)."
+    "--pdf", is_flag=True, help="Write report.pdf into the result folder; for RUN 'reference', into a folder in results/reference."
 )
-@click.option("--csv", "csv_files", is_flag=True, help="Write CSV files into the same folder.")
+@click.option("--csv", "csv_files", is_flag=True, help="Write CSV files into that folder.")
 @click.option("--fidelity", is_flag=True, help="Show what each format does to each kind of column.")
 @click.option(
     "--against",
     type=click.Choice(["thesis", "lance", "f3", "near-storage", "documents"]),
-    help="Compare the figures with published ones.",
+    help="Compare the figures with those of a publication: the thesis from which this program grew, or the papers "
+    "on Lance, on F3, on near-storage queries, and on document stores (docs/findings.md).",
 )
 @click.option("--markdown", is_flag=True, help="Print Markdown; needs --against or --fidelity.")
 @click.option(

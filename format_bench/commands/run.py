@@ -47,12 +47,13 @@ def run(words: list[str], suites: tuple[str, ...], list_only: bool, no_fidelity:
 
     \b
     In the tables:
-      n            counted rounds: repetitions that enter the figures
+      n            number of repetitions (rounds) that the figures are from
       *            best of its column
       =            tied with the best of its column: the rounds do not show that it is worse
-      ±9%          half the width of the 95 % confidence interval, in percent of the median
+      ±9%          the 95 % confidence interval of the median reaches about 9 % to each side of it
       not counted  rounds that enter no figure: the machine was busy, the file was not cached as
-                   asked, Python collected garbage, or a save was not verified
+                   asked, Python collected garbage, or a save was not verified. They are repeated
+                   up to twice; if there are many, 'doctor' says what to do.
     """
     began_ns = now_ns()
     with errors_told():

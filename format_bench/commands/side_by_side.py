@@ -67,15 +67,15 @@ def side_by_side(
 ) -> int:
     """Measure two environments in turn and compare them.
 
-    Install Format Bench in both environments, which differ in the version of a library, or of Format Bench itself. The
-    environments take turns, a few rounds each, so that disturbances of the machine affect both in the same way. This
-    finds smaller changes than two separate runs, with fewer false alarms. After every 20 rounds, operations whose
-    result is certain are no longer measured. SUITE and options of `run` select what is measured in both environments.
+    The environments differ in the version of a library, or of Format Bench, which must be installed in both. They
+    take turns, a few rounds each, so that disturbances of the machine affect both in the same way. This
+    finds smaller changes than two separate runs, with fewer false alarms. Every 20 rounds, operations whose
+    result is certain are dropped. SUITE and options of `run` select what is measured in both environments.
     Do not change the code or the libraries of either environment meanwhile.
 
     \b
     Example, two versions of pyarrow:
-      format-bench side-by-side tabular -f parquet --before old/bin/python --after new/bin/python
+      format-bench side-by-side tabular -f parquet --before old/.venv/bin/python --after new/.venv/bin/python
 
     Exit codes are those of `compare`, and 1 if the run ended early; --resume then continues it.
     """
