@@ -87,8 +87,24 @@ def taken(environments: Sequence[Environment], rounds: int, look: Any = lambda: 
 
 def test_turns_alternate_and_end_where_asked() -> None:
     found = list(turns("ab", 8, lambda: 3))
-    assert found == [("a", 1), ("b", 1), ("b", 4), ("a", 4), ("a", 7), ("b", 7), ("b", 8), ("a", 8)]
+    assert found == [("a", 1), ("b", 1), ("b", 5), ("a", 5), ("a", 8), ("b", 8)]
     assert list(turns("ab", 1, lambda: 3)) == [("a", 1), ("b", 1)]
+
+
+@pytest.mark.parametrize(
+    ("fit", "ends"),
+    [
+        (1, list(range(1, 51))),
+        (3, [1, 5, 8, 11, 14, 17, 20, 23, 26, 29, 32, 35, 38, 40, 43, 46, 49, 50]),
+        (8, [1, 11, 20, 30, 40, 50]),
+        (10, [1, 11, 20, 30, 40, 50]),
+        (15, [1, 20, 40, 50]),
+        (35, [1, 20, 40, 50]),
+        (39, [1, 40, 50]),
+    ],
+)
+def test_turns_end_where_decisions_are_made(fit: int, ends: list[int]) -> None:
+    assert [upto for side, upto in turns("ab", 50, lambda: fit) if side == "a"] == ends
 
 
 def test_each_environment_measures_by_its_own_interpreter_and_goes_on_with_its_run(fakes: Fakes) -> None:
@@ -111,7 +127,7 @@ def test_what_is_decided_pauses_and_all_ends_when_every_one_is_decided(fakes: Fa
     answers = iter(([csv], [csv, orc], None))
     environments = fakes.make(round_ns=int(side_by_side.TURN_S * 1e9 / 10))
     measure_in_turn(environments, ["tabular"], 240, Silent(), lambda: None, lambda already: next(answers))
-    assert [rounds for name, rounds in fakes.turns() if name == "before"] == [1, 11, 21, 31, 41, 51, 61]
+    assert [rounds for name, rounds in fakes.turns() if name == "before"] == [1, 11, 20, 30, 40, 50, 60]
     paused = [words[words.index("--resume") + 1 :] for words in fakes.calls() if "--resume" in words]
     assert paused == [*[[]] * 4, *[[csv]] * 4, *[[csv, orc]] * 4]
 
