@@ -47,7 +47,7 @@ def stored_of(location: Path, dataset: Any, open_file: Callable[[str], Any]) -> 
     asked = {(field.metadata or {}).get(CODEC_KEY, b"auto").decode() for field in dataset.schema}
     codec = "+".join(sorted(schemes(pages))) or "none"
     if codec == "none" and not asked & {"auto", "none"}:
-        raise RefusedData(f"Lance packs nothing of this data with {'+'.join(sorted(asked))}")
+        raise RefusedData(f"Lance compresses no page of this data with {'+'.join(sorted(asked))}")
     details = {"file format": str(dataset.data_storage_version)}
     return Stored("auto" if asked == {"auto"} else codec, tuple(sorted(encodings(pages))), details)
 
@@ -62,7 +62,7 @@ def check_layout(found: Iterable[str], structural: str) -> None:
     }
     if wrong := others.intersection(found):
         names = ", ".join(sorted(wrong))
-        raise RefusedData(f"structural={structural} is not kept for all of this data: some pages are {names}")
+        raise RefusedData(f"Lance does not use structural={structural} for all of this data: some pages have {names}")
 
 
 def _pages(file: Any) -> Iterator[str]:

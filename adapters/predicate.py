@@ -45,9 +45,12 @@ class Predicate:
     def __post_init__(self) -> None:
         least, most = VALUES[self.kind]
         if len(self.values) < least or (most is not None and len(self.values) > most):
-            raise ValueError(f"the condition {self.kind.value!r} has {len(self.values)} values instead of {least}")
+            allowed = least if most == least else f"at least {least}"
+            raise ValueError(f"the condition {self.kind.value!r} has {len(self.values)} values (allowed: {allowed})")
         if self.kind is not Kind.IN and any(value is None for value in self.values):
-            raise ValueError(f"the condition {self.kind.value!r} cannot have None as a value: no row would meet it")
+            raise ValueError(
+                f"the condition {self.kind.value!r} cannot have None as a value: no row would meet such a condition"
+            )
 
     @property
     def present(self) -> tuple[Any, ...]:

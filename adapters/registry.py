@@ -95,7 +95,7 @@ class Registry(Generic[AdapterT]):
         for point in importlib.metadata.entry_points(group=self._group):
             if point.name in rows:
                 raise AdapterError(
-                    f"{point.value} offers a {self.noun} {point.name!r}, a name that is taken; rename it"
+                    f"{point.value} offers a {self.noun} {point.name!r}, but that name is taken; rename the {self.noun}"
                 )
             rows[point.name] = Entry(point.value)
         return dict(sorted(rows.items()))
@@ -170,6 +170,7 @@ class Registry(Generic[AdapterT]):
         availability = self.availability(engine, adapter.values)
         if not availability.installed:
             raise NotInstalled(
-                f"{spelled} needs {', '.join(availability.missing)}, not installed here; {availability.install}"
+                f"{spelled} needs {', '.join(availability.missing)}, which is not installed here; "
+                f"{availability.install}"
             )
         return adapter

@@ -135,4 +135,4 @@ def kind_of_target(target: str) -> DataKind:
         if target in kind.targets:
             return kind
     known = ", ".join(target for kind in KINDS.values() for target in kind.targets)
-    raise ValueError(f"target {target!r} belongs to no kind of data; there are: {known}")
+    raise ValueError(f"target {target!r} does not exist (allowed: {known})")

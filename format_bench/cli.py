@@ -39,7 +39,7 @@ EPILOG = """
 \b
 Examples:
   format-bench recommend --data my.csv                which format for my table, and how sure
-  format-bench recommend --data my.csv --cache cold   ... if I read it from the disk, about once a day
+  format-bench recommend --data my.csv --cache cold   ... if I read it about once a day
   format-bench inspect my.csv                         how my file is read
   format-bench ask my.jsonl 'SELECT count(*) FROM docs'   SQL about my JSON Lines
   format-bench convert my.csv my.parquet --as parquet my file in another format, verified

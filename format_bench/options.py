@@ -102,9 +102,8 @@ WHICH = grouped(
         "tracks",
         type=click.Choice(["plain", "default", "equal"]),
         multiple=True,
-        help="Which compression the variants use: plain is none, default is each library's default, equal is zstd level "
-        "1 (repeatable). "
-        "[default: the suite's]",
+        help="Compression of the variants: plain is none, default is each library's default, equal is zstd level 1 "
+        "(repeatable). [default: the suite's]",
     ),
     click.option(
         "--codecs",

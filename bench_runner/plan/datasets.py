@@ -67,22 +67,22 @@ def check_data_is_used(datasets: Iterable[str], request: Request) -> None:
     """If the request names the user's data, or options about these data, check that a data set uses them."""
     if request.key is not None and not any(parse(name)[0] in KEYED for name in datasets):
         raise PlanError(
-            f"`key={request.key!r}` is the key of your own documents, and none are measured.",
-            "Name them, e.g. `data='FILE.jsonl'`, with the suite documents.",
+            f"`key={request.key!r}` applies only to your own documents, but none are measured.",
+            "Name your documents, e.g. `data='FILE.jsonl'`, with the suite documents.",
             parameter="key",
             given=request.key,
         )
     if (given := request.options.given()) and not any(CATALOGUE[parse(name)[0]].takes_options for name in datasets):
         raise PlanError(
-            f"{', '.join(f'`{name}={value!r}`' for name, value in given.items())}: applies to your own table, and none "
-            "is measured.",
-            "Name it, e.g. `data='FILE.csv'`, with the suite tabular, or omit the option.",
+            f"{', '.join(f'`{name}={value!r}`' for name, value in given.items())}: applies only to your own table, but "
+            "none is measured.",
+            "Name your table, e.g. `data='FILE.csv'`, with the suite tabular, or omit the option.",
             parameter=next(iter(given)),
             given=next(iter(given.values())),
         )
     if request.data is not None and not any(parse(name)[0] in WITH_DATA for name in datasets):
         raise PlanError(
-            f"No data set that `datasets` chooses reads `data={str(request.data)!r}`.",
+            f"None of the data sets in `datasets` uses `data={str(request.data)!r}`.",
             "Omit `datasets`, or add 'table', 'images' or 'documents' to it.",
             parameter="datasets",
             given=request.datasets,
@@ -112,7 +112,7 @@ def _refuse_another_kind(suites: Sequence[Suite], pattern: str) -> None:
     entry = CATALOGUE.get(pattern.partition("[")[0])
     if entry is not None and all(entry.kind != suite.kind.name for suite in suites):
         raise PlanError(
-            f"`datasets`: {pattern} holds {entry.kind}, and the suite {suites[0].name} measures {suites[0].kind.name}.",
+            f"`datasets`: {pattern} holds {entry.kind}, but the suite {suites[0].name} measures {suites[0].kind.name}.",
             f"Choose the suite {KINDS[entry.kind].suite}.",
             parameter="datasets",
             given=pattern,

@@ -48,7 +48,7 @@ def make_plan(suites: Sequence[Suite], request: Request, on_rows: Callable[[str,
             known = datasets.setdefault(dataset.name, dataset)
             if known.rows != dataset.rows:
                 raise PlanError(
-                    f"The suites use {dataset.name} with {known.rows:,} and with {dataset.rows:,} rows.",
+                    f"The suites use different numbers of rows of {dataset.name}: {known.rows:,} and {dataset.rows:,}.",
                     "Set `rows`, or run the suites one after the other.",
                     parameter="rows",
                 )

@@ -61,8 +61,8 @@ def chosen_operations(suite: Suite, request: Request) -> tuple[str, ...]:
         if not _fits(suite, spelled):
             about = " and ".join(kind.name for kind in operation_of(spelled).kinds or ())
             raise PlanError(
-                f"`operations`: {spelled} applies to {about}, and the suite {suite.name} measures {suite.kind.name}.",
-                f"It has {', '.join(offered)}.",
+                f"`operations`: {spelled} applies to {about}, but the suite {suite.name} measures {suite.kind.name}.",
+                f"This suite has {', '.join(offered)}.",
                 parameter="operations",
                 given=spelled,
                 allowed=offered,

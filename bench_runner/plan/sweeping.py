@@ -32,8 +32,8 @@ def swept(suites: Sequence[Suite], request: Request) -> Request:
         return request
     if len(suites) != 1 or not suites[0].kind.has_columns:
         raise PlanError(
-            "`over` needs exactly one suite, and one of tables.",
-            "Run suites one after the other. The suite sweep is made for it.",
+            "`over` needs exactly one suite, which must measure tables.",
+            "Run suites one after the other, or use the suite sweep, which is made for `over`.",
             parameter="over",
             given=over.trait,
         )
@@ -117,7 +117,7 @@ def _points(spelled: str, request: Request, over: Over, trait: Trait | None) -> 
         if not over.points:
             raise PlanError(
                 f"`over`: {over.trait} has no default values for the data set {name}.",
-                f"Name some, e.g. `over={{{over.trait!r}: (1, 2)}}`.",
+                f"Name the values, e.g. `over={{{over.trait!r}: (1, 2)}}`.",
                 parameter="over",
                 given=over.trait,
             )
@@ -174,10 +174,11 @@ def _check_several(over: Over, found: Sequence[str]) -> None:
     number = len(set(found))
     if number < FEWEST_POINTS:
         usual = TRAITS[over.trait].points[:FEWEST_POINTS] if over.trait in TRAITS else ("1", "10")
-        given = f"the values {', '.join(over.points)} of" if over.points else "with this few rows,"
+        given = f"({', '.join(over.points)})" if over.points else "for this few rows"
         raise PlanError(
-            f"`over`: {given} {over.trait} yields {number} to measure, and a comparison needs {FEWEST_POINTS} or more.",
-            f"Name them, e.g. `over={ {over.trait: usual}!r}`.",
+            f"`over`: {over.trait} has {number} different value{'' if number == 1 else 's'} {given}; a comparison "
+            f"needs at least {FEWEST_POINTS}.",
+            f"Name the values, e.g. `over={ {over.trait: usual}!r}`.",
             parameter="over",
             given=over.points,
         )

@@ -120,9 +120,9 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
         unknown = set(self.figures) - set(FIGURES)
         if unknown:
             names = ", ".join(sorted(unknown))
-            raise ValueError(f"figures not in the register (bench_runner/results/figures.py): {names}")
+            raise ValueError(f"these figures are not registered in bench_runner/results/figures.py: {names}")
         if self.failure is not None and self.figures:
-            raise ValueError("a sample with a failure has no figures")
+            raise ValueError("a sample with a failure must not have figures")
 
     @property
     def counted(self) -> bool:
@@ -227,7 +227,7 @@ class SampleWriter:
             written = os.write(descriptor, lines)
             if written != len(lines):
                 os.ftruncate(descriptor, before)
-                raise OSError(errno.ENOSPC, "no space left for a whole line", str(path))
+                raise OSError(errno.ENOSPC, "no space left to write the record", str(path))
         finally:
             os.close(descriptor)
 
@@ -307,7 +307,10 @@ def _said(error: ValueError) -> str:
 def _check_schema(shape: object) -> None:
     found = shape.get("schema") if isinstance(shape, dict) else type(shape).__name__
     if found not in (SCHEMA, *OLDER) or isinstance(found, bool):
-        raise ValueError(f"schema is {found!r}, but this version reads {', '.join(map(str, (*OLDER, SCHEMA)))}")
+        raise ValueError(
+            f"its schema is {found!r}, but this version of Format Bench reads only "
+            f"{', '.join(map(str, (*OLDER, SCHEMA)))}"
+        )
 
 
 _Record = TypeVar("_Record", Sample, Fidelity)
@@ -326,7 +329,7 @@ def _records(path: Path, record: type[_Record]) -> Iterator[_Record]:
             raise RecordError(f"{path}, line {number}: {_said(error)}.", "Remove the line to read the rest.") from None
         first = seen.setdefault(_identity(built), number)
         if first != number:
-            raise RecordError(f"{path}, line {number}: repeats line {first}.", "Remove one of the two.")
+            raise RecordError(f"{path}, line {number}: repeats line {first}.", "Remove one of the two lines.")
         yield built
 
 

@@ -296,4 +296,4 @@ def _refuse_strays(folder: Path, location: Path) -> None:
     strays += [path for path in folder.iterdir() if path.name not in ("stored", "primer", "scratch", "printed")]
     if strays:
         names = ", ".join(sorted(os.fspath(path.relative_to(folder)) for path in strays)[:3])
-        raise OperationFailed(Failure(kind="mismatch", reason=f"the save wrote outside its path: {names}"))
+        raise OperationFailed(Failure(kind="mismatch", reason=f"the save also wrote files outside its path: {names}"))

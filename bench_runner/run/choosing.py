@@ -77,7 +77,8 @@ def limits_of(kind: DataKind) -> ChoiceLimits:
     `recommend` does not support this kind."""
     if kind.choice is None:
         raise PlanError(
-            f"recommend does not support {kind.name}: {kind.not_recommended}.", f"Measure them by run {kind.suite}."
+            f"recommend does not support {kind.name}: {kind.not_recommended}.",
+            f"Measure {kind.name} with 'run {kind.suite}'.",
         )
     return kind.choice
 
@@ -92,8 +93,8 @@ def choosing_plan(
     plan = make_plan([suite], request, on_rows)
     if len(plan.datasets) > most_datasets:
         raise PlanError(
-            f"A recommendation is about one data set, and `datasets` chooses {', '.join(plan.datasets)}.",
-            "Name one of them.",
+            f"A recommendation is about one data set, but `datasets` chooses {', '.join(plan.datasets)}.",
+            "Name one data set.",
             parameter="datasets",
             given=request.datasets,
             allowed=tuple(plan.datasets),
@@ -249,10 +250,10 @@ def _check_enough(dataset: Dataset, decisive: Sequence[str]) -> None:
         operation = operation_of(name)
         reason = operation.refusal(dataset.schema, dataset.rows)
         if reason is None and not operation.concerns(dataset.name):
-            reason = "it belongs to other data"
+            reason = "this operation is for other data sets"
         if reason is not None:
             raise PlanError(
-                f"{operation.title} decides, and cannot be measured on {dataset.name}: {reason}.",
+                f"The choice depends on {operation.title}, which cannot be measured on {dataset.name}: {reason}.",
                 "Provide other data, or weigh something else, e.g. `weights={'read': 1, 'size': 2, 'save': 1}`.",
                 parameter="weights",
                 given=name,

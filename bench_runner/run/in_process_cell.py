@@ -72,7 +72,7 @@ def rows(suite: str) -> int:
     this number. Without it, the number is `asv_rows` of the suite's kind of data."""
     asked = os.environ.get(ROWS_VARIABLE, "")
     if asked and not (asked.isdecimal() and int(asked)):
-        raise ValueError(f"{ROWS_VARIABLE}={asked}: must be a number of rows, e.g. {ROWS_VARIABLE}=10000")
+        raise ValueError(f"{ROWS_VARIABLE}={asked}: must be a whole number of at least 1, e.g. {ROWS_VARIABLE}=10000")
     return int(asked) if asked else SUITES[suite].kind.asv_rows
 
 
@@ -164,7 +164,7 @@ class Trial:
         """Do everything that must happen before asv starts timing."""
         chain, stored = self._cell(dataset, variant)
         if operation not in chain.operations:
-            raise NotImplementedError(f"{variant} has no {operation} on {dataset}")
+            raise NotImplementedError(f"the operation {operation} is not measured for {variant} on {dataset}")
         with _remembered(_marker(operation, chain)):
             settler = _settler(Path.cwd())
             if operation != SAVE:
@@ -260,7 +260,7 @@ class Trial:
         chain does not exist or is excluded."""
         variant = variant.partition(_BEHIND)[0]
         if (dataset, variant) not in cells(self._suite):
-            raise NotImplementedError(f"{variant} has no cell on {dataset}")
+            raise NotImplementedError(f"{variant} is not measured on {dataset}")
         plan = _plan(self._suite)
         stored = data_cache.prepare(plan.datasets[dataset], data_cache.default_folder())
         chains = tuple(chain for chain in plan.chains if chain.dataset == dataset)
@@ -269,7 +269,7 @@ class Trial:
             if chain.variant == variant:
                 return chain, stored
         reasons = [excluded.failure.reason for excluded in final.excluded if excluded.chain.variant == variant]
-        raise NotImplementedError(reasons[0] if reasons else f"{variant} is for data with nulls")
+        raise NotImplementedError(reasons[0] if reasons else f"{variant} needs data with nulls; {dataset} has none")
 
     def _stored_copy(self, chain: Chain, stored: StoredDataset, settler: Settler) -> Path:
         """Return the folder of the stored copy that all processes of this cell read. A separate worker saves it
@@ -403,4 +403,7 @@ def _refuse_memory_folder(folder: Path) -> None:
     memory."""
     kind = folders.folder_facts(folder).get("filesystem")
     if kind in ("tmpfs", "ramfs"):
-        raise RuntimeError(f"{folder} is in memory ({kind}): set TMPDIR to a folder on the disk to be measured")
+        raise RuntimeError(
+            f"{folder} is in memory ({kind}), not on a disk: set TMPDIR to a folder on the disk that you want to "
+            "measure"
+        )

@@ -146,7 +146,7 @@ def new_folder(results: Path, machine: str) -> Path:
         except FileExistsError:
             continue
         return folder
-    raise RunError(f"A hundred runs were started in {results} within one second.", "Find out what starts them.")
+    raise RunError(f"A hundred runs were started in {results} within one second.", "Find out what starts these runs.")
 
 
 def _begin(

@@ -28,9 +28,9 @@ from bench_runner.run.watcher import Watcher
 
 TURN_S = 40.0
 """Approximate seconds of measuring in a turn. Some turns are longer or shorter, so that every look (see LOOK_ROUNDS)
-comes right after a turn. Starting a turn takes a few more seconds. The exact value matters little, because the machine's speed changes within one or two rounds. In a run of 100
-rounds, the correlation between the times of neighbouring rounds was 0.12. Between rounds that were five rounds apart it
-was 0.03."""
+comes right after a turn. Starting a turn takes a few more seconds. The exact value matters little, because the
+machine's speed changes within one or two rounds. In a run of 100 rounds, the correlation between the times of
+neighbouring rounds was 0.12. Between rounds that were five rounds apart it was 0.03."""
 LOOK_ROUNDS = 20
 """Number of rounds after which `decided` is called again (a look) to find operations that need no more rounds."""
 LAST_ROUNDS = 5
@@ -86,7 +86,7 @@ def check(environment: Environment) -> None:
         said = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
         raise RunError(
             f"{where} cannot start Format Bench: {said}",
-            f"Install it there, from the checkout: {environment.python} -m pip install -e .",
+            f"Install Format Bench there, from the checkout: {environment.python} -m pip install -e .",
             parameter=environment.name,
             given=str(environment.python),
         )

@@ -79,7 +79,9 @@ def compare(
     if not error.squared:
         return ()
     if least_psnr_db is None or error.psnr_db < least_psnr_db:
-        raise Mismatch(f"pixels: {error.psnr_db:.1f} dB over all images, declared: at least {least_psnr_db} dB")
+        raise Mismatch(
+            f"the PSNR of all images is {error.psnr_db:.1f} dB, but the variant declares at least {least_psnr_db} dB"
+        )
     return (f"pixels change (at least {least_psnr_db:g} dB over all images)",)
 
 
@@ -97,7 +99,7 @@ def _batches(dataset: Path, rows: int) -> Iterator[pa.RecordBatch]:
 def _demand_ownership(arrays: list[np.ndarray]) -> None:
     for place, array in enumerate(arrays):
         if not (array.flags.owndata and array.flags.writeable and array.flags.c_contiguous):
-            raise Mismatch(f"image {place}: does not own its memory, or is not writable, under arrays=owned")
+            raise Mismatch(f"image {place}: must own its memory, be writable and C-contiguous, because arrays=owned")
 
 
 def _compare_label(place: int, wanted: int, label: object) -> None:

@@ -225,9 +225,11 @@ class Settler:
             write_ns = now_ns() - started
         except OSError as error:
             # The error of a failed write lacks the file name.
-            raise OSError(error.errno, f"the 64 MB control: {error.strerror}", str(path)) from error
+            raise OSError(
+                error.errno, f"the control measurement cannot write its 64 MB: {error.strerror}", str(path)
+            ) from error
         finally:
             path.unlink(missing_ok=True)
         if written < CONTROL_BYTES:
-            raise OSError(errno.ENOSPC, "no space for the 64 MB control", str(path))
+            raise OSError(errno.ENOSPC, "no space for the 64 MB of the control measurement", str(path))
         return Control(write_ns, _touch_ns(CONTROL_BYTES))

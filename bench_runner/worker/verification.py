@@ -59,7 +59,7 @@ def read_back(adapter: Adapter, location: Path) -> Stored:
     stored = adapter.stored(location)
     asked = adapter.values.get("codec")
     if asked is not None and stored.codec != asked:
-        raise Mismatch(f"the file was written with codec {stored.codec}, but its variant has codec {asked}")
+        raise Mismatch(f"the file was written with codec={stored.codec}, but its variant sets codec={asked}")
     return stored
 
 
@@ -82,7 +82,7 @@ def verified(prepared: Prepared, parts: Sequence[Pair], *, last_reader: bool) ->
     if last_reader:
         remove(prepared.location)
         if losses != [compare(stage, operation, part) for part in parts]:
-            raise Mismatch("the result changed when its files were removed")
+            raise Mismatch("the result in memory changed when the stored files were removed")
     return Verified(tuple(dict.fromkeys(loss for each in losses for loss in each)))
 
 

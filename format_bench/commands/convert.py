@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 def convert(**options: Any) -> None:
     """Store the whole table IN as OUT in another format, and verify the copy.
 
-    IN is a table of any kind that 'run --data' reads; all of its rows are converted. The copy is read back and compared, column
-    by column. OUT appears only if it is complete and right. A column that the format would change is an error, unless
-    --allow-loss names it.
+    IN is a table of any kind that 'run --data' reads; all of its rows are converted. The copy is read back and
+    compared, column by column. OUT appears only if it is complete and right. A column that the format would change is
+    an error, unless --allow-loss names it.
 
     Needs little memory for most formats, however large IN is. The types of a large CSV or JSON file are found in up to
     a million of its rows; a later value of another type is an error that names the line. --column then sets the type.

@@ -16,7 +16,10 @@ from format_bench.terminal import INTERRUPTED, console, errors_told
 @READING
 @click.option("--key", metavar="FIELD", help="Read JSON Lines as documents; FIELD is unique in each.")
 @click.option(
-    "--rows", metavar="N", type=click.IntRange(min=1), help="Number of rows from which types are found. [default: 1,000,000]"
+    "--rows",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Number of rows from which types are found. [default: 1,000,000]",
 )
 @click.option(
     "--first", "first_rows", type=click.IntRange(1, 100), default=5, show_default=True, help="First rows to show."

@@ -51,8 +51,8 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     "uses",
     metavar="WORDS",
     type=USES,
-    help="What you do per day, e.g. 'take 100 rows 1000 times a day, read all once'; the error for "
-    "an unknown phrase lists all phrases. Variants are ranked by the total time per day, unless --prefer gives weights.",
+    help="What you do per day, e.g. 'take 100 rows 1000 times a day, read all once'; the error for an unknown phrase "
+    "lists all phrases. Variants are ranked by the total time per day, unless --prefer gives weights.",
 )
 @click.option(
     "--need",
@@ -60,8 +60,8 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     type=Wish("reports.analysis.recommendation.preferences:parse_needs", "needs"),
     default="",
     help="What a format must be able to do, separated by commas. append, projection (read some columns fast), "
-    "random-access (read some rows), pushdown (filter): these are measured. types (types are kept), nested (stores lists "
-    "and structs), no-pickle (reading runs no code), other-languages, single-file: these are stated by each format.",
+    "random-access (read some rows), pushdown (filter): these are measured. types (types are kept), nested (stores "
+    "lists and structs), no-pickle (reading runs no code), other-languages, single-file: each format states these.",
 )
 @click.option(
     "--max-memory",
@@ -114,8 +114,8 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     "--formats",
     metavar="REGEX",
     multiple=True,
-    help="Consider only variants whose name matches: 'parquet' (the usual variants of Parquet), 'codec=zstd', or a full name "
-    "(repeatable).",
+    help="Consider only variants whose name matches: 'parquet' (the usual variants of Parquet), 'codec=zstd', or a "
+    "full name (repeatable).",
 )
 @click.option("--formats-not", metavar="REGEX", multiple=True, help="Skip variants whose name matches (repeatable).")
 @UNDER

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=str))
 @click.option(
-    "--pdf", is_flag=True, help="Write report.pdf into the result folder; for RUN 'reference', into a folder in results/reference."
+    "--pdf",
+    is_flag=True,
+    help="Write report.pdf into the result folder; for 'reference', into a folder in results/reference.",
 )
 @click.option("--csv", "csv_files", is_flag=True, help="Write CSV files into that folder.")
 @click.option("--fidelity", is_flag=True, help="Show what each format does to each kind of column.")

@@ -75,7 +75,7 @@ def side_by_side(
 
     \b
     Example, two versions of pyarrow:
-      format-bench side-by-side tabular -f parquet --before old/.venv/bin/python --after new/.venv/bin/python
+      format-bench side-by-side tabular -f parquet --before old/bin/python --after new/bin/python
 
     Exit codes are those of `compare`, and 1 if the run ended early; --resume then continues it.
     """

@@ -234,7 +234,7 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         if (files := self.values["files"]) is not None:
             count = max(1, min(int(files), sum(footer.num_rows for footer in footers)))
             if len(paths) != count:
-                raise AdapterError(f"the copy has {len(paths):,} files, its variant says {count:,}")
+                raise AdapterError(f"the copy has {len(paths):,} files; its variant sets {count:,}")
         found = [self._stored(footer) for footer in footers]
         codec = "+".join(sorted({each.codec or "" for each in found}))
         return Stored(codec, tuple(sorted({name for each in found for name in each.encodings})), found[0].details)

@@ -81,7 +81,7 @@ def check_steps(steps: Any) -> None:
         if given.count(name) > 1:
             raise QueryError(f"the name {name!r} is given to two arrays of the plan; choose different names")
     if columns is None and any(isinstance(step, Unnest) for step in steps):
-        raise QueryError("an Unnest needs a Project, GroupBy or Count after it: items are not documents")
+        raise QueryError("a plan with an Unnest needs a Project, GroupBy or Count: items of arrays are not documents")
 
 
 def _check_gathering(step: Unnest | Filter, names: set[str], where: str) -> None:
@@ -93,7 +93,7 @@ def _check_gathering(step: Unnest | Filter, names: set[str], where: str) -> None
     if step.distinct is not None:
         _check_expression(step.distinct, names, f"{where}, distinct", 0)
         if any(part.of != step.name for part in _fields(step.distinct)):
-            raise QueryError(f"{where}, distinct: may only read the item itself; use fields of {step.name!r}")
+            raise QueryError(f"{where}: distinct may only read fields of the unnested item, {step.name!r}")
 
 
 def _check_result(step: Any, names: set[str], columns: list[str] | None, where: str) -> list[str] | None:
@@ -106,26 +106,26 @@ def _check_result(step: Any, names: set[str], columns: list[str] | None, where: 
         for aggregate in _tuple(step.aggregates, Aggregate, f"{where}, aggregates"):
             found.append(_check_aggregate(aggregate, names, where))
         if not found:
-            raise QueryError(f"{where}: neither keys nor aggregates; name at least one")
+            raise QueryError(f"{where}: has neither keys nor aggregates; give at least one key or aggregate")
         return _unique(found, where)
     if isinstance(step, Limit):
         _rows(step.rows, where)
         return columns
     if columns is None:
-        raise QueryError(f"{where}: needs a Project, GroupBy or Count before it, whose columns it reads")
+        raise QueryError(f"{where}: reads columns, so the plan needs a Project, GroupBy or Count before this step")
     if isinstance(step, Compute):
         for column in _tuple(step.columns, Named, where):
             _check_expression(column.expression, {""}, where, 0)
             for part in _fields(column.expression):
                 if len(part.path) != 1 or part.path[0] not in columns:
-                    raise QueryError(f"{where}: no column {'.'.join(part.path)!r} in the result; it has {columns}")
+                    raise QueryError(f"{where}: the result has no column {'.'.join(part.path)!r}, only {columns}")
             columns = _unique([*columns, _name(column.name, where)], where)
         return columns
     if step.rows is not None:
         _rows(step.rows, where)
     for order in _tuple(step.by, Order, where, may_be_empty=False):
         if order.name not in columns:
-            raise QueryError(f"{where}: no column {order.name!r} in the result; it has {columns}")
+            raise QueryError(f"{where}: the result has no column {order.name!r}, only {columns}")
         if not isinstance(order.descending, bool):
             raise QueryError(f"{where}: descending must be true or false (got {order.descending!r})")
     return columns
@@ -154,15 +154,15 @@ def _check_array(array: Unnest | AnyItem, names: set[str], where: str) -> None:
     if not array.path and not array.of:
         raise QueryError(f"{where}: the document itself is not an array; give the path of an array")
     if array.of and array.of not in names:
-        raise QueryError(f"{where}: no item is named {array.of!r}; there are {sorted(names)}")
+        raise QueryError(f"{where}: no item is named {array.of!r}; allowed: {sorted(names)}")
     if _name(array.name, where) in names:
-        raise QueryError(f"{where}: the name {array.name!r} is taken; choose another")
+        raise QueryError(f"{where}: another array is named {array.name!r} already; choose a different name")
 
 
 def _check_condition(condition: Any, names: set[str], where: str, depth: int, within_item: bool = False) -> None:
     if depth > MOST_NESTING:
         raise QueryError(
-            f"{where}: conditions are nested deeper than {MOST_NESTING}; write And and Or of many parts flat"
+            f"{where}: conditions are nested more than {MOST_NESTING} deep; write And(a, And(b, c)) as And(a, b, c)"
         )
     if isinstance(condition, And | Or):
         parts = condition.conditions
@@ -174,7 +174,7 @@ def _check_condition(condition: Any, names: set[str], where: str, depth: int, wi
         _check_condition(condition.condition, names, where, depth + 1, within_item)
     elif isinstance(condition, AnyItem):
         if within_item:
-            raise QueryError(f"{where}: an AnyItem cannot be inside another; unnest the outer array instead")
+            raise QueryError(f"{where}: an AnyItem cannot be inside another AnyItem; unnest the outer array instead")
         _check_array(condition, names, where)
         _check_condition(condition.condition, names | {condition.name}, where, depth + 1, within_item=True)
     elif isinstance(condition, Compare):
@@ -186,7 +186,7 @@ def _check_condition(condition: Any, names: set[str], where: str, depth: int, wi
         _check_expression(condition.expression, names, where, depth)
         _check_parameter(condition, where)
     else:
-        raise QueryError(f"{where}: {type(condition).__name__} is not a condition")
+        raise QueryError(f"{where}: {type(condition).__name__} is not a condition; use e.g. Compare, In, And or Not")
 
 
 def _check_parameter(condition: In | Prefix | Exists | IsMissing | IsNull | IsType, where: str) -> None:
@@ -203,11 +203,11 @@ def _check_parameter(condition: In | Prefix | Exists | IsMissing | IsNull | IsTy
 
 def _check_expression(expression: Any, names: set[str], where: str, depth: int) -> None:
     if depth > MOST_NESTING:
-        raise QueryError(f"{where}: expressions are nested deeper than {MOST_NESTING}")
+        raise QueryError(f"{where}: expressions are nested more than {MOST_NESTING} deep; simplify the expression")
     if isinstance(expression, Field):
         _check_path(expression.path, where)
         if expression.of and expression.of not in names:
-            raise QueryError(f"{where}: no item is named {expression.of!r}; there are {sorted(names)}")
+            raise QueryError(f"{where}: no item is named {expression.of!r}; allowed: {sorted(names)}")
     elif isinstance(expression, Constant):
         _check_constant(expression.value, where)
     elif isinstance(expression, Call):
@@ -234,7 +234,7 @@ def _check_call(call: Call, names: set[str], where: str, depth: int) -> None:
 def _check_constant(value: Any, where: str) -> None:
     if value is not None and type(value) not in (bool, int, float, str, bytes):
         raise QueryError(
-            f"{where}: a constant is null, boolean, integer, double, text or bytes (got {type(value).__name__})"
+            f"{where}: a constant must be null, boolean, integer, double, text or bytes (got {type(value).__name__})"
         )
     if type(value) is int and not INTEGER_LOWEST <= value <= INTEGER_HIGHEST:
         raise QueryError(f"{where}: the constant {shown(value)} is beyond 64 bits; use a double")
@@ -244,7 +244,7 @@ def _check_constant(value: Any, where: str) -> None:
 
 def _check_path(path: Any, where: str) -> None:
     if not isinstance(path, tuple) or not all(isinstance(name, str) for name in path):
-        raise QueryError(f"{where}: a path is a tuple of field names (got {path!r})")
+        raise QueryError(f"{where}: a path must be a tuple of field names (got {path!r})")
     if len(path) > MAX_DEPTH:
         problem = f"a path of {len(path)} names reaches nothing; documents are at most {MAX_DEPTH} deep"
         raise QueryError(f"{where}: {problem}")
@@ -267,15 +267,15 @@ def _fields(expression: Any) -> list[Field]:
 
 def _tuple(parts: Any, kind: type, where: str, may_be_empty: bool = True) -> tuple[Any, ...]:
     if not isinstance(parts, tuple) or not all(isinstance(part, kind) for part in parts):
-        raise QueryError(f"{where}: takes a tuple of {kind.__name__}")
+        raise QueryError(f"{where}: needs a tuple of {kind.__name__} objects")
     if not parts and not may_be_empty:
-        raise QueryError(f"{where}: takes at least one {kind.__name__}")
+        raise QueryError(f"{where}: needs at least one {kind.__name__}")
     return parts
 
 
 def _name(name: Any, where: str) -> str:
     if not isinstance(name, str) or not name:
-        raise QueryError(f"{where}: a name is a text of at least one character (got {name!r})")
+        raise QueryError(f"{where}: a name must be a text of at least one character (got {name!r})")
     _check_text(name, f"{where}: the name")
     return name
 
@@ -289,4 +289,4 @@ def _unique(names: list[str], where: str) -> list[str]:
 
 def _rows(rows: Any, where: str) -> None:
     if type(rows) is not int or not 0 <= rows <= INTEGER_HIGHEST:
-        raise QueryError(f"{where}: rows is an integer of 64 bits that is at least 0 (got {shown(rows)})")
+        raise QueryError(f"{where}: rows must be an integer of 64 bits that is at least 0 (got {shown(rows)})")

@@ -49,7 +49,7 @@ def from_json(text: str) -> Plan:
     except (ValueError, RecursionError) as error:
         raise QueryError(f"the plan is not valid JSON: {error}") from None
     if not isinstance(data, list):
-        raise QueryError(f"a plan is a list of steps (got {type(data).__name__})")
+        raise QueryError(f"a plan must be a JSON list of steps (got {type(data).__name__})")
     try:
         return Plan(tuple(_understood(step) for step in data))
     except RecursionError:
@@ -59,7 +59,9 @@ def from_json(text: str) -> Plan:
 def _integer(digits: str) -> int:
     # Python raises ValueError when it parses an integer of thousands of digits.
     if len(digits) > MOST_DIGITS:
-        raise QueryError(f"the plan has a number of {len(digits):,} digits, {digits[:20]}...: integers have 64 bits")
+        raise QueryError(
+            f"the plan has an integer of {len(digits):,} digits ({digits[:20]}...); it must fit in 64 bits"
+        )
     return int(digits)
 
 
@@ -94,13 +96,13 @@ def _understood(data: Any) -> Any:
         return _special(tag, data)
     kind = _KINDS.get(tag) if isinstance(tag, str) else None
     if kind is None:
-        raise QueryError(f"no part of a plan is named {tag!r}; allowed are {', '.join(sorted(_KINDS))}")
+        raise QueryError(f"no part of a plan is named {tag!r} (key 'is'); allowed are {', '.join(sorted(_KINDS))}")
     fields = {part.name: part for part in dataclasses.fields(kind)}
     content = {name: _understood(part) for name, part in data.items() if name != "is"}
     unknown = sorted(content.keys() - fields.keys())
     missing = [name for name, part in fields.items() if part.default is dataclasses.MISSING and name not in content]
     if unknown or missing:
-        raise QueryError(f"{tag}: has unknown {unknown} and lacks {missing}; its fields are {list(fields)}")
+        raise QueryError(f"{tag}: unknown fields {unknown}, missing fields {missing}; the fields are {list(fields)}")
     return kind(**content)
 
 

@@ -79,7 +79,7 @@ def field(text: str, of: str = "") -> Field:
     steps = tuple(parse(text)) if text else ()
     names = tuple(step for step in steps if isinstance(step, str))
     if len(names) != len(steps):
-        raise QueryError(f"field {text!r} goes through an array; unnest the array, and name the field of its item")
+        raise QueryError(f"field {text!r} goes through an array; add an Unnest, and use field(name, of=its name)")
     return Field(names, of)
 
 

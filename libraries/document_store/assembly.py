@@ -67,7 +67,7 @@ def assemble_rows(
         given[leaf.number] = columns[leaf.number]
     rows = kernels.assembled_rows(schema, given, count)
     if rows is None:
-        raise CorruptError(f"columns of {count} records of {len(wanted)} leaves are inconsistent")
+        raise CorruptError(f"the columns of {len(wanted)} leaves do not fit together to {count} records")
     if schema.rest is None:
         return rows
     _put_back_into(rows, columns[schema.rest.number], _fields(paths))
@@ -157,7 +157,9 @@ class _Reader:
 
     def at_end(self) -> None:
         if self.place != len(self.tokens) or self._next_value != len(self._values):
-            raise CorruptError(f"column {self.leaf.number} ({self.leaf.path}) has more tokens than its records")
+            raise CorruptError(
+                f"column {self.leaf.number} ({self.leaf.path}) has tokens or values after its last record"
+            )
 
 
 class _Assembler:
@@ -222,7 +224,7 @@ class _Assembler:
         taken = [value for value in values if value is not _MISSING and value is not None]
         nulls = sum(value is None for value in values)
         if len(taken) > 1 or (nulls and nulls < len(values)):
-            raise CorruptError(f"{self._schema.paths[branches[0]]} has two values at once")
+            raise CorruptError(f"{self._schema.paths[branches[0]]} has contradictory values in one record")
         return taken[0] if taken else None if nulls else _MISSING
 
     def _branch(self, branch: int) -> Any:
@@ -233,7 +235,7 @@ class _Assembler:
         for reader in below:
             if reader.level() != level - 1 or reader.is_null() is not is_null:
                 raise CorruptError(
-                    f"column {reader.leaf.number} ({reader.leaf.path}) is inconsistent with its neighbours"
+                    f"column {reader.leaf.number} ({reader.leaf.path}) contradicts its neighbouring columns"
                 )
             reader.skip()
         return None if is_null else _MISSING
@@ -260,7 +262,9 @@ class _Assembler:
         # Of consecutive delimiters only the outermost is stored. Leave it unread for the array that it ends (3.1).
         for reader in readers:
             if reader.level() >= level or reader.is_null():
-                raise CorruptError(f"column {reader.leaf.number} ({reader.leaf.path}) has no end where its array ends")
+                raise CorruptError(
+                    f"column {reader.leaf.number} ({reader.leaf.path}) has no delimiter where its array ends"
+                )
             if reader.level() == level - 1:
                 reader.skip()
         if items == [_MISSING]:

@@ -63,14 +63,15 @@ class FileReader:
         DocumentStoreError if the disk fails."""
         if length_bytes < 0 or offset_bytes < 0 or offset_bytes + length_bytes > self.size_bytes:
             raise CorruptError(
-                f"{self.name}: {length_bytes} bytes at {offset_bytes} were requested, the file has {self.size_bytes}"
+                f"{self.name}: {length_bytes} bytes at {offset_bytes} were requested, but the file has "
+                f"{self.size_bytes} bytes"
             )
         if self._descriptor is None:
             raise ValueError(f"{self.name} is closed")
         with told_as(self.name):
             data = self._calls.read(self._descriptor, length_bytes, offset_bytes)
         if len(data) != length_bytes:
-            raise CorruptError(f"{self.name}: ends within {length_bytes} bytes at {offset_bytes}")
+            raise CorruptError(f"{self.name}: ends before the end of {length_bytes} bytes at {offset_bytes}")
         self._counter.add(length_bytes)
         return data
 

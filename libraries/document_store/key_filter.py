@@ -90,5 +90,8 @@ class KeyFilter:
         magic, blocks = _HEADER.unpack_from(data)
         words = data[_HEADER.size :]
         if magic != _MAGIC or not 1 <= blocks <= _MOST_BLOCKS or len(words) != 8 * WORDS_IN_BLOCK * blocks:
-            raise CorruptError(f"a key filter of {blocks} blocks does not fit {len(words)} bytes, or its mark is wrong")
+            raise CorruptError(
+                f"a key filter has the mark {magic!r} and {len(words)} bytes for {blocks} blocks; expected {_MAGIC!r} "
+                f"and {8 * WORDS_IN_BLOCK} bytes per block"
+            )
         return cls(np.frombuffer(words, "<u8").astype(np.uint64))

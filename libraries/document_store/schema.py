@@ -190,7 +190,7 @@ def _checked(schema: Schema) -> None:
     if len(schema.nodes) < 2 or schema.nodes[1].name != schema.key:
         raise CorruptError(f"a schema does not begin with its key {schema.key!r}")
     if schema.nodes[1].kind not in (ValueKind.INTEGER, ValueKind.TEXT) or schema.nodes[1].parent != ROOT:
-        raise CorruptError(f"a schema's key {schema.key!r} is not an integer or text of the document")
+        raise CorruptError(f"a schema's key {schema.key!r} is not an integer or text at the top level")
     if not 1 <= schema.limit <= 1 << 20:
         raise CorruptError(f"a schema has a limit of {schema.limit} leaves, 1 to {1 << 20} are allowed")
     seen: set[tuple[int, ValueKind, str | None]] = set()
@@ -208,7 +208,7 @@ def _checked(schema: Schema) -> None:
         seen.add((node.parent, node.kind, node.name))
         levels.append(levels[node.parent] + (node.kind is not ValueKind.MARKER))
         if levels[-1] > MAX_DEPTH:
-            raise CorruptError(f"a schema's node {index} is {levels[-1]} steps deep, {MAX_DEPTH} are allowed")
+            raise CorruptError(f"a schema's node {index} is {levels[-1]} steps deep, at most {MAX_DEPTH} are allowed")
     leaves = sum(node.kind not in (*_NESTED, ValueKind.REST) for node in schema.nodes)
     if leaves > schema.limit:
         raise CorruptError(f"a schema has {leaves} leaves, its limit is {schema.limit}")
@@ -224,7 +224,7 @@ def merged(first: Schema, second: Schema) -> Schema:
     longer, shorter = (first, second) if len(first.nodes) >= len(second.nodes) else (second, first)
     alike = longer.key == shorter.key and longer.limit == shorter.limit
     if not alike or longer.nodes[: len(shorter.nodes)] != shorter.nodes:
-        raise CorruptError("two schemas are of different stores: neither begins with the other")
+        raise CorruptError("two schemas are of different stores: neither extends the other")
     return longer
 
 

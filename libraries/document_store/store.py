@@ -279,9 +279,9 @@ class DocumentStore:
         from libraries.document_store.queries.executor import execute
 
         if not isinstance(plan, Plan):
-            raise QueryError(f"a query takes a Plan of steps, not {type(plan).__name__}: Plan((Filter(...), ...))")
+            raise QueryError(f"a query must be a Plan, e.g. Plan((Filter(...), Count())) (got {type(plan).__name__})")
         if as_arrow and way != "auto":
-            raise QueryError(f"way must be auto if as_arrow is true (got {way!r})")
+            raise QueryError(f"way must be 'auto' if as_arrow is true (got {way!r})")
         with self.snapshot() as snapshot:
             if as_arrow:
                 from libraries.document_store.queries.columns_of_plans import table_of_plan
@@ -383,7 +383,7 @@ class DocumentStore:
                 return
             if kind is not None and (kind == "text") != isinstance(first, str):
                 raise DocumentError(
-                    f"the key {first!r} is not of the kind {kind} like the keys of this store", None, self._key
+                    f"the key {first!r} must be of the kind {kind}, like all keys of this store", None, self._key
                 )
             added, removed = self._index_changes(latest) if self._finders else ({}, {})
             self._tree.write(Batch(list(latest), list(latest.values()), added, removed))
@@ -480,6 +480,6 @@ def _fields(path: PathText) -> Path:
     wanted = path_of(path)
     if not wanted or ITEMS in wanted:
         raise QueryError(
-            f"{str(wanted)!r}: a path cannot lead into an array here; end it at the field that has the array"
+            f"{str(wanted)!r}: a path must name a field here, and cannot lead into its array; end the path before [*]"
         )
     return wanted

@@ -47,7 +47,7 @@ def kind_of(value: object) -> ValueKind:
         return _KINDS[type(value)]
     except KeyError:
         raise TypeError(
-            f"a document cannot hold a {type(value).__name__}: {sorted(k.__name__ for k in _KINDS)}"
+            f"a document cannot hold a {type(value).__name__}; allowed: {', '.join(sorted(k.__name__ for k in _KINDS))}"
         ) from None
 
 

@@ -188,7 +188,7 @@ def own_folder(calls: FileCalls, folder: Path) -> int:
         return calls.lock(folder / "lock")
     except BlockingIOError:
         raise InUseError(
-            f"The folder {folder} is in use, by another process or an object of this one. Close that, or use another."
+            f"The folder {folder} is in use, by this or another process. Close it there, or use another folder."
         ) from None
 
 

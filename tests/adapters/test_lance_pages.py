@@ -60,7 +60,7 @@ def test_a_schema_that_claims_another_codec_is_found_out(tmp_path: Path) -> None
 
 
 def test_data_that_the_codec_leaves_alone_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(RefusedData, match="nothing of this data with zstd"):
+    with pytest.raises(RefusedData, match="no page of this data with zstd"):
         stored(BOOLEANS, "zstd", tmp_path / "t.lance")
 
 

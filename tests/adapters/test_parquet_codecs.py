@@ -42,7 +42,7 @@ def test_codecs_of_several_row_groups_are_joined(tmp_path: Path) -> None:
         ({"dictionary": False}, {**PLAIN, "use_dictionary": True}, "has a dictionary"),
         ({"statistics": False}, {**PLAIN, "write_statistics": True}, "has statistics"),
         ({"page_index": True}, PLAIN, "has no page index"),
-        ({"row_group_rows": 9}, PLAIN, "row groups of 10 rows, its variant says 9"),
+        ({"row_group_rows": 9}, PLAIN, "row groups of 10 rows; its variant sets 9"),
     ],
 )
 def test_a_later_row_group_that_is_written_otherwise_is_found(
@@ -59,5 +59,5 @@ def test_a_file_that_is_written_so_is_sound(tmp_path: Path) -> None:
     parquet_codecs.check_layout(footer(tmp_path, PLAIN, PLAIN), **{**SOUND, "row_group_rows": 10})
     # The last row group may be shorter, but not longer.
     parquet_codecs.check_layout(footer(tmp_path, PLAIN), **{**SOUND, "row_group_rows": 11})
-    with pytest.raises(AdapterError, match="a row group of 10 rows, its variant says 9"):
+    with pytest.raises(AdapterError, match="a row group of 10 rows; its variant sets 9"):
         parquet_codecs.check_layout(footer(tmp_path, PLAIN), **{**SOUND, "row_group_rows": 9})

@@ -184,7 +184,7 @@ def test_a_machine_that_is_not_at_rest_gives_no_figure(small: None, monkeypatch:
 def test_a_cell_that_is_refused_is_not_available(small: None) -> None:
     with pytest.raises(NotImplementedError, match="nulls"):
         Trial("tabular").prepare("save", "eq", "hdf5-fixed[engine=pandas,nulls=numpy]")
-    with pytest.raises(NotImplementedError, match="no cell"):
+    with pytest.raises(NotImplementedError, match="is not measured on"):
         Trial("tabular").prepare("save", "eq", "nosuch")
 
 

@@ -47,7 +47,7 @@ class TestExampleFormat(_Installed):
 
     def test_a_name_of_a_built_in_format_is_refused(self) -> None:
         taken = Registry({"arrow-stream": Entry("formats.parquet.engines:ENGINES")}, "format_bench.formats")
-        with pytest.raises(AdapterError, match="name that is taken"):
+        with pytest.raises(AdapterError, match="that name is taken"):
             list(taken)
 
 

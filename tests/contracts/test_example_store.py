@@ -42,7 +42,7 @@ class TestExampleStore(DocumentStoreContract):
 
     def test_a_name_of_a_built_in_store_is_refused(self) -> None:
         taken = Registry({"dbm-documents": Entry("document_stores.bson:ENGINES")}, "format_bench.document_stores")
-        with pytest.raises(AdapterError, match="name that is taken"):
+        with pytest.raises(AdapterError, match="that name is taken"):
             list(taken)
 
 

@@ -241,7 +241,7 @@ def test_a_folder_of_something_else_is_named(adapter: PostgresqlJsonb, tmp_path:
 @pytest.mark.parametrize(
     ("lacking", "told"),
     [
-        ((), r"needs postgresql, not installed here; apt-get install postgresql$"),
+        ((), r"needs postgresql, which is not installed here; apt-get install postgresql$"),
         (
             ("no-such-library",),
             r"needs no-such-library, postgresql, .*; pip install -e '.\[documents\]' && apt-get install postgresql$",

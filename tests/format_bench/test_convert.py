@@ -298,7 +298,7 @@ def test_a_wrong_request_is_an_error_of_few_lines(
 
 def test_a_missing_library_is_named(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("adapters.registry._version", _none_installed)
-    with pytest.raises(AdapterError, match=r"lance.* not installed here; pip install"):
+    with pytest.raises(AdapterError, match=r"lance.* is not installed here; pip install"):
         convert(table, tmp_path / "out.lance", variant="lance")
 
 

@@ -175,7 +175,7 @@ def test_documents_that_are_too_few_for_what_decides_are_refused_before_anything
     for words in ({}, {"weights": {"get": 1}}, {"uses": {"get[documents=100]": 5}}):
         with pytest.raises(PlanError) as told:
             recommend(data=own, key="name", out=tmp_path / "out", **words)
-        assert "get 100 documents decides" in str(told.value)
+        assert "The choice depends on get 100 documents" in str(told.value)
         assert "100 documents, but there are 2" in str(told.value)
         assert "weights={'read': 1, 'size': 2, 'save': 1}" in str(told.value)
     assert not (tmp_path / "out").exists() or not any((tmp_path / "out").iterdir())
@@ -286,5 +286,5 @@ def test_formats_of_missing_libraries_alone_are_refused_before_anything_is_measu
 
 
 def test_a_question_about_other_data_is_refused_before_anything_is_measured(own: Path, tmp_path: Path) -> None:
-    with pytest.raises(PlanError, match=r"ask q2 decides, .* it belongs to other data"):
+    with pytest.raises(PlanError, match=r"depends on ask q2, .* this operation is for other data sets"):
         recommend(data=own, key="name", out=tmp_path / "out", uses={"ask[query=q2]": 1})

@@ -86,7 +86,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_reading_options_without_own_data_are_refused() -> None:
     result = CliRunner().invoke(cli.cli, ["run", "tabular", "--day-first", "--list"])
     assert result.exit_code == 2
-    assert "--day-first: applies to your own table, and none is measured" in result.output
+    assert "--day-first: applies only to your own table, but none is measured" in result.output
 
 
 def test_a_run_shows_how_a_file_was_read_before_it_measures(tmp_path: Path) -> None:

@@ -136,7 +136,10 @@ def test_other_texts_are_refused(text: str) -> None:
 def test_a_file_with_other_encodings_or_codecs_is_found(table: pa.Table, tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     pq.write_table(table, path, compression="zstd")
-    for setting, said in (("split=1", "its variant says split=1"), ("raw=1", "is compressed, its variant says")):
+    for setting, said in (
+        ("split=1", "its variant sets split=1"),
+        ("raw=1", "is compressed; its variant sets no codec"),
+    ):
         adapter = FORMATS.build(f"parquet[codec=zstd,{setting}]")
         adapter.load_library()
         with pytest.raises(AdapterError, match=said):
@@ -167,7 +170,7 @@ def test_a_table_in_files_comes_back_in_order(table: pa.Table, tmp_path: Path) -
     assert handle.project(["text", "whole"]).equals(table.select(["text", "whole"]))
     handle.close()
     (tmp_path / "t.parquet" / "part-00003.parquet").unlink()
-    with pytest.raises(AdapterError, match="has 6 files, its variant says 7"):
+    with pytest.raises(AdapterError, match="has 6 files; its variant sets 7"):
         adapter.stored(tmp_path / "t.parquet")
     few = FORMATS.build("parquet[files=4000]")
     few.load_library()

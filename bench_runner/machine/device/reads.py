@@ -78,7 +78,7 @@ def direct_reads(
     `limit_s` seconds. Return the number of reads and their duration. Offsets are uint64 and multiples of 4,096. Raises
     OSError if the file system does not support such reads, or if a read fails."""
     if not 1 <= depth <= MOST_IN_FLIGHT:
-        raise ValueError(f"depth {depth} is out of range (1 to {MOST_IN_FLIGHT})")
+        raise ValueError(f"depth {depth} is out of range (allowed: 1 to {MOST_IN_FLIGHT})")
     loop = library() if compiled else None
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
     try:

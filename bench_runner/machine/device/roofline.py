@@ -79,7 +79,7 @@ def roofline(path: Path, *, seed: int, seconds: float = EACH_S) -> list[Line]:
     given = sum(line.reads.count * line.reads.size_bytes for line in lines)
     fetched = linux.io_bytes().device_read - before
     if fetched < DIRECT_SHARE * given:
-        raise NoRoofline(f"direct reads returned {given:,} bytes, of which only {fetched:,} came from a device")
+        raise NoRoofline(f"direct reads returned {given:,} bytes, but only {fetched:,} bytes were read from a device")
     linux.read_through(path)
     return [*lines, *_of_cache(path, size_bytes, random, seconds)]
 

@@ -70,7 +70,7 @@ class Range(Asking):
             if self._reads_all(stage, plan) or not _takes_index(document_handle(handle), plan):
                 raise RefusedData(
                     f"the index of {'.'.join(self._ordered(stage))} exists, but the store reports that it does not "
-                    f"use it for {self.selectivity * 100:g}% of {stage.rows:,} documents; "
+                    f"use this index for {self.selectivity * 100:g}% of {stage.rows:,} documents; "
                     "measure it with by=scan, or with more documents"
                 )
 

@@ -111,7 +111,9 @@ def ordered_fields(stage: OperationContext, count: int) -> list[FieldPath]:
         (-len(set(held)), path) for path, held in _looked_at(stage).items() if all(type(value) is int for value in held)
     ]
     if len(found) < count:
-        raise RefusedData(f"it needs {count} fields that hold only integers, but the documents have {len(found)}")
+        raise RefusedData(
+            f"the query needs {count} fields that hold only integers, but the documents have {len(found)}"
+        )
     return [path for _, path in sorted(found)[:count]]
 
 

@@ -58,7 +58,7 @@ def touch_table(table: pa.Table) -> int | None:
             array, ctypes.c_void_p(layout.ctypes.data), ctypes.c_uint64(layout.size), ctypes.byref(found)
         )
         if fault:
-            raise AssertionError(f"the memory of {batch.schema} does not match its types")
+            raise AssertionError(f"the buffers of a batch do not match its schema: {batch.schema}")
         total += found.value
     return total
 

@@ -234,7 +234,7 @@ class SaveParallel(_Parallel, Changes):
         Raises OtherAnswer if the number of stored partitions is wrong."""
         adapter = cast(TabularFormat, stage.adapter)
         if (found := adapter.count_parts(place)) != self.partitions:
-            raise OtherAnswer(f"{found} partitions are stored, not {self.partitions}")
+            raise OtherAnswer(f"{found} partitions are stored, expected {self.partitions}")
         if _by_dask(stage):
             return super().files_of(stage, place)
         return list(dict.fromkeys(adapter.part(place, number) for number in range(self.partitions)))

@@ -124,8 +124,8 @@ def blocks_of(dataset: Path, rows: int, block_rows: int, place: str) -> Blocks:
             ties = frozenset(np.flatnonzero(shared).tolist()) if place == CLUSTERED else frozenset()
             return Blocks(field.name, field.type, least[order], int(most.max()) + 1, ties)
     raise RefusedData(
-        f"no column has distinct values in each block of {block_rows:,} rows that are {place}; scan[selectivity=0.01] "
-        "reads a share of the rows"
+        f"no column has {place} values that differ between blocks of {block_rows:,} rows; to read a share of the rows, "
+        "use scan[selectivity=0.01]"
     )
 
 
@@ -168,7 +168,7 @@ def of_values(
     """
     met = met_by(share, blocks.count)
     if not 0 < met <= values:
-        raise RefusedData(f"{values} values for {met} blocks: each block needs at least one value")
+        raise RefusedData(f"values={values} is not possible for {met} blocks: each block needs at least one value")
     known = np.unique(integers(column))
     draw = random.Random(seed)
     for first in _firsts(blocks.count, met, repetitions, draw):
@@ -178,7 +178,9 @@ def of_values(
             own = known[np.searchsorted(known, low) : np.searchsorted(known, high)]
             wanted = (place + 1) * values // met - place * values // met
             if len(own) < 2 * wanted:
-                raise RefusedData(f"{wanted} of the {len(own)} values of a block would be more than half of them")
+                raise RefusedData(
+                    f"the condition needs {wanted} of the {len(own)} values of a block (allowed: at most half)"
+                )
             asked += draw.sample(own.tolist(), wanted)
         yield Predicate(blocks.column, Kind.IN, _values(sorted(asked), blocks.type))
 

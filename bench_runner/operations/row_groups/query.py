@@ -67,7 +67,7 @@ class AsksForBlocks(Calls):
         read."""
         met = blocks.met_by(self.groups, -(-rows // self.block_rows))
         if isinstance(self.values, int) and not 0 < met <= self.values:
-            return f"{self.values} values for {met:,} blocks: each block needs at least one value"
+            return f"values={self.values} is not possible for {met:,} blocks: each block needs at least one value"
         return blocks.cannot_give(self.groups, rows, self.block_rows)
 
     def handles(self, adapter: Any) -> int:

@@ -75,11 +75,11 @@ def choose(table: pa.Table, kind: Kind, selectivity: float, *, stored: str, dige
         if best is not None and _off(best.rows, wanted) < 1.1:
             break
     if best is None:
-        raise RefusedData(f"no {stored} column allows a condition of the kind {kind.value}")
+        raise RefusedData(f"no {stored} column supports a {kind.value} condition")
     if _off(best.rows, wanted) > MOST_OFF:
         raise RefusedData(
-            f"no {stored} column has a {kind.value} condition that {selectivity:g} of the rows meet; the nearest is "
-            f"{best.rows / table.num_rows:.2g}, on {best.predicate.column}"
+            f"no {stored} column has a {kind.value} condition that a share of {selectivity:g} of the rows meets; the "
+            f"nearest share is {best.rows / table.num_rows:.2g}, on column {best.predicate.column}"
         )
     return best
 

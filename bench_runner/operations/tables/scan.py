@@ -88,7 +88,7 @@ def refuse_changed(stage: OperationContext, name: str) -> pa.ChunkedArray:
     of = stage.target
     for loss in cast(TabularFormat, stage.adapter).losses:
         if loss.holds_for(of.kind, of.strings, of.nulls) and loss.relation.expect(column) is not None:
-            raise RefusedData(f"the condition is on {name}, which this variant changes: {loss.what}")
+            raise RefusedData(f"the condition is on column {name}, whose values this variant changes: {loss.what}")
     return column
 
 

@@ -173,7 +173,9 @@ class Dispatch:
             raise RunError(f"{part.host.label} has given an invalid answer: {error}.") from None
         for piece in found.pieces:
             if piece.name not in agent.APPENDED or piece.start != part.sizes().get(piece.name, 0):
-                raise RunError(f"{part.host.label} has answered with a piece of {piece.name!r} that does not fit.")
+                raise RunError(
+                    f"{part.host.label} sent a piece of {piece.name!r} that does not continue what was received before."
+                )
             with (part.folder / piece.name).open("ab") as file:
                 file.write(piece.content)
         if samples:
@@ -230,7 +232,8 @@ class Dispatch:
                 if now_ns() > until:
                     raise RunError(
                         f"The scheduler has not come back within {SCHEDULER_S:.0f} s ({error}).",
-                        "All that was fetched is kept. Start it and its workers again, and continue with `resume`.",
+                        "The results received so far are kept. Restart the scheduler and its workers, then continue "
+                        "with `resume`.",
                         parameter="cluster",
                     ) from None
             pause(1.0)

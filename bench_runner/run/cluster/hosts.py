@@ -140,7 +140,7 @@ class Cluster:
             raise SchedulerLost(str(error)) from None
         # A client that has given up its scheduler answers with an empty dict.
         if "workers" not in known:
-            raise SchedulerLost("the connection is closed")
+            raise SchedulerLost("the connection to the scheduler is closed")
         there = set(known["workers"])
         # A new worker may get the address of one that has gone.
         self._known = {address: facts for address, facts in self._known.items() if address in there}
@@ -168,12 +168,16 @@ class Cluster:
         except SlowHost:
             raise RunError(
                 f"The worker {address} has not answered within {START_S:.0f} s.",
-                "Find out what it does, or end it.",
+                "Find out what this worker is doing, or end it.",
                 parameter="cluster",
             ) from None
         except (_WorkerLost, ImportError, AttributeError, RuntimeError) as error:
             # dask ends a worker that cannot load the function.
-            told = "it has ended" if isinstance(error, _WorkerLost) else str(error.__cause__ or error).splitlines()[0]
+            told = (
+                "the worker has ended"
+                if isinstance(error, _WorkerLost)
+                else str(error.__cause__ or error).splitlines()[0]
+            )
             raise RunError(
                 f"The worker {address} or its scheduler cannot load Format Bench ({told[:200]}).",
                 "Start both with the Python of an environment in which the same version is installed.",
@@ -247,7 +251,7 @@ def _started(distributed: Any, workers_of: Callable[[str], Sequence[Worker]]) ->
                     ended = next((worker for worker in workers if worker.has_ended()), None)
                     if ended or now_ns() > until:
                         failed = ended or workers[-1]
-                        missing = f"workers are missing after {START_S:.0f} s, such as this one"
+                        missing = f"this worker has not started within {START_S:.0f} s"
                         raise RunError(
                             f"{failed.name}: {'the worker has ended' if ended else missing} ({failed.last_line()}).",
                             f"To find out why, run: {failed.trial}",

@@ -49,8 +49,8 @@ class _SameData(Watcher):
         for name, dataset in info.datasets.items():
             if dataset.digest != self._digests.get(name):
                 raise RunError(
-                    f"The data set {name} has the digest {dataset.digest[:12]} here, and on the client "
-                    f"{self._digests.get(name, 'none')[:12]}."
+                    f"The data set {name} differs from the client's: its digest is {dataset.digest[:12]} here, and "
+                    f"{self._digests.get(name, 'none')[:12]} on the client."
                 )
 
 

@@ -59,8 +59,8 @@ def ssh_hosts(file: Path) -> list[SshHost]:
     found = [line for line in lines if line]
     if not found or any(len(line) > 2 or line[0].startswith("-") for line in found):
         raise RunError(
-            f"{file} must have lines with a host and optionally the path of its Python.",
-            "For example: me@host1 /home/me/format-bench/.venv/bin/python",
+            f"Each line of {file} must have a host and optionally the path of Python on that host.",
+            "E.g. me@host1 /home/me/format-bench/.venv/bin/python",
             parameter="cluster",
             given=given,
         )

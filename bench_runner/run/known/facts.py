@@ -261,7 +261,7 @@ def _keep_fidelity(facts: MachineFacts, chain: Chain, outcome: Outcome) -> None:
     )
     session.writer.append(*records)
     if outcome.failure is not None:
-        remedy = "the fidelity table shows only the kinds that were tested before"
+        remedy = "the fidelity table shows only the kinds of data that were tested before the probe ended"
         session.warn(
             f"{chain.variant}, target {target.kind}: the fidelity probe ended early: {outcome.failure.reason}", remedy
         )
@@ -301,7 +301,7 @@ def _warn_of_left_out(session: Session, part: str, variants: Collection[str]) ->
         return
     session.warn(
         f"{part} of {len(variants)} variant{'' if len(variants) == 1 else 's'} {LEFT_OUT}: "
-        "the rounds, which come first, used all of it",
+        "the rounds, which come first, used the whole budget",
         "run the same command without --quick"
         if session.options.quick
         else "run the same command without --budget, with --out and --resume to measure only what is missing",

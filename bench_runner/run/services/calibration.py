@@ -68,8 +68,8 @@ def checked(network: str, folder: Path) -> Calibration:
         found = calibrate(network, folder)
     if abs(found.off) > MOST_OFF:
         raise RunError(
-            f"`networks={network!r}` is not reached: the proxy passes {found.found_bits_per_s / 1e6:,.0f} Mbit/s, not "
-            f"{found.asked_bits_per_s / 1e6:,.0f}.",
+            f"`networks={network!r}` is not possible: the proxy transfers {found.found_bits_per_s / 1e6:,.0f} Mbit/s, "
+            f"not {found.asked_bits_per_s / 1e6:,.0f}.",
             "Stop other work on the machine, or choose a slower line.",
             parameter="networks",
             given=network,

@@ -150,4 +150,4 @@ def told(node: exp.Expr) -> str:
         return f"the function {node.name[:40].lower()}"
     if isinstance(node, exp.Func) and not isinstance(node, exp.And | exp.Or):
         return f"the function {node.sql_name().lower()}"
-    return "an expression"
+    return "an unsupported expression"

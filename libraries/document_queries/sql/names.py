@@ -121,7 +121,8 @@ class Resolver:
                 self._columns(join.args["on"], scopes, ctes)
         if any(select.args.get(name) for name in ("laterals", "into", "locks", "pivots", "connect")):
             raise SQLError(
-                "this form of SELECT is not supported; write FROM docs, with joins and subqueries", "statement"
+                "SELECT with LATERAL, INTO, PIVOT, CONNECT BY or locks is not supported; use joins and subqueries",
+                "statement",
             )
         scope.aliases = {item.alias for item in select.expressions if isinstance(item, exp.Alias)}
         names = self._expanded(select, scope, is_top)
@@ -145,7 +146,7 @@ class Resolver:
             if name.lower() != TABLE or source.args.get("db") is not None:
                 raise SQLError(f"there is no table {source.sql(dialect=DIALECT)[:80]}; the table is docs", "table")
             if source.args.get("alias") and source.args["alias"].args.get("columns"):
-                raise SQLError("docs cannot have an alias with columns; write docs AS d, and name the fields", "name")
+                raise SQLError("the alias of docs cannot list columns; write docs AS d, and name the fields", "name")
             source.set("this", exp.to_identifier(TABLE, quoted=True))
             source.set("alias", exp.TableAlias(this=exp.to_identifier(alias.lower(), quoted=True)))
             scope.sources.append(_Source(alias.lower(), is_docs=True))
@@ -179,7 +180,9 @@ class Resolver:
             if len(of_docs) != 1 or (is_star and len(scope.sources) > 1) or any(star.args.values()):
                 if of_docs or any(star.args.values()):
                     raise SQLError(
-                        "only * and docs.* without EXCLUDE or REPLACE are supported; name the fields", "name"
+                        "* needs docs as the only table, and neither * nor docs.* takes EXCLUDE or REPLACE; "
+                        "name the fields",
+                        "name",
                     )
                 is_known = False
                 items.append(item)
@@ -216,7 +219,7 @@ class Resolver:
         if isinstance(node, exp.Columns | exp.PositionalColumn) or (
             isinstance(node, exp.Anonymous) and node.name.lower() == "columns"
         ):
-            raise SQLError("COLUMNS and places (#1) are not supported; name the fields", "name")
+            raise SQLError("COLUMNS(...) and column positions (#1) are not supported; name the fields", "name")
         if isinstance(node, exp.Column) and not isinstance(node.this, exp.PositionalColumn):
             self._column(node, scopes, is_order)
             return
@@ -238,7 +241,9 @@ class Resolver:
             return
         alias, path = found
         if len(path) > MAX_DEPTH:
-            raise SQLError(f"a field of {len(path)} names cannot exist; documents are at most {MAX_DEPTH} deep", "name")
+            raise SQLError(
+                f"a path of {len(path)} names reaches no field; documents are at most {MAX_DEPTH} deep", "name"
+            )
         number = self._numbers.setdefault(path, len(self._numbers))
         replaced = exp.column(
             exp.to_identifier(column_name(number), quoted=True), table=exp.to_identifier(alias, quoted=True)
@@ -274,7 +279,7 @@ class Resolver:
                 return None
             if len(docs) > 1:
                 aliases = " or ".join(f"{source.alias}.{first}" for source in docs)
-                raise SQLError(f"{first} may be a field of several tables; name the table: {aliases}", "name")
+                raise SQLError(f"{first} may be a field of several tables; write {aliases}", "name")
             return docs[0].alias, tuple(names)
         return None
 

@@ -134,7 +134,7 @@ class _Translation:
             figures = tuple(output for output in self._outputs if isinstance(output, Aggregate))
             for output in named:
                 if not self._kinds[output.name] <= _KEYS and isinstance(output.expression, Field):
-                    raise NoPlan(f"a group of the type of {'.'.join(output.expression.path)}")
+                    raise NoPlan(f"{'.'.join(output.expression.path)} has values of a type that cannot be grouped by")
             step = GroupBy(named, figures)
         limit, offset = (self._rows(name) for name in ("limit", "offset"))
         steps: tuple[Step, ...] = (step,)
@@ -160,14 +160,14 @@ class _Translation:
         for key, path in paths.items():
             self._kinds[column_name(key)] = self._kinds_of(path)
             if len(self._kinds[column_name(key)]) > 1 or not self._kinds[column_name(key)] <= _KEYS:
-                raise NoPlan("a group of other types")
+                raise NoPlan("GROUP BY has a field of several types, or of a type that cannot be grouped by")
         named = tuple(Named(column_name(key), Field(path)) for key, path in paths.items())
         nodes = [node for part in rest for node in part.find_all(exp.AggFunc)]
         figures = {self._text(node): node for node in nodes}
         names = {text: f"#a{place}" for place, text in enumerate(figures)}
         made = tuple(self._aggregate(node, names[text]) for text, node in figures.items())
         if not named and not made:
-            raise NoPlan("it has no groups")
+            raise NoPlan("it has neither GROUP BY nor aggregates")
         plan = Plan((*gathering, GroupBy(named, made)))
         self._put_groups_into_tree(nodes, names, {figure.name: figure for figure in made})
         return GroupsPlanned(plan, dict(self._kinds))
@@ -220,7 +220,7 @@ class _Translation:
         if isinstance(node, exp.Literal) and not node.is_string and str(node.this).isdigit():
             place = int(str(node.this)) - 1
             if place not in range(len(items)):
-                raise NoPlan("a place beyond the columns")
+                raise NoPlan("GROUP BY or ORDER BY has a position beyond the columns of SELECT")
             return items[place]
         if isinstance(node, exp.Column) and number_of(node) is None and len(node.parts) == 1:
             named = [item for item, name in zip(items, self.names, strict=True) if name == node.name]
@@ -274,12 +274,12 @@ class _Translation:
             function, operand, allowed = "count_distinct", operand.expressions[0], _KEYS
         number = number_of(operand) if operand is not None else None
         if number is None:
-            raise NoPlan(f"{node.key} of an expression")
+            raise NoPlan(f"{node.key} is of something other than a field")
         path = self.fields[number]
         kinds = self._kinds_of(path)
         adds = function in ("sum", "avg")
         if allowed is not None and (not kinds <= allowed or (len(kinds) > 1 and not adds)):
-            raise NoPlan(f"{function} of the types of {'.'.join(path)}")
+            raise NoPlan(f"{function} does not support the types of values in {'.'.join(path)}")
         if function in ("min", "max"):
             self._kinds[name] = kinds
         elif adds:
@@ -298,11 +298,12 @@ class _Translation:
                 raise NoPlan("ORDER BY is more than a list of columns")
             meant = self._meant(each.this, items)
             if is_distinct and self._text(meant) not in map(self._text, items):
-                raise NoPlan("DISTINCT is ordered by another field")
+                raise NoPlan("a SELECT DISTINCT is ordered by a field that it does not select")
             name = self._column(meant, keys)
             kinds = self._kinds.get(name, frozenset())
             if len(kinds) > 1 or not kinds <= _ORDERED:
-                raise NoPlan("ORDER BY has mixed types, arrays, objects or bytes")
+                what = "values of several types" if len(kinds) > 1 else "arrays, objects or bytes"
+                raise NoPlan(f"ORDER BY has a column of {what}")
             columns.append((name, bool(each.args.get("desc")), bool(each.args.get("nulls_first"))))
         return Sorting(tuple(columns))
 

@@ -46,7 +46,9 @@ _INTEGER = np.dtype("<i8")
 def encode_column(column: Column, *, use_native: bool | None = None) -> bytes:
     """Encode a column as a chunk. Raises FullError if the column exceeds the limits of this module."""
     if len(column.levels) > MOST_TOKENS:
-        raise FullError(f"a column has {len(column.levels)} levels, {MOST_TOKENS} are allowed; write smaller leaves")
+        raise FullError(
+            f"a column has {len(column.levels)} levels, at most {MOST_TOKENS} are allowed; write smaller leaves"
+        )
     if isinstance(column.values, Texts) and len(column.values.data) > MOST_TEXT_BYTES:
         raise FullError(f"a column has more than {MOST_TEXT_BYTES} bytes of text; write smaller leaves")
     if kernels.NATIVE if use_native is None else use_native:
@@ -72,19 +74,22 @@ def decode_column(leaf: Leaf, data: bytes | memoryview, *, use_native: bool | No
     reader.take(_TOTAL.size)
     max_level, level_bytes, count = reader.zigzag(), reader.zigzag(), reader.zigzag()
     if max_level != leaf.max_level or not 0 <= count <= MOST_TOKENS:
-        raise CorruptError(f"a column's chunk has {count} levels up to {max_level}, those of {leaf.path} "
-                           f"go up to {leaf.max_level}")  # fmt: skip
+        raise CorruptError(f"a column's chunk has {count} levels up to {max_level}; allowed for {leaf.path}: "
+                           f"{MOST_TOKENS} levels up to {leaf.max_level}")  # fmt: skip
     levels = hybrid.decode(reader.take(level_bytes), leaf.level_bits, count)
     column = Column(leaf, levels, values_of(leaf.kind, []))
     wanted = int(np.count_nonzero(column.present))
     values = ByteReader(reader.take(reader.varint()))
     if reader.left or bool(wanted) != bool(values.left):
-        raise CorruptError(f"a column's chunk has {values.left} bytes for {wanted} values")
+        raise CorruptError(
+            f"a column's chunk has {values.left} bytes for {wanted} values, then {reader.left} more bytes"
+        )
     if not wanted:
         return column
     decoded = _decoded(column, values, wanted)
     if values.left or len(decoded) != wanted:
-        raise CorruptError(f"a column's chunk has {len(decoded)} values, its levels require {wanted}")
+        raise CorruptError(f"a column's chunk has {len(decoded)} values, then {values.left} bytes; its levels require "
+                           f"exactly {wanted} values")  # fmt: skip
     return Column(leaf, levels, decoded)
 
 

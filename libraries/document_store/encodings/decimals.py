@@ -44,7 +44,7 @@ def decode(reader: ByteReader, count: int) -> np.ndarray:
     if places == PLAIN:
         return np.frombuffer(reader.take(count * _DOUBLE.itemsize), _DOUBLE).astype(np.float64)
     if places > MOST_PLACES:
-        raise CorruptError(f"a column's chunk has decimals of {places} places, {MOST_PLACES} are allowed")
+        raise CorruptError(f"a column's chunk has decimals of {places} places, at most {MOST_PLACES} are allowed")
     return np.asarray(delta.decode(reader, count) / _POWERS[places])
 
 

@@ -39,10 +39,11 @@ def decode(reader: ByteReader, most: int) -> np.ndarray:
     """Decode the next values as int64. Raises CorruptError for invalid bytes or more than `most` values."""
     block, miniblocks, count, first = reader.varint(), reader.varint(), reader.varint(), reader.zigzag()
     if (block, miniblocks) != (BLOCK, MINIBLOCKS) or count > most:
-        raise CorruptError(f"a column's chunk has {count} integers in blocks of {block}, expected {most} in {BLOCK}")
+        raise CorruptError(f"a column's chunk has {count} integers, blocks of {block} and {miniblocks} miniblocks; "
+                           f"expected at most {most}, {BLOCK} and {MINIBLOCKS}")  # fmt: skip
         # Do not allocate memory for more integers than these bytes can hold.
     if (count - 1) // BLOCK * (1 + MINIBLOCKS) > reader.left:
-        raise CorruptError(f"a column's chunk has {count} integers in {reader.left} bytes")
+        raise CorruptError(f"a column's chunk declares {count} integers, too many for its {reader.left} bytes")
     deltas = np.zeros(max(count - 1, 0), np.uint64)
     for start in range(0, len(deltas), BLOCK):
         lowest = np.int64(reader.zigzag()).view(np.uint64)

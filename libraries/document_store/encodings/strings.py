@@ -45,7 +45,9 @@ def decode_delta(reader: ByteReader, count: int, most_bytes: int) -> Texts:
     """Decode all remaining bytes to `count` strings. Raises CorruptError."""
     prefixes, lengths = delta.decode(reader, count).tolist(), delta.decode(reader, count).tolist()
     if len(prefixes) != count or len(lengths) != count:
-        raise CorruptError(f"a column's chunk has {len(prefixes)} and {len(lengths)} texts, expected {count}")
+        raise CorruptError(
+            f"a column's chunk has {len(prefixes)} prefixes and {len(lengths)} lengths for {count} texts"
+        )
     texts, before, total = [], b"", 0
     for shared, length in zip(prefixes, lengths, strict=True):
         if not 0 <= shared <= len(before):

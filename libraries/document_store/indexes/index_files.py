@@ -120,7 +120,7 @@ class IndexFile:
     def _decoded(self, decoder: msgspec.msgpack.Decoder[Decoded], data: bytes) -> Decoded:
         try:
             if not 0 <= zstandard.frame_content_size(data) <= _MOST_BLOCK_BYTES:
-                raise ValueError(f"a block declares more than {_MOST_BLOCK_BYTES} bytes")
+                raise ValueError(f"a block declares no size, or more than {_MOST_BLOCK_BYTES} bytes")
             return decoder.decode(zstandard.ZstdDecompressor().decompress(data))
         except (zstandard.ZstdError, msgspec.MsgspecError, ValueError) as error:
             raise CorruptError(f"{self._reader.name}: {error}") from None

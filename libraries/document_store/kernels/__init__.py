@@ -51,7 +51,7 @@ NO_MEMORY, NO_ROOM = 2, 3
 def loaded() -> ctypes.CDLL:
     """Return the library. Raises RuntimeError if it was not built; callers check `NATIVE` first."""
     if library is None:
-        raise RuntimeError(f"{LIBRARY_NAME} is not built: 'pip install ziglang', then 'python -m libraries.build'")
+        raise RuntimeError(f"{LIBRARY_NAME} is not built; run 'pip install ziglang', then 'python -m libraries.build'")
     return library
 
 

@@ -127,7 +127,7 @@ class AmaxLeaf(LeafFacts):
             zero = decode_page_0(self._kind, page, self._entry.pages)
             self.check(zero.keys, zero.antimatter)
             if zero.columns != self._entry.columns:
-                raise CorruptError(f"{zero.columns} columns do not match the footer")
+                raise CorruptError(f"page 0 has {zero.columns} columns, but the footer declares {self._entry.columns}")
         return zero
 
     def keys(self) -> tuple[Keys, np.ndarray]:
@@ -257,7 +257,9 @@ class AmaxLeaf(LeafFacts):
         pages = {page: self._kept[page] for page in wanted if page in self._kept}
         for run in _runs([page for page in wanted if page not in pages]):
             if run[-1] >= self._entry.pages:
-                raise CorruptError(f"{self._where}: a column is beyond the leaf's {self._entry.pages} pages")
+                raise CorruptError(
+                    f"{self._where}: a column needs page {run[-1]}, the last page is {self._entry.pages - 1}"
+                )
             # Use only free room. Otherwise a pass over all documents would evict the columns that queries use.
             read = self._pages.read(self._first_page + run[0], len(run), keep=keep, if_room=True)
             pages.update(zip(run, read, strict=True))
@@ -280,7 +282,7 @@ class AmaxLeaf(LeafFacts):
             column = decode(leaf, zero.chunk(leaf.number, [pages[page] for page in own]))
             records = record_count(column)
             if records != present:
-                raise CorruptError(f"it has {records} records, the leaf has {present}")
+                raise CorruptError(f"the column has {records} records, but its leaf has {present}")
         return column
 
 

@@ -53,9 +53,9 @@ class StoredComponent:
             self._schema = known if known is not None and is_known else Schema.from_bytes(footer.schema)
             self._key_filter = KeyFilter.from_bytes(footer.key_filter)
             if _KEY_KINDS[self._schema.leaves[0].kind] != footer.key_kind:
-                raise CorruptError(f"its schema's keys are not of the kind {footer.key_kind}")
+                raise CorruptError(f"the keys of the schema are not of the kind {footer.key_kind}")
             if any(leaf.columns > len(self._schema.leaves) for leaf in footer.leaves):
-                raise CorruptError("a leaf has more columns than the schema has leaves")
+                raise CorruptError("a leaf has more columns than the schema describes")
         self._pages = PageReader(reader, footer.compression, np.array(footer.page_bytes, np.int64), cache)
         self._first_pages = [0, *accumulate(leaf.pages for leaf in footer.leaves)]
         self._schema_of = lru_cache(maxsize=None)(self._beginning_of_schema)

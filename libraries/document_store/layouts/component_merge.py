@@ -78,7 +78,7 @@ def _check_names(components: Sequence[StoredComponent], schema: Schema) -> None:
     for component in components:
         own = names_of(component.schema)
         if component.layout == "vector" and names[: len(own)] != own:
-            raise CorruptError(f"{component.name}: its schema numbers names differently from the newest one")
+            raise CorruptError(f"{component.name}: the newest component's schema gives names other numbers")
 
 
 def _merge_rows(

@@ -29,7 +29,7 @@ def decompress(codec: CompressionName, data: memoryview, length_bytes: int) -> b
     try:
         return _DECOMPRESS[codec](data, length_bytes)
     except (cramjam.DecompressionError, zstandard.ZstdError) as error:
-        raise CorruptError(f"{len(data)} bytes are not {length_bytes} bytes under {codec}: {error}") from None
+        raise CorruptError(f"cannot decompress {len(data)} bytes of {codec} to {length_bytes} bytes: {error}") from None
 
 
 def _compress_snappy(data: bytes | bytearray) -> bytes:
@@ -39,7 +39,7 @@ def _compress_snappy(data: bytes | bytearray) -> bytes:
 def _decompress_snappy(data: memoryview, length_bytes: int) -> bytes:
     out = bytearray(length_bytes)
     if cramjam.snappy.decompress_raw_into(data, out) != length_bytes:
-        raise CorruptError(f"{len(data)} bytes of snappy become less than {length_bytes} bytes")
+        raise CorruptError(f"{len(data)} bytes of snappy decompress to less than {length_bytes} bytes")
     return bytes(out)
 
 
@@ -52,12 +52,12 @@ def _compress_zstd(data: bytes | bytearray) -> bytes:
 
 def _decompress_zstd(data: memoryview, length_bytes: int) -> bytes:
     if zstandard.frame_content_size(data) != length_bytes:
-        raise CorruptError(f"{len(data)} bytes under zstd do not hold {length_bytes} bytes")
+        raise CorruptError(f"{len(data)} bytes of zstd do not declare {length_bytes} decompressed bytes")
     if not hasattr(_threads, "decompressor"):
         _threads.decompressor = zstandard.ZstdDecompressor()
     raw: bytes = _threads.decompressor.decompress(data)
     if len(raw) != length_bytes:
-        raise CorruptError(f"{len(data)} bytes under zstd hold {len(raw)} bytes, not {length_bytes}")
+        raise CorruptError(f"{len(data)} bytes of zstd decompress to {len(raw)} bytes, not to {length_bytes}")
     return raw
 
 
@@ -67,7 +67,7 @@ def _copy(data: bytes | bytearray) -> bytes | bytearray:
 
 def _take(data: memoryview, length_bytes: int) -> bytes:
     if len(data) != length_bytes:
-        raise CorruptError(f"{len(data)} bytes are stored instead of {length_bytes}")
+        raise CorruptError(f"{len(data)} bytes are stored uncompressed, expected {length_bytes}")
     return bytes(data)
 
 

@@ -94,9 +94,11 @@ def read_footer(reader: FileReader) -> Footer:
     end = reader.size_bytes - _TAIL.size
     length, checksum, mark = _TAIL.unpack(reader.read(_TAIL.size, end))
     if mark != _MARK:
-        raise CorruptError(f"{reader.name}: ends in {mark!r}, a component ends in {_MARK!r}")
+        raise CorruptError(f"{reader.name}: ends in {mark!r}, but a component ends in {_MARK!r}")
     if length > end:
-        raise CorruptError(f"{reader.name}: the footer declares {length} bytes of {end}")
+        raise CorruptError(
+            f"{reader.name}: declares a footer of {length} bytes, but only {end} bytes are before its tail"
+        )
     data = reader.read(length, end - length)
     if xxhash.xxh3_64_intdigest(data) != checksum:
         raise CorruptError(f"{reader.name}: the footer is damaged; restore the file from a copy")
@@ -114,10 +116,10 @@ def _problem(footer: Footer, pages_bytes: int) -> str | None:
     if not all(FRAME_BYTES < size <= longest for size in footer.page_bytes) or sum(footer.page_bytes) != pages_bytes:
         return f"the {len(footer.page_bytes)} pages do not add up to {pages_bytes} bytes"
     if not 0 <= footer.encoded_bytes <= len(footer.page_bytes) * PAGE_BYTES:
-        return f"{footer.encoded_bytes} bytes do not fit in {len(footer.page_bytes)} pages"
+        return f"{footer.encoded_bytes} encoded bytes do not fit in {len(footer.page_bytes)} pages"
     leaves = footer.leaves
     if not all(leaf.pages > 0 for leaf in leaves) or sum(leaf.pages for leaf in leaves) != len(footer.page_bytes):
-        return f"the {len(leaves)} leaves do not have {len(footer.page_bytes)} pages"
+        return f"the pages of the {len(leaves)} leaves do not add up to {len(footer.page_bytes)}"
     if not all(0 <= leaf.antimatter_count <= leaf.count > 0 <= leaf.row_bytes for leaf in leaves):
         return "a leaf has more anti-matter than entries, or no entries"
     if not all(leaf.columns > 0 for leaf in leaves):
@@ -125,10 +127,10 @@ def _problem(footer: Footer, pages_bytes: int) -> str | None:
     kind = int if footer.key_kind == "integer" else str
     keys: list[Any] = list(chain.from_iterable((leaf.min_key, leaf.max_key) for leaf in leaves))
     if not all(type(key) is kind for key in keys):
-        return f"the keys of its leaves are not of the kind {footer.key_kind}"
+        return f"the keys of the leaves are not of the kind {footer.key_kind}"
     lows, highs = keys[::2], keys[1::2]
     if any(low > high for low, high in zip(lows, highs, strict=True)):
-        return "the last key of a leaf is below its first"
+        return "the last key of a leaf is below its first key"
     if any(high >= low for high, low in zip(highs, lows[1:], strict=False)):
-        return "its leaves overlap"
+        return "the key ranges of two leaves overlap"
     return None

@@ -73,7 +73,9 @@ def encode_leaf(keys: Keys, antimatter: np.ndarray, columns: int, chunks: Iterab
     header = _HEADER.pack(len(keys), int(antimatter.sum()), columns, len(key_bytes), leaf_bytes)
     page_0 = b"".join((header, offsets.tobytes(), codes.tobytes(), key_bytes, antimatter_bits(antimatter)))
     if len(page_0) > PAGE_BYTES:
-        raise ValueError(f"page 0 of {len(keys)} entries and {columns} columns has {len(page_0)} bytes of {PAGE_BYTES}")
+        raise ValueError(
+            f"{len(keys)} entries and {columns} columns need a page 0 of {len(page_0)} bytes; {PAGE_BYTES} fit"
+        )
     return [page_0, *pages]
 
 
@@ -85,7 +87,7 @@ def _place(pages: list[bytearray], data: bytes | memoryview) -> int:
         room = PAGE_BYTES
     start = PAGE_BYTES * len(pages) + PAGE_BYTES - room
     if start > _MOST_BYTES:
-        raise ValueError(f"a leaf of more than {_MOST_BYTES} bytes")
+        raise ValueError(f"a leaf would have more than {_MOST_BYTES} bytes")
     pages[-1] += data[:room]
     for at in range(room, len(data), PAGE_BYTES):
         pages.append(bytearray(data[at : at + PAGE_BYTES]))
@@ -134,30 +136,32 @@ class PageZero:
         data = pages[0] if len(pages) == 1 else b"".join(pages)
         at = self.offsets[number] % PAGE_BYTES
         if len(data) < at + _LENGTH.size:
-            raise CorruptError(f"its page ends before its start, at {at} of {len(data)} bytes")
+            raise CorruptError(
+                f"the column needs {_LENGTH.size} bytes at {at} for its length; its pages have {len(data)} bytes"
+            )
         (length,) = _LENGTH.unpack_from(data, at)
         if length < _LENGTH.size or at + length > len(data):
-            raise CorruptError(f"it declares {length} bytes, its pages have {len(data) - at} from there")
+            raise CorruptError(f"the column declares {length} bytes; {_LENGTH.size} to {len(data) - at} are possible")
         return memoryview(data)[at : at + length]
 
 
 def decode_page_0(kind: KeyKind, page: bytes, pages: int) -> PageZero:
     """Decode page 0 of a leaf of this many pages. Raises CorruptError."""
     if len(page) < _HEADER.size:
-        raise CorruptError(f"a page 0 of {len(page)} bytes has no header")
+        raise CorruptError(f"page 0 has {len(page)} bytes, but its header needs {_HEADER.size}")
     count, antimatter_count, columns, keys_bytes, leaf_bytes = _HEADER.unpack_from(page)
     codes_start = _HEADER.size + _OFFSET_BYTES * columns
     keys_start = codes_start + _CODES_BYTES * columns
     bits_start = keys_start + keys_bytes
     if antimatter_count > count or bits_start + ((count + 7) // 8 if antimatter_count else 0) != len(page):
-        raise CorruptError(f"a page 0 of {len(page)} bytes does not have the parts that its header names")
+        raise CorruptError(f"page 0 has {len(page)} bytes, which do not match the counts and sizes in its header")
     data = memoryview(page)
     offsets = np.frombuffer(data[_HEADER.size : codes_start], "<u4").tolist()
     used = [offset for offset in offsets if offset]
-    if not (pages - 1) * PAGE_BYTES < leaf_bytes <= pages * PAGE_BYTES or len(set(used)) != len(used):
-        raise CorruptError(
-            f"a leaf of {leaf_bytes} bytes does not fit on {pages} pages, or two columns have the same start"
-        )
+    if not (pages - 1) * PAGE_BYTES < leaf_bytes <= pages * PAGE_BYTES:
+        raise CorruptError(f"page 0 declares a leaf of {leaf_bytes} bytes, which does not end on page {pages - 1}")
+    if len(set(used)) != len(used):
+        raise CorruptError("two columns of a leaf begin at the same byte")
     if used and not PAGE_BYTES <= min(used) <= max(used) < leaf_bytes:
         raise CorruptError(f"a column begins outside the {leaf_bytes} bytes of its leaf")
     return PageZero(

@@ -46,7 +46,7 @@ class PageWriter:
     def append(self, page: bytes | bytearray) -> int:
         """Write one page of at most PAGE_BYTES; return its number."""
         if not 0 < len(page) <= PAGE_BYTES:
-            raise ValueError(f"a page holds 1 to {PAGE_BYTES} bytes, not {len(page)}")
+            raise ValueError(f"a page must have 1 to {PAGE_BYTES} bytes (got {len(page)})")
         compressed = compress(self._compression, page)
         if len(compressed) < len(page):
             return self.copy(_LENGTH.pack(len(page)) + compressed)
@@ -172,7 +172,9 @@ class PageReader:
 
     def _check_pages(self, first: int, count: int) -> None:
         if not 0 <= first < first + count <= self.count:
-            raise CorruptError(f"{self.name}: pages {first} to {first + count} are not among its {self.count} pages")
+            raise CorruptError(
+                f"{self.name}: {count} pages from page {first} on are needed, but page {self.count - 1} is the last"
+            )
 
     def _checked(self, number: int, stored: memoryview) -> memoryview:
         if len(stored) <= FRAME_BYTES:
@@ -192,7 +194,9 @@ class PageReader:
         as_it_is = bool(length_bytes & _STORED_AS_IT_IS)
         length_bytes &= ~_STORED_AS_IT_IS
         if not 0 < length_bytes <= PAGE_BYTES:
-            raise CorruptError(f"{self.name}: page {number} declares {length_bytes} bytes, {PAGE_BYTES} are allowed")
+            raise CorruptError(
+                f"{self.name}: page {number} declares {length_bytes} bytes, 1 to {PAGE_BYTES} are allowed"
+            )
         try:
             return decompress("none" if as_it_is else self._compression, body[_LENGTH.size :], length_bytes)
         except CorruptError as error:

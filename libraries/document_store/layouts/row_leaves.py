@@ -55,7 +55,9 @@ def antimatter_of(count: int, antimatter_count: int, bits: memoryview) -> np.nda
     if antimatter_count == 0 and len(bits) == 0:
         return np.zeros(count, np.bool_)
     if len(bits) != (count + 7) // 8:
-        raise CorruptError(f"{len(bits)} bytes do not fit the anti-matter bits of {count} entries")
+        raise CorruptError(
+            f"the anti-matter bits of {count} entries need {(count + 7) // 8} bytes, but have {len(bits)}"
+        )
     flags = np.unpackbits(np.frombuffer(bits, np.uint8), count=count).astype(np.bool_)
     if int(flags.sum()) != antimatter_count or antimatter_count == 0:
         raise CorruptError(f"{int(flags.sum())} entries are anti-matter, expected {antimatter_count}")
@@ -76,10 +78,10 @@ def decode_leaf(kind: KeyKind, pages: Sequence[bytes]) -> RowLeaf:
     """Decode a leaf from its pages. Raises CorruptError if they are malformed."""
     data = memoryview(pages[0] if len(pages) == 1 else b"".join(pages))
     if len(data) < HEADER_BYTES:
-        raise CorruptError(f"a leaf of {len(data)} bytes has no header")
+        raise CorruptError(f"a leaf has {len(data)} bytes, but its header needs {HEADER_BYTES}")
     count, antimatter_count, key_bytes, rows_bytes = _HEADER.unpack_from(data)
     if not antimatter_count <= count:
-        raise CorruptError(f"a leaf has {antimatter_count} anti-matter among {count} entries")
+        raise CorruptError(f"a leaf declares {antimatter_count} anti-matter entries, but {count} entries in all")
     records = count - antimatter_count
     bits_bytes = (count + 7) // 8 if antimatter_count else 0
     if HEADER_BYTES + key_bytes + bits_bytes + _END_BYTES * records + rows_bytes != len(data):

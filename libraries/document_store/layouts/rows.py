@@ -56,13 +56,13 @@ class RowsLeaf(LeafFacts):
 
     def columns(self, numbers: Iterable[int], ordinals: np.ndarray | None = None) -> dict[int, Column]:
         """Raise TypeError, because rows have no columns."""
-        raise TypeError(f"{self._where}: a layout of rows has no columns; shred its rows")
+        raise TypeError(f"{self._where}: a row layout stores no columns; read the rows and shred them")
 
     def coded_columns(
         self, numbers: Iterable[int], ordinals: np.ndarray | None = None
     ) -> dict[int, Column | CodedColumn]:
         """Raise TypeError, because rows have no columns."""
-        raise TypeError(f"{self._where}: a layout of rows has no columns; shred its rows")
+        raise TypeError(f"{self._where}: a row layout stores no columns; read the rows and shred them")
 
     def rows(self, ordinals: np.ndarray | None = None) -> list[bytes]:
         """See `ComponentLeaf`."""

@@ -153,7 +153,10 @@ class _Row:
         for _ in range(self._tags.varint()):
             number = self._numbers.varint()
             if number > len(self._names):
-                raise CorruptError(f"a row uses name {number - 1} of {len(self._names)}")
+                raise CorruptError(
+                    f"a row uses name {number - 1}, but the last of the {len(self._names)} names is "
+                    f"{len(self._names) - 1}"
+                )
             if number == 0:
                 yield bytes(self._variable.take(self._lengths.varint())).decode(), self.value(depth + 1)
             else:
@@ -166,7 +169,7 @@ class _Vector:
 
     def take(self, count: int) -> memoryview:
         if self._place + count > len(self._data):
-            raise IndexError(f"cannot read {count} bytes at {self._place}: there are only {len(self._data)}")
+            raise IndexError(f"cannot read {count} bytes at {self._place}: there are only {len(self._data)} bytes")
         self._place += count
         return self._data[self._place - count : self._place]
 

@@ -38,7 +38,7 @@ class VectorRows:
         self._numbers = {name: number for number, name in enumerate(names)}
         self._native = kernels.library if use_native is not False else None
         if use_native and self._native is None:
-            raise RuntimeError("the kernels of the document store are not built: python -m libraries.build builds them")
+            raise RuntimeError("the kernels of the document store are not built; run 'python -m libraries.build'")
         self._table = _joined([name.encode() for name in names])
 
     def encode(self, rows: Sequence[bytes]) -> list[bytes]:

@@ -179,7 +179,7 @@ def table_of_plan(snapshot: Snapshot, plan: Plan, types: Types) -> pa.Table:
     """
     names = _names(plan)
     if unknown := sorted(set(types) - set(names)):
-        raise QueryError(f"types: no column {unknown[0]!r} in the answer; it has {', '.join(names)}")
+        raise QueryError(f"types names {unknown[0]!r}, but the answer has only the columns {', '.join(names)}")
     if isinstance(plan.result, Project) and not any(isinstance(step, Compute | TopK) for step in plan.steps):
         columns: Sequence[Chunks] = projected(snapshot, plan)
     else:
@@ -211,7 +211,7 @@ def table_of(columns: Mapping[str, Chunks], types: Types) -> pa.Table:
         for name, chunks in columns.items()
     ]
     for path in sorted(mixed):
-        named = f"; types={{{path!r}: pa.int64()}} takes only its integers" if path in columns else ""
+        named = f"; to keep only its integers, pass types={{{path!r}: pa.int64()}}" if path in columns else ""
         warnings.warn(f"{path} has values of several types, and becomes JSON text{named}", stacklevel=4)
     return pa.Table.from_arrays(arrays, list(columns))
 

@@ -107,7 +107,10 @@ class _Prepared:
         if self.fields.is_empty:
             return []
         unknown = [str(Path(path)) for path in self.statement.fields if not self.fields.has(path)]
-        return [f"no document has the field {path}, so it is NULL; texts are in single quotes" for path in unknown]
+        return [
+            f"no document has the field {path}, so it is NULL; if it is a text, put it in single quotes"
+            for path in unknown
+        ]
 
 
 def _escaped(text: str) -> str:

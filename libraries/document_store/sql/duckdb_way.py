@@ -192,4 +192,4 @@ def _whole(name: str, column: pa.ChunkedArray) -> Any:
     try:
         return pc.cast(column, pa.int64())
     except pa.ArrowInvalid:
-        raise SQLError(f"{name} is beyond 64 bits; sum doubles, or use avg", "engine") from None
+        raise SQLError(f"the sum {name} does not fit in 64 bits; sum doubles, or use avg", "engine") from None

@@ -251,8 +251,8 @@ class Typing:
                 where = where.replace(f'"{column_name(other.number)}"', str(Path(other.path)))
         where = where.replace('"docs".', "")[:80]
         return SQLError(
-            f"{path} has values of several types ({types}), and this needs one: {where}; "
-            f"write TRY_CAST({path} AS BIGINT), or another type",
+            f"{path} has values of several types ({types}), but one type is needed in {where}; "
+            f"write e.g. TRY_CAST({path} AS BIGINT)",
             "type",
         )
 

@@ -62,12 +62,12 @@ class Header:
             magic, version, *fields, checksum = _HEADER.unpack_from(data)
             if magic == _HEADER_MAGIC and checksum == xxhash.xxh3_64_intdigest(data[: HEADER_BYTES - 8]):
                 if version != FORMAT:
-                    raise CorruptError(f"{name}: has format {version}, this release reads {FORMAT}")
+                    raise CorruptError(f"{name}: has format {version}, but this release reads only format {FORMAT}")
                 salt, previous, previous_bytes, previous_synced, synced = fields
                 return cls(salt, previous, previous_bytes, bool(previous_synced), bool(synced))
         if len(data) > HEADER_BYTES:
             # The header is synced before the first frame is written.
-            raise CorruptError(f"{name}: its header was changed, and frames follow it. Restore it from a copy.")
+            raise CorruptError(f"{name}: its header was changed, although frames follow. Restore the log from a copy.")
         return None
 
 
@@ -170,12 +170,12 @@ def _chain(headers: dict[int, Header], first: int) -> list[int]:
     while number >= first:
         if number not in headers or (chain and number >= chain[-1]):
             what = f"log {number} is missing, or damaged at its start"
-            raise CorruptError(f"{what}: log {chain[-1]} follows it. Restore it from a copy.")
+            raise CorruptError(f"{what}, but log {chain[-1]} follows. Restore log {number} from a copy.")
         chain.append(number)
         number = headers[number].previous
     if not chain or chain[-1] != first:
         what = f"log {first} is missing, or damaged at its start"
-        raise CorruptError(f"{what}: it holds what was stored since the last flush. Restore it from a copy.")
+        raise CorruptError(f"{what}. It has what was stored since the last flush: restore it from a copy.")
     return chain[::-1]
 
 
@@ -186,7 +186,8 @@ def _refuse_damage(
     damaged = durable or (last and header.synced and _frame_follows(header.salt, data, end, frames))
     if damaged:
         raise CorruptError(
-            f"log {number}: frame {frames}, at byte {end}, was changed after it was stored. Restore it from a copy."
+            f"log {number}: frame {frames}, at byte {end}, was changed after it was stored. Restore the log from a "
+            "copy."
         )
 
 

@@ -77,7 +77,9 @@ def read_manifest(calls: FileCalls, folder: Path) -> Manifest | None:
         ours = sorted(name for name in names if _OURS.fullmatch(name) and not name.endswith(UNFINISHED))
         stored = [name for name in ours if name.startswith((COMPONENT, INDEX))]
         if stored:
-            raise CorruptError(f"the store's manifest is missing, but {stored[0]} is there. Restore it from a copy.")
+            raise CorruptError(
+                f"the store's manifest is missing, but {stored[0]} exists. Restore the manifest from a copy."
+            )
         return None
     with told_as(NAME):
         reader = FileReader(calls, folder / NAME)
@@ -104,10 +106,12 @@ def decode_manifest(data: bytes) -> Manifest:
     try:
         manifest = msgspec.json.decode(content, type=Manifest)
     except (msgspec.MsgspecError, ValueError) as error:
-        raise CorruptError(f"the store's manifest: {error}") from None
+        raise CorruptError(f"the store's manifest cannot be read: {error}") from None
     if manifest.format != FORMAT:
-        raise CorruptError(f"the store has format {manifest.format}, this release reads {FORMAT}; store its documents "
-                           "again, or open it with the release that wrote it")  # fmt: skip
+        raise CorruptError(
+            f"the store has format {manifest.format}, but this release reads {FORMAT}; store its documents again, or "
+            "open it with the release that wrote it"
+        )
     return manifest
 
 

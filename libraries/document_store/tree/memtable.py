@@ -42,7 +42,9 @@ class Batch(msgspec.Struct, array_like=True, frozen=True):
         except (msgspec.MsgspecError, ValueError) as error:
             raise CorruptError(f"a frame of the log is not a batch: {error}") from None
         if len(batch.keys) != len(batch.rows) or len(set(map(type, batch.keys))) > 1:
-            raise CorruptError("a frame of the log does not have one row per key, or has keys of two kinds")
+            raise CorruptError(
+                f"a frame of the log has {len(batch.keys)} keys for {len(batch.rows)} rows, or keys of two kinds"
+            )
         return batch
 
     def size_bytes(self) -> int:

@@ -140,7 +140,9 @@ class Tree:
         for number in log_numbers(names):
             # An unfinished creation leaves at most the header of a log.
             if self.calls.status(log_path(self.folder, number)).size_bytes > HEADER_BYTES:
-                raise CorruptError("the store's manifest is missing, but a log is there. Restore it from a copy.")
+                raise CorruptError(
+                    "the store's manifest is missing, but a log exists. Restore the manifest from a copy."
+                )
         for name in leftovers(names, None, set()):
             self.calls.unlink(self.folder / name)
         logs = self._new_logs([], [])
@@ -168,7 +170,7 @@ class Tree:
             stored = getattr(manifest, name)
             if wanted not in (None, stored):
                 # By default, the key is 'id', and the others are those of the store.
-                with_it = f"{name}={stored!r}" if name == "key" else f"that, or omit {name}="
+                with_it = f"{name}={stored!r}" if name == "key" else f"that {name}, or omit {name}="
                 raise DocumentStoreError(
                     f"{self.folder}: this store's {name} is {stored!r}, not {wanted!r}. Open it with {with_it}; "
                     f"another {name} needs another folder."

@@ -86,11 +86,11 @@ def test_a_folder_below_one_that_nobody_may_read_is_of_use():
 
 def test_another_process_cannot_have_the_folder(tmp_path):
     owned = own_folder(OSCalls(), tmp_path / "store")
-    with pytest.raises(InUseError, match="in use, by another process"):
+    with pytest.raises(InUseError, match="in use, by this or another process"):
         own_folder(OSCalls(), tmp_path / "store")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     other = [sys.executable, "-c", OWN, str(tmp_path / "store")]
     refused = subprocess.run(other, env=environment, capture_output=True, text=True)
-    assert (refused.returncode, "in use, by another process" in refused.stderr) == (1, True)
+    assert (refused.returncode, "in use, by this or another process" in refused.stderr) == (1, True)
     os.close(owned)
     assert subprocess.run(other, env=environment).returncode == 0

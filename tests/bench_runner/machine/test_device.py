@@ -131,7 +131,7 @@ def test_reads_that_no_device_answers_give_no_roofline(stored: Path, monkeypatch
         return cached_reads(path, offsets, size_bytes, limit_s=limit_s)
 
     monkeypatch.setattr(device, "direct_reads", answered)
-    with pytest.raises(NoRoofline, match="came from a device"):
+    with pytest.raises(NoRoofline, match="were read from a device"):
         roofline(stored, seed=1, seconds=0.01)
 
 

@@ -102,7 +102,7 @@ def test_of_a_spelling_that_is_dropped_nothing_is_left() -> None:
         ("parquet[engine=polars,codec=zstd,level=99]", r"level=99 is not possible \(allowed: 1 to 22\)"),
         ("parquet[engine=polras]", r"engine=polras is not possible \(allowed: pyarrow, pandas, polars"),
         ("parquet[codec=zstandart]", r"codec=zstandart is not possible \(allowed: none"),
-        ("parquet[codex=zstd]", r"no setting is called 'codex' \(it has: engine, codec, level"),
+        ("parquet[codex=zstd]", r"no setting is called 'codex' \(known: engine, codec, level"),
         ("parquet[codec=none,level=3]", "parquet.*level"),
     ],
 )

@@ -121,14 +121,14 @@ def test_raw_io_takes_part_and_knows_no_documents() -> None:
 @pytest.mark.parametrize(
     ("suite", "asked", "words"),
     [
-        ("tabular", {"datasets": ("tweets",)}, "holds documents, and the suite tabular measures tables"),
+        ("tabular", {"datasets": ("tweets",)}, "holds documents, but the suite tabular measures tables"),
         ("access", {"datasets": ("sensors[readings=random]",)}, "Choose the suite documents"),
         ("documents", {"datasets": ("^eq$",)}, "matches no data set of the suite documents"),
-        ("documents", {"operations": ("take",)}, "applies to tables, and the suite documents measures documents"),
-        ("tabular", {"operations": ("get",)}, "applies to documents, and the suite tabular measures tables"),
+        ("documents", {"operations": ("take",)}, "applies to tables, but the suite documents measures documents"),
+        ("tabular", {"operations": ("get",)}, "applies to documents, but the suite tabular measures tables"),
         ("documents", {"formats": ("parquet[engine=pyarrow]",)}, "parquet"),
         ("documents", {"target": "arrow"}, "target applies to tables only"),
-        ("documents", {"key": "did"}, "key='did' is the key of your own documents"),
+        ("documents", {"key": "did"}, "key='did' applies only to your own documents"),
     ],
 )
 def test_what_does_not_fit_documents_is_refused(suite: str, asked: dict[str, object], words: str) -> None:

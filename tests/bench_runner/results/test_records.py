@@ -278,8 +278,8 @@ def test_a_last_line_that_a_crash_cut_short_is_dropped_and_the_writer_goes_on_be
     ("line", "message"),
     [
         ("{\n", r"line 2: .*\s+Remove the line"),
-        ("[]\n", "line 2: schema is 'list', but this version reads 1, 2"),
-        (_line(schema=3), "schema is 3, but this version reads 1, 2"),
+        ("[]\n", "line 2: its schema is 'list', but this version of Format Bench reads only 1, 2"),
+        (_line(schema=3), "schema is 3, but this version of Format Bench reads only 1, 2"),
         (_line(schema=True), "schema is True"),
         (_line(schema=...), "schema is None"),
         (_line(suite=...), "missing required field 'suite'"),
@@ -287,7 +287,7 @@ def test_a_last_line_that_a_crash_cut_short_is_dropped_and_the_writer_goes_on_be
         (_line(rows="many"), r"Expected 'int', got 'str' - at '\$.rows'"),
         (_line(round=True), r"got 'bool' - at '\$.round'"),
         (_line(figures={"wall_ns": 1.5}), r"Expected 'int', got 'float' - at '\$.figures"),
-        (_line(figures={"speed": 1}), "not in the register"),
+        (_line(figures={"speed": 1}), "not registered"),
         (_line(figures=None), r"Expected 'object', got 'null' - at '\$.figures'"),
         (_line(losses=[1]), r"Expected 'str', got 'int' - at '\$.losses\[0\]'"),
         (_line(saw_all=1), r"Expected 'bool', got 'int' - at '\$.saw_all'"),
@@ -297,7 +297,7 @@ def test_a_last_line_that_a_crash_cut_short_is_dropped_and_the_writer_goes_on_be
         (_line(conditions={"cache": 1}), r"got 'int' - at '\$.conditions.cache'"),
         (_line(conditions={"weather": "fair"}), "unknown field 'weather'"),
         (_line(failure={"kind": "crash"}), r"missing required field 'reason' - at '\$.failure'"),
-        (_line(failure={"kind": "crash", "reason": "x"}), "a failure has no figures"),
+        (_line(failure={"kind": "crash", "reason": "x"}), "a failure must not have figures"),
         (_line(), "line 2: repeats line 1"),
     ],
 )

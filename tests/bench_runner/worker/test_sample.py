@@ -342,7 +342,7 @@ def test_a_result_that_is_another_the_second_time_is_a_mismatch(
     location = tmp_path / "table"
     location.touch()
     ready = Prepared(stage, operation_of("read"), None, location, REST, {}, True)
-    with pytest.raises(verify.Mismatch, match="changed when its files were removed"):
+    with pytest.raises(verify.Mismatch, match="changed when the stored files were removed"):
         verified(ready, [Pair(None, pa.table({}), [])], last_reader=True)
 
 
@@ -362,7 +362,7 @@ def test_a_file_without_the_codec_of_its_variant_is_a_mismatch(
     adapter = SpyAdapter(order)
     adapter.values["codec"] = "zstd"
     monkeypatch.setattr(adapter, "stored", lambda location: Stored(codec=codec))
-    with pytest.raises(verify.Mismatch, match=f"written with codec {codec}, but its variant has codec zstd"):
+    with pytest.raises(verify.Mismatch, match=f"written with codec={codec}, but its variant sets codec=zstd"):
         verification.read_back(adapter, Path("table"))
 
 

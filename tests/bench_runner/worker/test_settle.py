@@ -168,7 +168,7 @@ def test_the_real_control_leaves_no_file(tmp_path: Path) -> None:
 
 def test_a_control_that_cannot_be_written_names_its_file(tmp_path: Path) -> None:
     (tmp_path / "control").symlink_to("/dev/full")
-    with pytest.raises(OSError, match="the 64 MB control: No space left on device") as caught:
+    with pytest.raises(OSError, match="cannot write its 64 MB: No space left on device") as caught:
         Settler(tmp_path).calibrate()
     assert caught.value.filename == str(tmp_path / "control")
 

@@ -105,12 +105,12 @@ def typed_column_of(chunks: Chunks, type_: pa.DataType, path: str) -> pa.Chunked
     that cannot be named, and for float64 if an integer would change."""
     if type_ not in NAMED_TYPES:
         allowed = ", ".join(str(each) for each in NAMED_TYPES)
-        raise QueryError(f"types, {path}: {type_} is not a type of documents; allowed are {allowed}")
+        raise QueryError(f"types, {path}: {type_} is not supported; allowed are {allowed}")
     kinds = NAMED_TYPES[type_]
     if len(kinds) == 1:
         return part_of(chunks, kinds[0]).cast(type_)
     if not has_exact_integers(chunks):
-        raise QueryError(f"types, {path}: has integers beyond 2**53, which a double would change; name pa.int64()")
+        raise QueryError(f"types, {path}: integers beyond 2**53 would change as float64; use pa.int64()")
     return numbers_of(chunks)
 
 

@@ -65,7 +65,8 @@ class View:
         if len(self.values) != len(masked):
             self.present = masked == leaf.max_level
             if np.count_nonzero(self.present) != len(self.values):
-                raise CorruptError(f"column {leaf.number} ({leaf.path}) has values that do not fit its levels")
+                raise CorruptError(f"column {leaf.number} ({leaf.path}) has {len(self.values)} values, "
+                                   f"its levels require {np.count_nonzero(self.present)}")  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.levels)

@@ -63,7 +63,7 @@ def test_a_chunk_that_its_pages_cannot_hold():
     pages, zero = leaf_of(100)
     with pytest.raises(CorruptError, match="declares 100 bytes"):
         zero.chunk(1, [pages[1][:50]])
-    with pytest.raises(CorruptError, match="ends before its start"):
+    with pytest.raises(CorruptError, match="its pages have 0 bytes"):
         zero.chunk(1, [b""])
 
 

@@ -118,11 +118,11 @@ def test_a_page_in_the_place_of_another_is_refused():
 def test_pages_that_are_not_there():
     file, writer = written("none")
     for first, count in ((4, 1), (3, 2), (-1, 1), (0, 0)):
-        with pytest.raises(CorruptError, match="are not among its 4 pages"):
+        with pytest.raises(CorruptError, match="but page 3 is the last"):
             reader_of(file, writer, "none").read(first, count)
 
 
 @pytest.mark.parametrize("page", [b"", bytes(PAGE_BYTES + 1)])
 def test_pages_of_no_allowed_length(page):
-    with pytest.raises(ValueError, match="a page holds 1 to"):
+    with pytest.raises(ValueError, match="a page must have 1 to"):
         PageWriter(MemoryFile(), "none").append(page)

@@ -82,7 +82,7 @@ def test_leaves_of_rows_are_one_page_and_larger_rows_several(layout):
         leaf.keys()
         leaf.rows()
         assert component.counters.pages_read == 1, "keys and rows must share a page"
-    with pytest.raises(TypeError, match="has no columns"):
+    with pytest.raises(TypeError, match="a row layout stores no columns"):
         large.columns([1])
 
 

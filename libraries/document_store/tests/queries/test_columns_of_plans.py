@@ -115,7 +115,7 @@ def test_items_of_arrays_become_columns(store):
 def test_what_has_no_columns_or_another_way_is_refused(store):
     with pytest.raises(QueryError, match="needs columns: add a Project, GroupBy or Count, or use to_arrow"):
         store.query(Plan((Filter(Compare(N, "<", Constant(7))),)), as_arrow=True)
-    with pytest.raises(QueryError, match="way must be auto"):
+    with pytest.raises(QueryError, match="way must be 'auto'"):
         store.query(Plan((Count(),)), "rows", as_arrow=True)
     with pytest.raises(QueryError, match="paths must name at least one field"):
         store.to_arrow([])

@@ -147,24 +147,24 @@ PLANNED = [
 
 NOT_PLANNED = {
     "SELECT lower(kind) FROM docs": "SELECT has the function lower",
-    "SELECT n + 1 FROM docs": "SELECT has an expression",
-    "SELECT kind FROM docs WHERE n + 1 = 2": "WHERE has an expression",
-    "SELECT id FROM docs WHERE n BETWEEN SYMMETRIC 4 AND 0": "WHERE has an expression",
-    "SELECT kind FROM docs WHERE n IN tags": "WHERE has an expression",
+    "SELECT n + 1 FROM docs": "SELECT has an unsupported expression",
+    "SELECT kind FROM docs WHERE n + 1 = 2": "WHERE has an unsupported expression",
+    "SELECT id FROM docs WHERE n BETWEEN SYMMETRIC 4 AND 0": "WHERE has an unsupported expression",
+    "SELECT kind FROM docs WHERE n IN tags": "WHERE has an unsupported expression",
     "SELECT kind FROM docs WHERE kind LIKE '%a'": "LIKE with a pattern other than 'text%'",
     "SELECT size, count(*) FROM docs GROUP BY size": "size has values of several types",
-    "SELECT d, count(*) FROM docs GROUP BY d": "a group of the type of d",
-    "SELECT count(DISTINCT d) FROM docs": "count_distinct of the types of d",
-    "SELECT sum(size) FROM docs": "sum of the types of size",
+    "SELECT d, count(*) FROM docs GROUP BY d": "d has values of a type that cannot be grouped by",
+    "SELECT count(DISTINCT d) FROM docs": "count_distinct does not support the types of values in d",
+    "SELECT sum(size) FROM docs": "sum does not support the types of values in size",
     "SELECT max(n, 2) FROM docs": "max has several arguments",
     "SELECT count(n, kind) FROM docs": "count has several arguments",
     "SELECT sum(DISTINCT n) FROM docs": "an aggregate has DISTINCT",
     "SELECT kind FROM docs GROUP BY kind HAVING count(*) > 1": "it has HAVING",
-    "SELECT count(*) FILTER (WHERE n = 1) FROM docs": "SELECT has an expression",
+    "SELECT count(*) FILTER (WHERE n = 1) FROM docs": "SELECT has an unsupported expression",
     "SELECT a.id FROM docs a JOIN docs b ON a.id = b.id": "it has JOINS",
-    "SELECT row_number() OVER () FROM docs": "SELECT has an expression",
+    "SELECT row_number() OVER () FROM docs": "SELECT has an unsupported expression",
     "SELECT id FROM docs UNION SELECT n FROM docs": "it is not a single SELECT",
-    "SELECT tags FROM docs ORDER BY tags": "ORDER BY has mixed types, arrays, objects or bytes",
+    "SELECT tags FROM docs ORDER BY tags": "ORDER BY has a column of",
     "SELECT kind FROM docs GROUP BY ALL": "GROUP BY is more than a list of fields",
     "SELECT kind FROM docs USING SAMPLE 10 ROWS": "it has SAMPLE",
     "SELECT id FROM docs LIMIT 50%": "LIMIT is not a whole number",
@@ -282,7 +282,7 @@ def test_json_text_of_mixed_types_is_a_warning(store):
 
 
 def test_a_field_that_no_document_has_is_null_with_a_warning(store):
-    words = "no document has the field {}, so it is NULL; texts are in single quotes"
+    words = "no document has the field {}, so it is NULL; if it is a text, put it in single quotes"
     for text, field in (
         ('SELECT id FROM docs WHERE kind = "create"', "create"),
         ("SELECT lower(o.x) FROM docs", "o.x"),
@@ -303,7 +303,7 @@ REFUSED = {
     "WITH x AS (SELECT 1) DELETE FROM docs": ("statement", "only SELECT is supported"),
     "COPY docs TO '/tmp/x'": ("statement", "only SELECT is supported"),
     "SELECT 1; SELECT 2": ("statement", "only one statement is supported (got 2)"),
-    "SELECT 1 INTO x FROM docs": ("statement", "this form of SELECT is not supported"),
+    "SELECT 1 INTO x FROM docs": ("statement", "LATERAL, INTO, PIVOT, CONNECT BY or locks is not supported"),
     "WITH RECURSIVE r AS (SELECT 1) SELECT * FROM r": ("statement", "WITH RECURSIVE is not supported"),
     "SELECT kind FROM events": ("table", "there is no table events; the table is docs"),
     "SELECT kind FROM main.docs": ("table", "there is no table main.docs"),
@@ -314,9 +314,9 @@ REFUSED = {
     "SELECT kind, kind FROM docs": ("name", "two columns of the answer are called 'kind'; rename one with AS"),
     "SELECT unnest(o), unnest({'p': 1}) FROM docs": ("name", "two columns of the answer are called 'p'"),
     "SELECT * FROM (SELECT id FROM docs), (SELECT 1 AS id)": ("name", "two columns of the answer are called 'id'"),
-    "SELECT kind FROM docs a, docs b": ("name", "several tables; name the table: a.kind or b.kind"),
+    "SELECT kind FROM docs a, docs b": ("name", "several tables; write a.kind or b.kind"),
     "SELECT [t || 'x' FOR t IN tags] FROM docs": ("statement", "write list_transform(list, x -> ...)"),
-    "SELECT COLUMNS(*) FROM docs": ("name", "COLUMNS and places (#1) are not supported; name the fields"),
+    "SELECT COLUMNS(*) FROM docs": ("name", "COLUMNS(...) and column positions (#1) are not supported; name"),
     "SELECT max(COLUMNS('i.*')) FROM docs": ("name", "name the fields"),
     "SELECT docs.COLUMNS(*) FROM docs": ("name", "name the fields"),
     "SELECT id FROM docs ORDER BY #1": ("name", "name the fields"),
@@ -326,14 +326,14 @@ REFUSED = {
         "unknown; write FROM docs, unnest(tags) AS z(x)"),
     "SELECT * EXCLUDE (kind) FROM docs": ("name", "name the fields"),
     "SELECT * FROM docs a JOIN docs b USING (id)": ("statement", "JOIN ... USING is not supported"),
-    "SELECT max(size) FROM docs": ("type", "size has values of several types (boolean, integer, double, text), and "
-        "this needs one: max(size); write TRY_CAST(size AS BIGINT), or another type"),
-    "SELECT id FROM docs ORDER BY size": ("type", "this needs one: size"),
-    "SELECT id FROM docs WHERE size > n + 1": ("type", "this needs one: size > n + 1"),
+    "SELECT max(size) FROM docs": ("type", "size has values of several types (boolean, integer, double, text), but "
+        "one type is needed in max(size); write e.g. TRY_CAST(size AS BIGINT)"),
+    "SELECT id FROM docs ORDER BY size": ("type", "one type is needed in size"),
+    "SELECT id FROM docs WHERE size > n + 1": ("type", "one type is needed in size > n + 1"),
     "SELECT foo(kind) FROM docs": ("engine", "Scalar Function with name foo does not exist"),
     "SELECT sum(kind) FROM docs": ("engine", "No function matches"),
     "SELECT id FROM docs ORDER BY id LIMIT 99999999999999999999": ("engine", "DuckDB cannot answer this"),
-    "SELECT sum(n) * 9223372036854775807 AS s FROM docs": ("engine", "s is beyond 64 bits"),
+    "SELECT sum(n) * 9223372036854775807 AS s FROM docs": ("engine", "the sum s does not fit in 64 bits"),
     "SELECT CAST(kind AS BIGINT) FROM docs": ("engine", "Could not convert string"),
     f"SELECT {'(' * 40}1{')' * 40}": ("limit", "nested more than 24 deep"),
     f"SELECT '{'x' * 70_000}'": ("limit", "more than 65536 bytes"),
@@ -356,7 +356,7 @@ def test_sums_beyond_64_bits_are_refused_both_ways(tmp_path):
     with DocumentStore.open(tmp_path / "store", sync="none") as opened:
         opened.upsert([{"id": key, "n": 2**62} for key in range(3)])
         for text in ("SELECT sum(n) FROM docs", "SELECT sum(n), max(lower('x')) AS x FROM docs"):
-            with pytest.raises(SQLError, match="beyond 64 bits"):
+            with pytest.raises(SQLError, match="64 bits"):
                 opened.sql(text)
 
 
@@ -437,7 +437,12 @@ def test_an_answer_has_limited_memory(store, monkeypatch):
 
 
 def test_ctrl_c_ends_a_query(store):
-    endless = "SELECT count(*) FROM docs a, " + ", ".join(f"unnest(range(100)) AS r{n}(v)" for n in range(9))
+    # Unnested in SELECT, the rows take hours but little memory. With tables in FROM, DuckDB stores the product, and may
+    # reach its memory limit before the signal comes.
+    endless = "docs"
+    for _ in range(5):
+        endless = f"(SELECT unnest(range(1000)) AS v FROM {endless})"
+    endless = f"SELECT count(*) FROM {endless} AS all_rows"
     timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):

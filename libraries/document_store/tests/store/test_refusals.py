@@ -33,7 +33,7 @@ def test_a_number_of_5000_digits_is_named_by_its_size(tmp_path):
                 call(10**5000)
         with pytest.raises(DocumentError, match="id: an integer of more than 64 bits"):
             store.upsert([{"id": 10**5000}])
-    with pytest.raises(QueryError, match=r"a number of 5,000 digits, 1{20}\.\.\.: integers have 64 bits"):
+    with pytest.raises(QueryError, match=r"an integer of 5,000 digits \(1{20}\.\.\.\); it must fit in 64 bits"):
         from_json('[{"is": "limit", "rows": ' + "1" * 5000 + "}]")
 
 
@@ -183,7 +183,11 @@ def test_what_is_no_list_and_no_plan_is_refused_in_words(tmp_path):
         for call, error, words in (
             (lambda: store.upsert(tmp_path / "events.jsonl"), DocumentError, "a list of dicts, or as JSON Lines"),
             (lambda: store.delete(1), DocumentError, r"write \[1\]"),
-            (lambda: store.query((Compare(field("a"), "=", Constant(1)),)), QueryError, "a Plan of steps, not tuple"),
+            (
+                lambda: store.query((Compare(field("a"), "=", Constant(1)),)),
+                QueryError,
+                r"a query must be a Plan, .* \(got tuple\)",
+            ),
         ):
             with pytest.raises(error, match=words):
                 call()

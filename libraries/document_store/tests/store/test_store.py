@@ -92,7 +92,7 @@ def test_parts_of_documents_are_alike_in_memory_and_stored(store):
     store.flush()
     assert list(store.scan(paths)) == wanted
     assert list(store.scan(["a.b"], where=Compare(field("id"), "<", Constant(1)))) == [{"a": {"b": 1}}]
-    with pytest.raises(QueryError, match=r"d\[\*\].*a path cannot lead into an array"):
+    with pytest.raises(QueryError, match=r"d\[\*\].*cannot lead into its array"):
         store.scan(["d[*].e"])
 
 
@@ -121,9 +121,9 @@ def test_a_caller_names_the_type_of_a_column_of_mixed_values(store):
     for type_, values in wanted.items():
         column = store.to_arrow(["a"], types={"a": type_}).column("a")
         assert (column.type, column.to_pylist()) == (type_, values)
-    with pytest.raises(QueryError, match=r"types, a: int32 is not a type of documents; allowed are bool, int64"):
+    with pytest.raises(QueryError, match=r"types, a: int32 is not supported; allowed are bool, int64"):
         store.to_arrow(["a"], types={"a": pa.int32()})
-    with pytest.raises(QueryError, match="types: no column 'b' in the answer; it has a"):
+    with pytest.raises(QueryError, match="types names 'b', but the answer has only the columns a"):
         store.to_arrow(["a"], types={"b": pa.int64()})
 
 
@@ -167,9 +167,9 @@ def test_keys_are_of_one_kind_in_a_store(store):
     store.delete(["x"])
     store.upsert(numbered(2))
     for _ in range(2):
-        with pytest.raises(DocumentError, match="'x' is not of the kind integer"):
+        with pytest.raises(DocumentError, match="'x' must be of the kind integer"):
             store.upsert([{"id": "x"}])
-        with pytest.raises(DocumentError, match="'x' is not of the kind integer"):
+        with pytest.raises(DocumentError, match="'x' must be of the kind integer"):
             store.delete(["x"])
         store.flush()
     with pytest.raises(DocumentError, match=r"^key 0 of the batch: the key must be an integer of .* text, not 1\.5"):
@@ -212,7 +212,7 @@ def test_another_process_cannot_open_the_store(tmp_path):
     other = [sys.executable, "-c", script, str(tmp_path / "store")]
     with DocumentStore.open(tmp_path / "store"):
         refused = subprocess.run(other, env=environment, capture_output=True, text=True)
-        assert (refused.returncode, "in use, by another process" in refused.stderr) == (1, True)
+        assert (refused.returncode, "in use, by this or another process" in refused.stderr) == (1, True)
     assert subprocess.run(other, env=environment).returncode == 0
 
 
@@ -258,7 +258,9 @@ def test_a_store_of_another_format_is_told_and_left_alone(tmp_path):
     found = read_manifest(OSCalls(), tmp_path)
     write_manifest(OSCalls(), tmp_path, msgspec.structs.replace(found, format=found.format - 1))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.raises(CorruptError, match=rf"format {found.format - 1}, this release reads {found.format}; store its"):
+    with pytest.raises(
+        CorruptError, match=rf"format {found.format - 1}, but this release reads {found.format}; store its"
+    ):
         DocumentStore.open(tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 

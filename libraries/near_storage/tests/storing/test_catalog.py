@@ -325,7 +325,7 @@ def test_a_damaged_description_is_told_and_can_be_put_back(shelf):
 
 
 def test_one_process_has_a_catalog(shelf):
-    with pytest.raises(BusyError, match="in use, by another process"):
+    with pytest.raises(BusyError, match="in use, by this or another process"):
         shelf.open()
 
 

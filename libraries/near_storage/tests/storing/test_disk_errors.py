@@ -13,7 +13,7 @@ from libraries.near_storage.storing.disk_errors import disk_error, own_folder
 def test_a_folder_in_use_is_busy():
     disk = SimulatedDisk()
     own_folder(disk, disk.root / "store")
-    with pytest.raises(BusyError, match="in use, by another process"):
+    with pytest.raises(BusyError, match="in use, by this or another process"):
         own_folder(disk, disk.root / "store")
 
 

@@ -184,7 +184,7 @@ def test_leftovers_go_when_the_folder_is_opened_and_the_rest_stays(store, tmp_pa
 
 
 def test_one_process_has_a_folder(store, tmp_path):
-    with pytest.raises(BusyError, match="in use, by another process"):
+    with pytest.raises(BusyError, match="in use, by this or another process"):
         PartitionStore(tmp_path / "node", describe=describe_here)
 
 

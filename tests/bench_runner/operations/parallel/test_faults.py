@@ -22,9 +22,9 @@ Trial = tuple[str, str, str, str]
 """Fault, operation, variant and target."""
 
 FAULTS: Mapping[Trial, str] = {
-    ("lost", SAVE, PARQUET, "pandas"): "mismatch 1 partitions are stored, not 2",
+    ("lost", SAVE, PARQUET, "pandas"): "mismatch 1 partitions are stored, expected 2",
     ("swapped", SAVE, PARQUET, "pandas"): "mismatch round trip differs",
-    ("twice", SAVE, PARQUET, "pandas"): "mismatch 3 partitions are stored, not 2",
+    ("twice", SAVE, PARQUET, "pandas"): "mismatch 3 partitions are stored, expected 2",
     ("repeated", SAVE, PARQUET, "pandas"): "mismatch round trip differs",
     ("dies", SAVE, PARQUET, "pandas"): "process 2 of 2 ended while it was needed (exit code 7)",
     ("dies_at_the_end", SAVE, PARQUET, "pandas"): "process 2 of 2 ended while it was needed (exit code -9)",

@@ -116,7 +116,7 @@ def test_a_day_distinguishes_blocks(stored: Stored) -> None:
 @pytest.mark.parametrize("place", [CLUSTERED, SCATTERED])
 def test_data_without_such_a_column_are_refused(stored: Stored, place: str) -> None:
     noise = stored(table_of().select(["noise", "holes", "share"]))
-    with pytest.raises(RefusedData, match=f"no column .* each block of 100 rows that are {place}"):
+    with pytest.raises(RefusedData, match=f"no column has {place} values that differ between blocks of 100 rows"):
         blocks_of(noise, ROWS, BLOCK, place)
 
 
@@ -167,9 +167,9 @@ def test_a_list_of_values_is_met_by_a_part_of_each_block(
 @pytest.mark.parametrize(
     ("share", "values", "why"),
     [
-        (0.25, 4, "4 values for 5 blocks"),
-        (0.0, 4, "4 values for 0 blocks"),
-        (0.05, 60, "60 of the 100 values of a block would be more than half of them"),
+        (0.25, 4, "values=4 is not possible for 5 blocks"),
+        (0.0, 4, "values=4 is not possible for 0 blocks"),
+        (0.05, 60, "needs 60 of the 100 values of a block .allowed: at most half"),
     ],
 )
 def test_lists_that_are_no_part_of_each_block_are_refused(stored: Stored, share: float, values: int, why: str) -> None:
@@ -209,7 +209,7 @@ def test_shares_that_whole_blocks_cannot_give_are_refused(share: float, rows: in
 
 def test_lists_of_fewer_values_than_blocks_are_refused() -> None:
     operation = operation_of("query[groups=0.5,values=10]")
-    reason = "10 values for 50 blocks: each block needs at least one value"
+    reason = "values=10 is not possible for 50 blocks: each block needs at least one value"
     assert operation.refusal(pa.schema([("a", pa.int64())]), 1_000_000) == reason
     assert operation.refusal(pa.schema([("a", pa.int64())]), 200_000) is None
 

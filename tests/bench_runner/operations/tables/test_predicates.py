@@ -150,7 +150,9 @@ def test_other_conditions_give_about_the_share_asked_for(kind: Kind, selectivity
 
 
 def test_what_the_data_cannot_give_is_refused_with_the_nearest() -> None:
-    with pytest.raises(RefusedData, match=r"no shuffled column .* null .* 0\.3 .* the nearest is \S+, on "):
+    with pytest.raises(
+        RefusedData, match=r"no shuffled column .* null .* 0\.3 .* the nearest share is \S+, on column "
+    ):
         choose(data(), Kind.NULL, 0.3, stored="shuffled", digest="9f2c")
     with pytest.raises(RefusedData, match=r"no sorted column .* prefix"):
         choose(data(), Kind.PREFIX, 0.1, stored="sorted", digest="9f2c")

@@ -81,7 +81,7 @@ def test_a_worker_without_format_bench_is_two_lines(scheduler: str, tmp_path: Pa
                 cluster.hosts()
         finally:
             process.terminate()
-    assert "cannot load Format Bench (it has ended)" in str(error.value)
+    assert "cannot load Format Bench (the worker has ended)" in str(error.value)
     assert len(str(error.value).splitlines()) == 2
 
 

@@ -124,6 +124,8 @@ def test_they_end_with_a_run_that_is_killed(tmp_path: Path) -> None:
 def test_a_line_that_is_off_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = iter([Calibration(1e9, 0.8e9, 1, 1), Calibration(1e9, 0.94e9, 1, 1), Calibration(1e9, 0.96e9, 1, 1)])
     monkeypatch.setattr(calibration, "calibrate", lambda *_: next(found))
-    with pytest.raises(RunError, match=r"networks='1000mbit' is not reached: the proxy passes 940 Mbit/s, not 1,000"):
+    with pytest.raises(
+        RunError, match=r"networks='1000mbit' is not possible: the proxy transfers 940 Mbit/s, not 1,000"
+    ):
         checked("1000mbit", tmp_path)
     assert checked("1000mbit", tmp_path).found_bits_per_s == 0.96e9
