@@ -66,7 +66,8 @@ class Offers:
     ordered: bool = True
     """Whether a scan returns rows in stored order."""
     sifts: Sifts = Sifts.ROWS
-    """Which rows a scan leaves out of its result. With `Sifts.GROUPS`, `group_rows` must be set."""
+    """Whether a scan leaves out single rows that do not match (ROWS) or only whole row groups (GROUPS). For GROUPS,
+    `group_rows` must be set."""
     keeps_scans: bool = False
     """Whether the handle from `open_scans` stays open between calls of `scan` or `aggregate`."""
     aggregate: bool = False

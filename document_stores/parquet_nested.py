@@ -91,7 +91,7 @@ class PyarrowNested(NestedParquet):
 
     @property
     def losses(self) -> tuple[DocumentLoss, ...]:
-        """Losses that occur because all documents get the same schema, and the documents that pyarrow refuses."""
+        """Losses that occur because all documents get the same schema, and because pyarrow refuses some documents."""
         return (*JSON_TEXT, *PYARROW_LOSSES)
 
     def ingest(

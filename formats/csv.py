@@ -149,7 +149,8 @@ class CsvPandas(ProjectsByOneCall, _Csv):
         )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return a reason if the table has vectors, which pandas writes incompletely."""
+        """Return why the table cannot be stored, if it has vectors (columns of lists), which pandas writes
+        incompletely."""
         return refusals.of_printed_vectors(schema) or super().refusal(schema, rows)
 
     def load_library(self) -> None:

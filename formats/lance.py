@@ -124,7 +124,7 @@ class LancePylance(TabularFormat):
         return values
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return a reason if the table has column names that Lance rejects, or does not find when it reads."""
+        """Return why the table cannot be stored, if Lance rejects a column's name or does not find it when it reads."""
         for name in schema.names:
             if name in _RESERVED:
                 return f"Lance reserves the column name {name!r}"

@@ -109,7 +109,7 @@ class Base64Csv(ImageStorage):
             self._csv.field_size_limit(before)
 
     def stored(self, location: Path) -> Stored:
-        """Check the header, and return no codec."""
+        """Check the header. The result has no codec, because this storage uses none."""
         with location.open(encoding="ascii") as file:
             header = file.readline().rstrip("\n")
         if header != ",".join(_COLUMNS):

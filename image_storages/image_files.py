@@ -88,7 +88,8 @@ class _ImageFiles(ImageStorage):
                 lines.writerow((name, label, image.mode))
 
     def read(self, location: Path) -> Images:
-        """Read the files in the order of the list. Raises AdapterError, with the file's name, if a file is invalid."""
+        """Read the files in the order in which labels.csv lists them. Raises AdapterError, with the
+        file's name, if a file is invalid."""
         found: list[np.ndarray] = []
         labels: list[int] = []
         with self._images_of_any_size():

@@ -142,7 +142,7 @@ class RawIO(ImageStorage):
             yield group, buffer[: sizes_bytes[group].sum()]
 
     def stored(self, location: Path) -> Stored:
-        """Check the header, and return no codec."""
+        """Check the header. The result has no codec, because this storage uses none."""
         with location.open("rb", buffering=0) as file:
             count, _ = _header(file, location)
         return Stored(details={"images": str(count)})

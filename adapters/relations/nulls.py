@@ -42,10 +42,9 @@ def objects_of_nulls_as_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def objects_of_nulls_as_null(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return an all-null column as Arrow's null type; None if its type is one that pandas never stores as Python
-    objects.
+    """Return a column of nulls as Arrow's null type, if pandas may store it as Python objects; else None.
 
-    Without any value, pyarrow cannot infer the type of a column of Python objects."""
+    pyarrow cannot infer the type of a column of Python objects that are all null."""
     return nulls_as_null(column) if _may_be_objects(column) else None
 
 
@@ -72,7 +71,8 @@ def dictionary_of_nulls_with(values: str) -> Expect:
 
 
 def _nulls(column: pa.ChunkedArray, as_type: pa.DataType) -> pa.ChunkedArray | None:
-    """Return an all-null column as type `as_type`; None if the column has this type, no rows, or other values."""
+    """Return a column of nulls as type `as_type`. Return None if the column already has this type, has no rows, or has
+    values that are not null."""
     import pyarrow as pa
 
     without_nan = floats.nan_as_null(column)

@@ -1,7 +1,8 @@
 """Functions that convert columns of timestamps, dates, times and durations to what a read returns if a format changes
 their unit, time zone or type, or cuts fractions of a second.
 
-Every function, or the function that it returns, returns None for columns that come back exactly.
+Every function, or the function that it returns, returns None for columns that come back exactly, except
+`timestamps_cut_to_ms`: it returns all columns of timestamps.
 """
 
 from __future__ import annotations

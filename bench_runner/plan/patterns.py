@@ -3,7 +3,7 @@ expressions.
 
 `parquet[codec=zstd]` is a full name and matches only itself. `parquet` is the name of a format and matches only that
 format. Any other text is a regular expression, which is searched in names with and without settings. Each alternative
-must match something.
+of an expression such as `csv|parquet` must match something.
 """
 
 from __future__ import annotations

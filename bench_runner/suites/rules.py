@@ -129,7 +129,7 @@ class Spelled(Rule):
     nor in `left_out`."""
 
     def choices(self, asked: Asked) -> Iterator[Choice]:
-        """Yield raw I/O, then the variants in `spelled`, then the other formats."""
+        """Yield raw I/O, then the variants that `self.spelled` names, then the other formats."""
         (track,) = self.tracks
         yield from _raw_io(track, asked)
         for text in self.spelled:

@@ -27,8 +27,8 @@ BATCH_BYTES = 1 << 30
 """Maximum number of bytes of the texts in a batch. It is well below 2 GiB, the limit of Arrow's offsets."""
 _LETTERS = 26
 _NUMBER_BITS, _NUMBER_FACTOR = 40, 0x9E3779B97F4A7C15
-"""Numbers are spread over 0 to 2**40 - 1, by multiplication with this factor. Encodings that need a small range of
-numbers therefore save nothing, but encodings that need repeated values do."""
+"""Numbers are spread over 0 to 2**40 - 1, by multiplication with this factor. So they take
+up no less space in encodings that need a small range of numbers. Encodings that need repeated values still work."""
 
 
 @dataclass(frozen=True)

@@ -186,7 +186,8 @@ class Translation:
         return value
 
     def _merges(self, expression: steps.Expression) -> bool:
-        """Return whether the expression is a field for which the store may not distinguish null from missing."""
+        """Return whether the expression is a field for which this store possibly cannot distinguish null from
+        missing."""
         if not isinstance(expression, steps.Field) or not self._values[""].holds_nulls:
             return False
         return not self._field(expression).tells_null

@@ -66,8 +66,8 @@ class Value(ABC):
 
     @abstractmethod
     def canonical(self) -> str:
-        """Return SQL for the value's JSON text, which is NULL if the value is missing. Values with equal kinds and bits
-        have equal texts, except for the order of fields."""
+        """Return SQL for the value's JSON text, which is NULL if the value is missing. Values of the same kind
+        with the same bits have equal texts, except that the fields of objects may be in another order."""
 
     def stored(self) -> str:
         """Return SQL for the JSON text that the value has in whole documents. This is `canonical`, or the text null for

@@ -71,10 +71,11 @@ class Choice:
 
 
 def only_choice(summary: RunSummary, screening: Choice | None = None) -> Choice:
-    """Return the data set and the variants of a run that was made for one recommendation.
+    """Return what a recommendation can choose from, if it has a run of its own: the variants with their figures.
 
-    If the run measured two samples of a table, of different sizes, the figures are projected to the whole table. Raises
-    RunError if nothing was measured.
+    If the run measured two samples of a table, of different sizes, the figures of the variants are projected to the
+    whole table. `screening` (the choice among the variants of the preceding rough measurement) is only passed on in the
+    result. Raises RunError if nothing was measured.
     """
     found = sorted(summary.questions.items(), key=lambda each: -each[0].rows)
     if not found:

@@ -94,8 +94,8 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         )
 
     losses = (shared.CATEGORIES_OF_NULLS, shared.DICTIONARY_OF_NUMBERS_AS_VALUES, SECONDS_AS_MS)
-    """Known changes to data by Parquet, which has no timestamps in seconds, and by pyarrow, which reads
-    dictionaries only if their values are text or bytes."""
+    """Known changes to data. Parquet has no timestamps in seconds. pyarrow reads dictionaries only if their values are
+    text or bytes."""
 
     @property
     def calls(self) -> Calls | None:

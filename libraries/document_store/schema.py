@@ -148,8 +148,9 @@ class Schema:
 
     @cached_property
     def slots(self) -> tuple[dict[str | None, list[int]], ...]:
-        """For each node, the branches of each of its fields by name (None for items). Markers and REST have no
-        branches."""
+        """For each node, a dict from the name of each field below it (None for the items of an array) to the numbers of
+        the field's nodes. A field has one node for each type of its values. Nodes of the kinds MARKER (an object or
+        array that was always empty) and REST (all paths beyond the limit) have no such nodes."""
         slots: tuple[dict[str | None, list[int]], ...] = tuple({} for _ in self.nodes)
         for index, node in enumerate(self.nodes):
             if index and node.kind not in (ValueKind.MARKER, ValueKind.REST):

@@ -191,7 +191,7 @@ class Pool:
         self._cluster.close()
 
     def end_processes(self) -> None:
-        """End the processes. `restart` starts the spare processes."""
+        """End the processes that work now. `restart` can then start others, which were forked in advance."""
         for process in self._processes:
             process.end()
         self._processes = []

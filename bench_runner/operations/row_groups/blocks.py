@@ -26,8 +26,8 @@ from data_generator.cache import read_table
 
 CLUSTERED, SCATTERED = "clustered", "scattered"
 MOST_BELOW = 64
-"""Number of unused values below the smallest value of the column, for conditions that no row meets. One sample has
-fewer calls, and each call needs one such value."""
+"""Number of unused values below the smallest value of the column, for conditions that no row meets. Each call of a
+sample needs another such value, and no sample has as many calls."""
 FEW_BLOCKS = 10
 """If a table has fewer blocks than this, the order of the blocks does not show whether the column is sorted."""
 MOST_OFF = 0.05

@@ -3,7 +3,8 @@
     python -m data_generator.imported.documents.document_import PARENT MEMORY_BYTES PROGRESS
 
 It takes a sample of JSON Lines, checks each line of the sample, and answers as described in
-data_generator.imported.import_process, with these additional letters:
+data_generator.imported.import_process, where a letter is a kind of
+message. The additional letters are:
 
 p  number of documents seen so far, as JSON
 n  facts, as JSON: `input_rows`, `rows` and `blocks` of the sample, `key`, and `numbered`, which is whether line

@@ -141,7 +141,8 @@ def _int96_unit(
 ) -> Generator[int, None, str]:
     """Return the timestamp unit that holds all INT96 values of the sample. These values are read for this purpose.
 
-    Yields the number of rows repeatedly, because a process that sends no messages is ended.
+    Meanwhile yields the number of rows read so far, which is sent as progress: a process that sends nothing for a
+    while is ended.
     """
     found = parquet_types.Int96Unit()
     start = 0

@@ -2,7 +2,7 @@
 
 The file is read twice, and a third time if all rows of a large file are wanted. pyarrow's own type inference uses only
 the first block of a file. It is not used, because a column that begins with integers may have other values later. This
-module does not depend on other kinds of files.
+module does not import the readers of other kinds of files.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class Int96Unit:
     def look(self, in_s: pa.RecordBatch, in_ns: pa.RecordBatch) -> None:
         """Check some rows, which are given twice: read in seconds and in nanoseconds.
 
-        Raises Refused for values that no unit holds.
+        Raises Refused for timestamps that Arrow cannot represent in any unit.
         """
         for name in in_s.schema.names:
             for seconds, wrapped in zip(_timestamps(in_s[name]), _timestamps(in_ns[name]), strict=True):

@@ -19,7 +19,8 @@ from typing import NamedTuple, Protocol
 import pyarrow as pa
 
 LARGE_BYTES = 1 << 21
-"""Size of a large page, and the smallest size that is moved."""
+"""Size of a large page of memory in bytes. Results of at least this size are moved out of the sandbox page by page,
+smaller results are copied (see `take`)."""
 _MOST_WASTED = 16
 """Unused memory after a moved result is returned to the system if it exceeds 1/16 of the used memory. Returning less
 would split a large page for little gain."""
@@ -41,7 +42,8 @@ class Pool:
         return len(self._pages) * LARGE_BYTES
 
     def close(self) -> None:
-        """Return all pages to the system. Pages of results that are freed later are returned at once."""
+        """Return all pages in the pool to the system. When a result is freed after this call, its pages go to the
+        system instead of the pool."""
         self._most = 0
         while (page := self._taken()) is not None:
             _unmapped(page, LARGE_BYTES)

@@ -20,7 +20,8 @@ strings."""
 
 
 class _Memo(ctypes.Structure):
-    """`struct memo` of encode.c."""
+    """The memory of a `Memo`, in the layout of `struct memo` in encode.c: distinct values and the hash table that finds
+    them."""
 
     _fields_ = (
         ("data", ctypes.c_void_p),

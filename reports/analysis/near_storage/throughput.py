@@ -70,10 +70,11 @@ class Series:
 
 
 def series_of(summaries: Mapping[Cell, CellSummary]) -> tuple[Series, ...]:
-    """Return the throughput of each variant, for each data set, set of conditions and placement. Only queries that
-    return all columns are used.
+    """Return the throughput of queries that return all columns. There is one series for each variant, data set, set of
+    conditions (network, cache and others) and placement of the matching row groups (clustered or scattered).
 
-    As in every ranking, fallbacks, answers from a library's cache, wrong answers and raw I/O are left out.
+    As in every ranking, some figures are left out: queries that the library cannot do, so that the adapter reads
+    everything and selects (fallbacks), answers from a library's cache, wrong answers, and raw I/O.
     """
     found: dict[tuple[Variant, OperationName, Conditions, str, str, str], list[CellThroughput]] = {}
     sizes: dict[tuple[Variant, OperationName, Conditions, str, str, str], float] = {}
