@@ -37,8 +37,8 @@ def stored_of(location: Path, dataset: Any, open_file: Callable[[str], Any]) -> 
     """Return codec and encodings of all pages of the data set at `location`.
 
     `open_file` is `lance.file.LanceFileReader`. The returned codec is 'auto' if the schema requests no codec, and
-    'none' if it requests 'none' and Lance used none. Otherwise it is the codec that Lance used for the pages' values. Several
-    codecs are joined by '+'. Lance always compresses dictionaries with LZ4, which is therefore listed among the
+    'none' if it requests 'none' and Lance used none. Otherwise it is the codec that Lance used for the pages' values.
+    Several codecs are joined by '+'. Lance always compresses dictionaries with LZ4, which is therefore listed among the
     encodings, not as the codec.
 
     Raises RefusedData if the schema requests a codec, but Lance compressed no page with it, for example because all
