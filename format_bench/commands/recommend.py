@@ -151,8 +151,8 @@ def recommend(words: list[str], explain: bool, as_json: bool, **options: Any) ->
 
     \b
     In the answer:
-      score        weighted geometric mean of all figures (weights: --prefer), divided by that of
-                   the recommended variant; less is better: 1.1 is 10 % worse
+      score        all figures in one number (geometric mean with the weights of --prefer); the
+                   recommended variant has 1, and a variant with 1.1 is 10 % worse
       P(best)      the probability that a variant has the best score, by resampling its rounds
                    (bootstrap). It does not include the error of a projection to a longer
                    table; a larger --rows reduces this error.
