@@ -66,8 +66,8 @@ class Offers:
     ordered: bool = True
     """Whether a scan returns rows in stored order."""
     sifts: Sifts = Sifts.ROWS
-    """Whether a scan leaves out single rows that do not match (ROWS) or only whole row groups (GROUPS). For GROUPS,
-    `group_rows` must be set."""
+    """What a scan leaves out of its result: single rows that do not match (ROWS), only whole row groups (GROUPS), or
+    nothing (NOTHING). For GROUPS, `group_rows` must be set."""
     keeps_scans: bool = False
     """Whether the handle from `open_scans` stays open between calls of `scan` or `aggregate`."""
     aggregate: bool = False

@@ -149,7 +149,7 @@ class CsvPandas(ProjectsByOneCall, _Csv):
         )
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
-        """Return why the table cannot be stored, if it has vectors (columns of lists), which pandas writes
+        """Return why the table cannot be stored, if it has vectors (columns of fixed-size lists), which pandas writes
         incompletely."""
         return refusals.of_printed_vectors(schema) or super().refusal(schema, rows)
 

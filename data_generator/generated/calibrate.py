@@ -35,7 +35,7 @@ _LARGEST_SKEWED_RATIO = 0.42
 _STARTS = ((2.2, 1.0), (1.05, 1.0), (1.05, 0.85), (4.0, 1.0))
 """Starting points of the search. The first number is the number of slots (sequences of equal values) per distinct
 value. The search aims at the target's mean run length (number of equal values in sequence), multiplied by the second
-number. This changes the length by at most half of the tolerance for run lengths."""
+number."""
 
 
 @dataclass(frozen=True)

@@ -390,8 +390,9 @@ def _with_parts(request: Request, preferences: Preferences, kind: DataKind) -> R
     """Return the request with additional operations: those that have a weight, and those that show if a need is met.
 
     Some operations can return only Arrow tables. If one of these is added, the default target becomes 'arrow'. If the
-    user chose the target 'pandas', such an operation is impossible. RequestError is raised if it has a weight. If it
-    would only show whether a need is met, it is left out, and what the formats declare about the need counts.
+    user chose the target 'pandas', such an operation is impossible. RequestError is raised if it has a weight or is one
+    of the uses. If it would only show whether a need is met, it is left out, and what the formats declare about the
+    need counts.
     """
     measured = [MEASURED[need].operation for need in preferences.needs if need in MEASURED and kind.has_columns]
     asked = [name for name in preferences.operations if name not in WHOLE]

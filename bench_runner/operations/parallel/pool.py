@@ -191,7 +191,8 @@ class Pool:
         self._cluster.close()
 
     def end_processes(self) -> None:
-        """End the processes that work now. `restart` can then start others, which were forked in advance."""
+        """End the processes that work now. If spare processes were forked in advance, `restart` can
+        start them once."""
         for process in self._processes:
             process.end()
         self._processes = []

@@ -141,8 +141,7 @@ def _int96_unit(
 ) -> Generator[int, None, str]:
     """Return the timestamp unit that holds all INT96 values of the sample. These values are read for this purpose.
 
-    Meanwhile yields the number of rows read so far, which is sent as progress: a process that sends nothing for a
-    while is ended.
+    Meanwhile yields `input_rows` again and again, because a process that sends nothing for a while is ended.
     """
     found = parquet_types.Int96Unit()
     start = 0

@@ -71,7 +71,8 @@ class Series:
 
 def series_of(summaries: Mapping[Cell, CellSummary]) -> tuple[Series, ...]:
     """Return the throughput of queries that return all columns. There is one series for each variant, data set, set of
-    conditions (network, cache and others) and placement of the matching row groups (clustered or scattered).
+    conditions (network, cache and others), placement of the matching row groups (clustered or scattered), suite and
+    machine.
 
     As in every ranking, some figures are left out: queries that the library cannot do, so that the adapter reads
     everything and selects (fallbacks), answers from a library's cache, wrong answers, and raw I/O.

@@ -101,9 +101,9 @@ def column_of(chunks: Chunks, mixed: set[str], path: str) -> pa.ChunkedArray:
 
 
 def typed_column_of(chunks: Chunks, type_: pa.DataType, path: str) -> pa.ChunkedArray:
-    """Return a column of the Arrow type that the caller wants for the field `path`. Values of other types become null.
-    Raises QueryError if the type is not in NAMED_TYPES, and for float64 if an integer would change. `path` is only used
-    in these errors."""
+    """Return a column of the Arrow type that the caller wants for the field or result column `path`. Values of other
+    types become null. Raises QueryError if the type is not in NAMED_TYPES, and for float64 if an integer would change.
+    `path` is only used in these errors."""
     if type_ not in NAMED_TYPES:
         allowed = ", ".join(str(each) for each in NAMED_TYPES)
         raise QueryError(f"types, {path}: {type_} is not supported; allowed are {allowed}")
