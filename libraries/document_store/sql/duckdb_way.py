@@ -9,7 +9,7 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +33,8 @@ from libraries.document_store.sql.typing import TypedField, Typing, own_column, 
 if TYPE_CHECKING:
     from libraries.document_store.queries.parts import Snapshot
 
+INTERRUPT_AGAIN_S = 0.05
+"""Seconds until a query that goes on after an interrupt is interrupted again."""
 MEMORY = "2GB"
 """Maximum memory of DuckDB, in addition to the columns and the answer."""
 MOST_ANSWER_BYTES = 2_000_000_000
@@ -149,7 +151,10 @@ def _asked(query: str, docs: pa.Table, fields: Sequence[FieldPath]) -> pa.Table:
         except duckdb.Error as error:
             raise SQLError(_words(error, fields), "engine") from None
         except BaseException:
+            # DuckDB forgets an interrupt that comes before the query starts.
             connection.interrupt()
+            while wait([answer], timeout=INTERRUPT_AGAIN_S).not_done:
+                connection.interrupt()
             raise
 
 
@@ -192,4 +197,4 @@ def _whole(name: str, column: pa.ChunkedArray) -> Any:
     try:
         return pc.cast(column, pa.int64())
     except pa.ArrowInvalid:
-        raise SQLError(f"the sum {name} does not fit in 64 bits; sum doubles, or use avg", "engine") from None
+        raise SQLError(f"the sum {name} is beyond 64 bits; sum doubles, or use avg", "engine") from None
