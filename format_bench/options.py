@@ -241,8 +241,8 @@ HOW = grouped(
     click.option(
         "--quick",
         is_flag=True,
-        help="Measure a part of the suite once, on fewer rows: about three minutes on two cores. Time that remains is "
-        "used for more rounds. 'list suites' shows the part; other options, such as --formats, choose another one.",
+        help="Measure a part of the suite once, on fewer rows: about three minutes on two cores. 'list suites' "
+        "shows which part; what you name by another option, such as --formats, is measured in any case.",
     ),
     click.option(
         "--budget",

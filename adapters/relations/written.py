@@ -35,8 +35,8 @@ def of_types(*types: str) -> Expect:
 
 
 def anything_with_nulls(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Return the column, with NaN as null, if it has nulls or NaN and is no text column; else None. Use this function
-    together with `parse_text`."""
+    """Return the column, with NaN as null, if it has nulls or NaN and is not a text column; else None. Use this
+    function together with `parse_text`."""
     if is_text(column):
         return None
     without_nan = floats.nan_as_null(column)

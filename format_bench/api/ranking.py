@@ -71,7 +71,7 @@ class Choice:
 
 
 def only_choice(summary: RunSummary, screening: Choice | None = None) -> Choice:
-    """Return what a recommendation can choose from, if it has a run of its own: the variants with their figures.
+    """Return the variants of a run, with their figures, if the run was made for one recommendation.
 
     If the run measured two samples of a table, of different sizes, the figures of the variants are projected to the
     whole table. `screening` (the choice among the variants of the preceding rough measurement) is only passed on in the

@@ -67,11 +67,11 @@ def side_by_side(
 ) -> int:
     """Measure two environments in turn and compare them.
 
-    The environments differ in the version of a library, or of Format Bench, which must be installed in both. They
-    take turns, a few rounds each, so that disturbances of the machine affect both in the same way. This
-    finds smaller changes than two separate runs, with fewer false alarms. Every 20 rounds, operations whose
-    result is certain are dropped. SUITE and options of `run` select what is measured in both environments.
-    Do not change the code or the libraries of either environment meanwhile.
+    The environments differ in the version of a library, or of Format Bench, which must be installed in both. They take
+    turns, a few rounds each, so that disturbances of the machine affect both in the same way. This finds smaller
+    changes than two separate runs, with fewer false alarms. Every 20 rounds, operations whose result is certain are
+    dropped. SUITE and options of `run` select what is measured in both environments. Do not change the code or the
+    libraries of either environment meanwhile.
 
     \b
     Example, two versions of pyarrow:

@@ -54,6 +54,16 @@ def test_a_later_row_group_that_is_written_otherwise_is_found(
         parquet_codecs.check_layout(footer(tmp_path, first, group), **asked)
 
 
+def test_the_row_group_that_differs_is_named(tmp_path: Path) -> None:
+    for number, rows in enumerate((10, 7, 10)):
+        pq.write_table(pa.table({"s": ["a"] * rows}), tmp_path / f"{number}.parquet")
+    whole = pq.read_metadata(tmp_path / "0.parquet")
+    for number in (1, 2):
+        whole.append_row_groups(pq.read_metadata(tmp_path / f"{number}.parquet"))
+    with pytest.raises(AdapterError, match="row groups of 7 rows; its variant sets 10"):
+        parquet_codecs.check_layout(whole, **{**SOUND, "row_group_rows": 10})
+
+
 def test_a_file_that_is_written_so_is_sound(tmp_path: Path) -> None:
     parquet_codecs.check_layout(footer(tmp_path, PLAIN), **{**SOUND, "dictionary": False, "statistics": False})
     parquet_codecs.check_layout(footer(tmp_path, PLAIN, PLAIN), **{**SOUND, "row_group_rows": 10})

@@ -41,7 +41,7 @@ def decode(reader: ByteReader, most: int) -> np.ndarray:
     if (block, miniblocks) != (BLOCK, MINIBLOCKS) or count > most:
         raise CorruptError(f"a column's chunk has {count} integers, blocks of {block} and {miniblocks} miniblocks; "
                            f"expected at most {most}, {BLOCK} and {MINIBLOCKS}")  # fmt: skip
-        # Do not allocate memory for more integers than these bytes can hold.
+    # Do not allocate memory for more integers than these bytes can hold.
     if (count - 1) // BLOCK * (1 + MINIBLOCKS) > reader.left:
         raise CorruptError(f"a column's chunk declares {count} integers, too many for its {reader.left} bytes")
     deltas = np.zeros(max(count - 1, 0), np.uint64)

@@ -67,6 +67,15 @@ def test_a_chunk_that_its_pages_cannot_hold():
         zero.chunk(1, [b""])
 
 
+def test_a_leaf_that_does_not_end_on_its_last_page_or_has_two_columns_at_a_place():
+    pages, zero = leaf_of(100, 90)
+    with pytest.raises(CorruptError, match="does not end on page 2"):
+        decode_page_0("integer", pages[0], len(pages) + 1)
+    first, second = (zero.offsets[number].to_bytes(4, "little") for number in (1, 2))
+    with pytest.raises(CorruptError, match="two columns of a leaf begin at the same byte"):
+        decode_page_0("integer", pages[0].replace(second, first, 1), len(pages))
+
+
 def many_columns(records, columns=275):
     """Make documents in which every fifth column is a text of 400 bytes, the others small numbers."""
     fields = [f"field {number}" for number in range(columns - 1)]
