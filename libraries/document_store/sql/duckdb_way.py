@@ -33,8 +33,8 @@ from libraries.document_store.sql.typing import TypedField, Typing, own_column, 
 if TYPE_CHECKING:
     from libraries.document_store.queries.parts import Snapshot
 
-INTERRUPT_AGAIN_S = 0.05
-"""Seconds until a query that goes on after an interrupt is interrupted again."""
+AWAKE_S = 0.05
+"""Seconds after which a thread that waits for DuckDB looks for Ctrl-C, or repeats an interrupt."""
 MEMORY = "2GB"
 """Maximum memory of DuckDB, in addition to the columns and the answer."""
 MOST_ANSWER_BYTES = 2_000_000_000
@@ -146,14 +146,17 @@ def _asked(query: str, docs: pa.Table, fields: Sequence[FieldPath]) -> pa.Table:
         connection.register(TABLE, docs)
         answer = worker.submit(lambda: _gathered(connection.sql(query).to_arrow_reader(_ROWS_AT_ONCE)))
         try:
-            # DuckDB does not react to Ctrl-C. It therefore works in another thread, and this thread waits.
+            # DuckDB does not react to Ctrl-C. It therefore works in another thread, and this thread waits. It wakes
+            # regularly, because Python sees Ctrl-C only then if a library such as polars has set its own handler.
+            while wait([answer], timeout=AWAKE_S).not_done:
+                continue
             return answer.result()
         except duckdb.Error as error:
             raise SQLError(_words(error, fields), "engine") from None
         except BaseException:
             # DuckDB forgets an interrupt that comes before the query starts.
             connection.interrupt()
-            while wait([answer], timeout=INTERRUPT_AGAIN_S).not_done:
+            while wait([answer], timeout=AWAKE_S).not_done:
                 connection.interrupt()
             raise
 

@@ -446,8 +446,12 @@ class Late(ThreadPoolExecutor):
 
 
 @pytest.mark.timeout(30)
+@pytest.mark.parametrize("interrupts_waiting", [True, False])
 @pytest.mark.parametrize(("executor", "after_s"), [(ThreadPoolExecutor, 1.0), (Late, 0.2)])
-def test_ctrl_c_ends_a_query_also_before_it_starts(store, monkeypatch, executor, after_s):
+def test_ctrl_c_ends_a_query(store, monkeypatch, request, executor, after_s, interrupts_waiting):
+    # Libraries such as polars set a handler for Ctrl-C after which a wait for a lock goes on.
+    signal.siginterrupt(signal.SIGINT, interrupts_waiting)
+    request.addfinalizer(lambda: signal.siginterrupt(signal.SIGINT, True))
     monkeypatch.setattr(duckdb_way, "ThreadPoolExecutor", executor)
     # Unnested in SELECT, the rows take hours, but little memory.
     rows_of = "docs"
