@@ -449,9 +449,11 @@ class Late(ThreadPoolExecutor):
 @pytest.mark.parametrize("interrupts_waiting", [True, False])
 @pytest.mark.parametrize(("executor", "after_s"), [(ThreadPoolExecutor, 1.0), (Late, 0.2)])
 def test_ctrl_c_ends_a_query(store, monkeypatch, request, executor, after_s, interrupts_waiting):
+    # A shell starts background jobs with SIGINT ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     # Libraries such as polars set a handler for Ctrl-C after which a wait for a lock goes on.
     signal.siginterrupt(signal.SIGINT, interrupts_waiting)
-    request.addfinalizer(lambda: signal.siginterrupt(signal.SIGINT, True))
     monkeypatch.setattr(duckdb_way, "ThreadPoolExecutor", executor)
     # Unnested in SELECT, the rows take hours, but little memory.
     rows_of = "docs"
