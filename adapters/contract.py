@@ -385,12 +385,12 @@ class Adapter(ABC):
         """Store the addresses of running services. Later calls then read the copy at `location` through these services.
 
         Later calls still read copies at other locations as files."""
-        raise NotImplementedError(f"{self.variant} is read from files; it has no services")
+        raise NotImplementedError(f"{self.variant} is read from files, so it needs no services")
 
     def warm_up(self, location: Path) -> None:
         """Send the services a small request for the copy at `location`, so that no measured request is the first
         request that a service receives."""
-        raise NotImplementedError(f"{self.variant} is read from files; it has no services")
+        raise NotImplementedError(f"{self.variant} is read from files, so it needs no services")
 
     def stored(self, location: Path) -> Stored:
         """Return the codec and the encodings that the copy at `location` records. Formats with a setting `codec` must

@@ -63,7 +63,9 @@ def check_layout(found: Iterable[str], structural: str) -> None:
     }
     if wrong := others.intersection(found):
         names = ", ".join(sorted(wrong))
-        raise RefusedData(f"Lance does not use structural={structural} for all of this data: some pages have {names}")
+        raise RefusedData(
+            f"Lance does not use structural={structural} for all of this data: some pages have the layout {names}"
+        )
 
 
 def _pages(file: Any) -> Iterator[str]:

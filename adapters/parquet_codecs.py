@@ -30,7 +30,7 @@ def stored_of(metadata: pq.FileMetaData, raw: Collection[str] = ()) -> Stored:
     for chunk in chunks:
         if chunk.path_in_schema in raw and chunk.compression != "UNCOMPRESSED":
             raise AdapterError(
-                f"column {chunk.path_in_schema} is compressed; its variant sets no codec for this column"
+                f"column {chunk.path_in_schema} is compressed; the file's variant sets no codec for this column"
             )
     coded = [chunk for chunk in chunks if chunk.path_in_schema not in raw]
     codecs = sorted({chunk.compression.lower() for chunk in coded or chunks})
@@ -51,16 +51,26 @@ def check_layout(
     """
     rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
     if row_group_rows is not None and (others := [each for each in rows[:-1] if each != row_group_rows]):
-        raise AdapterError(f"the file has row groups of {others[0]:,} rows; its variant sets {row_group_rows:,}")
+        raise AdapterError(
+            f"the file has row groups of {others[0]:,} rows; its variant sets row_group_rows={row_group_rows}"
+        )
     if row_group_rows is not None and rows and rows[-1] > int(row_group_rows):
-        raise AdapterError(f"the file has a row group of {rows[-1]:,} rows; its variant sets {row_group_rows:,}")
+        raise AdapterError(
+            f"the file has a row group of {rows[-1]:,} rows; its variant sets row_group_rows={row_group_rows}"
+        )
     for chunk in _chunks(metadata):
         if not dictionary and any("DICTIONARY" in encoding for encoding in chunk.encodings):
-            raise AdapterError(f"column {chunk.path_in_schema} has a dictionary; its variant sets dictionary=false")
+            raise AdapterError(
+                f"column {chunk.path_in_schema} has a dictionary; the file's variant sets dictionary=false"
+            )
         if not statistics and chunk.is_stats_set:
-            raise AdapterError(f"column {chunk.path_in_schema} has statistics; its variant sets statistics=false")
+            raise AdapterError(
+                f"column {chunk.path_in_schema} has statistics; the file's variant sets statistics=false"
+            )
         if page_index and not chunk.has_offset_index:
-            raise AdapterError(f"column {chunk.path_in_schema} has no page index; its variant sets page_index=true")
+            raise AdapterError(
+                f"column {chunk.path_in_schema} has no page index; the file's variant sets page_index=true"
+            )
 
 
 def check_encoding(metadata: pq.FileMetaData, columns: Collection[str], encoding: str, said: str) -> None:
@@ -71,7 +81,9 @@ def check_encoding(metadata: pq.FileMetaData, columns: Collection[str], encoding
     for chunk in _chunks(metadata):
         has_values = not chunk.is_stats_set or chunk.statistics.null_count != chunk.num_values
         if chunk.path_in_schema in columns and has_values and encoding not in chunk.encodings:
-            raise AdapterError(f"column {chunk.path_in_schema} is stored as {chunk.encodings}; its variant sets {said}")
+            raise AdapterError(
+                f"column {chunk.path_in_schema} is stored as {chunk.encodings}; the file's variant sets {said}"
+            )
 
 
 def _chunks(metadata: pq.FileMetaData) -> Iterator[pq.ColumnChunkMetaData]:

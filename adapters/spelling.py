@@ -29,7 +29,7 @@ def parse(spelled: str) -> tuple[str, dict[str, str]]:
     for part in rest[:-1].split(","):
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or not _KEY.match(key) or not value:
-            raise SpellingError(f"{spelled!r}: {part!r} is not of the form key=value")
+            raise SpellingError(f"{spelled!r}: {part!r} is not of the form key=value (a key has only a-z, 0-9 and '_')")
         if key in parameters:
             raise SpellingError(f"{spelled!r}: {key!r} is given twice")
         parameters[key] = value

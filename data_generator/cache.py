@@ -81,7 +81,7 @@ def errors_told(what: str, folder: Path) -> Iterator[None]:
         reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
         raise DataError(
             f"{what}: cannot be stored in {folder}: {reason}.",
-            "Free space there, request fewer rows, or name another folder in FORMAT_BENCH_CACHE.",
+            "Free space there, request fewer rows, or set FORMAT_BENCH_CACHE to another folder.",
         ) from error
 
 

@@ -346,8 +346,8 @@ def resolve(
     if source is not None and not entry.takes_file:
         able = ", ".join(known for known, row in CATALOGUE.items() if row.takes_file)
         raise DataError(
-            f"{name} takes no file (got {source}).",
-            f"Data sets that do: {able or 'none'}.",
+            f"The data set {name} does not read a file (got {source}).",
+            f"Data sets that read a file: {able or 'none'}.",
             parameter="data",
             given=source,
         )
@@ -381,7 +381,7 @@ def _checked(name: str, entry: Entry, parameters: Mapping[str, str]) -> dict[str
             offered = ", ".join(known) or "none"
             raise DataError(
                 f"{name} has no parameter {key!r}{guess}.",
-                f"It has {offered}.",
+                f"Allowed parameters: {offered}.",
                 parameter="datasets",
                 given=key,
                 allowed=offered,

@@ -33,7 +33,7 @@ def key_of(found: pa.Schema) -> str:
     """Return the name of the documents' key. Raises ValueError for any other schema."""
     metadata = found.metadata or {}
     if not is_documents(found) or _KEY not in metadata:
-        raise ValueError(f"not a schema of documents: {found.names[:5]}")
+        raise ValueError(f"This is not the schema of documents with a key (columns: {found.names[:5]}).")
     return metadata[_KEY].decode()
 
 
@@ -41,7 +41,7 @@ def batch(lines: bytes, key: str) -> pa.RecordBatch:
     """Return a batch that uses the memory of `lines` without copying. Raises ValueError if the last line has no end."""
     ends = np.flatnonzero(np.frombuffer(lines, np.uint8) == _LINE_END) + 1
     if len(lines) != (int(ends[-1]) if len(ends) else 0):
-        raise ValueError("the last line has no line end")
+        raise ValueError("The last document has no line end.")
     offsets = np.zeros(len(ends) + 1, dtype=np.int64)
     offsets[1:] = ends
     array = pa.Array.from_buffers(_LINE.type, len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(lines)])

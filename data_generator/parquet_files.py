@@ -39,8 +39,8 @@ class Layout:
     def __post_init__(self) -> None:
         if self.row_group_rows < 1 or self.file_rows < 1 or self.file_rows % self.row_group_rows:
             raise DataError(
-                "The rows per file must be a multiple of the rows per row group "
-                f"(got {self.file_rows:,} and {self.row_group_rows:,}).",
+                "The rows per file must be a multiple of the rows per row group, and both at least 1 "
+                f"(got {self.file_rows:,} rows per file, {self.row_group_rows:,} per row group).",
                 f"Choose e.g. {max(self.row_group_rows, 1) * 20:,} rows per file.",
             )
 
@@ -76,8 +76,8 @@ def prepare(
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         reason = "the disk is full" if full else error.strerror or str(error)
         raise DataError(
-            f"{dataset.name} as Parquet files cannot be stored in {target}: {reason}.",
-            "Free space there, or request fewer rows.",
+            f"The Parquet files of {dataset.name} cannot be stored in {target}: {reason}.",
+            "Free space there, or request fewer rows." if full else "Name another folder.",
         ) from error
 
 

@@ -147,16 +147,16 @@ class ClickhouseJson(DocumentStoreAdapter):
                 number += _lines(text)
             written = insertion.finish().rows_written
         if written != number:
-            raise RefusedData(f"ClickHouse found {written} documents in {number} lines")
+            raise RefusedData(f"ClickHouse found {written} documents in {number} lines; a line must have one document")
         # On a full disk chdb reports success, and no document is stored.
         stored = int(_one_row(session, "SELECT count() FROM documents")[0])
         if stored != number:
-            raise AdapterError(f"ClickHouse stored {stored} of {number} documents without an error; is the disk full?")
+            raise AdapterError(f"ClickHouse gave no error but stored {stored} of {number} documents; is the disk full?")
 
     def open(self, location: Path, key: str = "id") -> DocumentHandle:
         """Open a session. A process that has an open session for another folder must close that session first."""
         if not (location / "metadata").is_dir():
-            raise AdapterError(f"{location}: is not a folder of ClickHouse")
+            raise AdapterError(f"{location}: is not a database folder of ClickHouse")
         session = self._connect(location)
         try:
             type_, comment, damaged = _one_row(session, _ABOUT)
@@ -230,7 +230,7 @@ def _columns(first: bytes, key: str) -> str:
     try:
         part = f"document.{quoted((key,))}.:{type_}"
     except ValueError as error:
-        raise RefusedData(f"the key's name is impossible: {error}") from None
+        raise RefusedData(f"the name of the key cannot be used: {error}") from None
     wanted = "a text" if type_ == "String" else "an int of 64 bits"
     missing = f"throwIf(isNull({part}), {literal(f'a document has a key that is not {wanted}')})"
     return f"document JSON, key {type_} MATERIALIZED if({missing} = 0, assumeNotNull({part}), NULL)"
@@ -249,7 +249,9 @@ def _checked(batches: Iterable[Batch], dropped: DroppedPaths) -> Iterator[bytes]
         if _ENCODED_DOT.search(text):
             for number, document in enumerate(document_encoding.parsed(text, first), start=first):
                 if _has_encoded_dot(document):
-                    raise RefusedData(f"document {number}: ClickHouse would change a name with '%2E' to one with a dot")
+                    raise RefusedData(
+                        f"document {number}: a field name has '%2E', which ClickHouse would change to '.'"
+                    )
         dropped.add(text)
         yield text
         first += _lines(text)

@@ -101,7 +101,7 @@ class OwnStore(DocumentStoreAdapter):
         from libraries.durable import calls
 
         if not kernels.NATIVE:
-            raise RefusedData("the C of libraries/document_store was not built; 'make setup' builds it")
+            raise RefusedData("the C code of libraries/document_store is not built; 'make setup' builds it")
         self._loaded = (executor, numpy, pyarrow)
         self._errors, self._store, self._plan_of = errors, store, json_form.from_json
         self._manifest, self._calls, self._paths = manifest, calls, paths

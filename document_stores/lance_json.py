@@ -73,7 +73,7 @@ class LanceJson(DocumentStoreAdapter):
         try:
             keys = arrow.array([key for key, _ in rows], key_type)
         except (arrow.ArrowInvalid, arrow.ArrowTypeError) as error:
-            raise RefusedData(f"the keys are not all ints, or all texts ({error})") from None
+            raise RefusedData(f"the keys must be all ints or all texts ({error})") from None
         texts = arrow.array([text for _, text in rows], arrow.string())
         documents = arrow.ExtensionArray.from_storage(arrow.json_(), texts)
         return arrow.table({"key": keys, "document": documents})

@@ -89,7 +89,7 @@ class ParquetVariant(DocumentStoreAdapter):
         types = {name: str(type_) for name, type_, *_ in described}
         if types.get("document") != "VARIANT":
             connection.close()
-            raise AdapterError(f"{location}: has no column of documents as VARIANT")
+            raise AdapterError(f"{location}: has no column 'document' of the type VARIANT")
         text = "CAST(to_json(document) AS VARCHAR)"
         documents = DocumentRelation(relation, text, VariantValue("document"), "key", types["key"])
         return DuckDocuments(self._duckdb, connection, documents, key)
@@ -111,7 +111,7 @@ def _checked(arrays: Iterator[pa.Array]) -> Iterator[pa.Array]:
             if array_levels(document) > MOST_ARRAY_LEVELS:
                 raise RefusedData(f"arrays are nested more than {MOST_ARRAY_LEVELS} levels deep")
             if _has_unnamed(document):
-                raise RefusedData("a field has no name")
+                raise RefusedData("a field has an empty name")
         yield array
 
 

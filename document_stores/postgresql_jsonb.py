@@ -176,7 +176,7 @@ class PostgresqlJsonb(DocumentStoreAdapter):
             message, of_data = _first_line(error), (self._psycopg.DataError, self._psycopg.IntegrityError)
             if isinstance(error, of_data) or (error.sqlstate or "").startswith(_LIMITS):
                 raise RefusedData(f"PostgreSQL refuses a document ({message})") from None
-            raise AdapterError(f"PostgreSQL cannot do it ({message})") from None
+            raise AdapterError(f"PostgreSQL failed ({message})") from None
 
     def open(self, location: Path, key: str = "id") -> PostgresqlHandle:
         """Open a connection to the running server. If none is running, start a server, which stops when the handle is
@@ -360,7 +360,7 @@ class PostgresqlHandle(StatementHandle):
     def _take_type(self, type_: str) -> None:
         # The type of keys can still be changed while the store is empty.
         if self.count():
-            raise RefusedData(f"a key is {_KEYS[type_]}; the existing ones are {_KEYS[self._key_type]}")
+            raise RefusedData(f"a key is {_KEYS[type_]}, but each key in the store is {_KEYS[self._key_type]}")
         self._write(f"ALTER TABLE documents ALTER COLUMN key TYPE {type_} USING CAST(key AS {type_})")
         self._key_type = type_
 
@@ -450,7 +450,7 @@ def _check_keys(rows: Sequence[tuple[Key, str]], type_: str) -> None:
     kind = str if type_ == "text" else int
     for key, _ in rows:
         if type(key) is not kind:
-            raise RefusedData(f"the key {key!r} is not {_KEYS[type_]}, as others are")
+            raise RefusedData(f"the first key is {_KEYS[type_]}, but the key {key!r} is not")
 
 
 def _at(path: FieldPath) -> JsonbValue:

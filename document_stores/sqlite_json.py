@@ -220,7 +220,7 @@ class SqliteHandle(StatementHandle):
         ((flags,),) = self._rows("PRAGMA user_version")
         # Items are read by `value`, which also ends at a NUL.
         if flags and ("json_extract" in selection.text or ".value" in selection.text):
-            raise RefusedQuery("a text contains a NUL, at which SQLite ends it")
+            raise RefusedQuery("a text contains a NUL, and SQLite would end the text there")
 
     def translation(self, plan: plans.Plan, known: Known) -> Translation:
         """Return the translation of a plan to SQL for JSON texts, which uses existing indexes."""

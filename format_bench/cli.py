@@ -76,7 +76,7 @@ class Program(click.Group):
         suite = _near(name, _suites())
         verb = _near(name, self.commands)
         if suite is not None and verb is None:
-            raise click.UsageError(f"No such command {name!r}. To measure the suite: run {suite}", ctx)
+            raise click.UsageError(f"No such command {name!r}. To measure the suite: 'run {suite}'", ctx)
         guess = f" (did you mean {verb!r}?)" if verb else ""
         raise click.UsageError(f"No such command {name!r}{guess}. Commands: {', '.join(self.commands)}", ctx)
 
@@ -137,7 +137,7 @@ def _with_hint(error: click.NoSuchOption) -> click.UsageError:
         return error
     if f"--{suite}" in SUITE_FLAGS:
         return click.UsageError(f"No such option {error.option_name}. Did you mean --{suite}?", error.ctx)
-    return click.UsageError(f"No such option {error.option_name}. To measure the suite: run {suite}", error.ctx)
+    return click.UsageError(f"No such option {error.option_name}. To measure the suite: 'run {suite}'", error.ctx)
 
 
 def _suites() -> Iterable[str]:

@@ -193,7 +193,7 @@ def _check_fits(task: Task, table: _Source) -> None:
             names = ", ".join(table.schema.names[:12]) + (", .." if len(table.schema.names) > 12 else "")
             raise ConversionError(
                 f"`allow_loss` names the column {name!r}, which the table lacks.",
-                f"Its columns are {names}.",
+                f"The columns of the table are {names}.",
                 parameter="allow_loss",
                 given=name,
             )
@@ -208,7 +208,7 @@ def _check_read(task: Task, facts: TableFacts) -> None:
         told = next((text for text in said if f"column {printable(changed[0])!r}" in text), changed[0])
         raise ConversionError(
             f"Reading {printable(task.source.path.name)} would change values: {told}.",
-            f"State the column's type, e.g. `columns={ {changed[0]: 'text'}!r}`, or accept it by "
+            f"State the column's type, e.g. `columns={ {changed[0]: 'text'}!r}`, or accept the change by "
             f"`allow_loss={tuple(changed)!r}`.",
             parameter="columns",
         )
@@ -226,8 +226,8 @@ def _check_memory(task: Task, head: pa.Table, rows: int) -> None:
     if (offers.save_stream and offers.batches) or needed_bytes <= usable_bytes:
         return
     raise ConversionError(
-        f"{task.adapter.variant} holds the whole table in memory, which needs about {needed_bytes / 1e9:,.1f} GB, and "
-        f"{usable_bytes / 1e9:,.1f} GB are free.",
+        f"{task.adapter.variant} holds the whole table in memory, which needs about {needed_bytes / 1e9:,.1f} GB, but "
+        f"only {usable_bytes / 1e9:,.1f} GB are free.",
         "Choose a variant that works batch by batch, e.g. `variant='parquet[engine=pyarrow,codec=zstd]'`.",
     )
 
@@ -236,8 +236,8 @@ def _check_space(task: Task, stored_bytes: int) -> None:
     free_bytes = task.free_bytes()
     if stored_bytes > free_bytes:
         raise ConversionError(
-            f"The converted table needs about {stored_bytes / 1e9:,.2f} GB, and {free_bytes / 1e9:,.2f} GB are free.",
-            "Free some space, or name a place on another disk.",
+            f"The copy needs about {stored_bytes / 1e9:,.2f} GB on disk, but only {free_bytes / 1e9:,.2f} GB are free.",
+            "Free some space, or name a path on another disk.",
         )
 
 
@@ -385,18 +385,18 @@ def _verified(task: Task, table: _Source, stored: _Digests, place: Path, watch: 
     table.check_unchanged()
     if stored.rows != table.facts.rows:
         raise ConversionError(
-            f"{stored.rows:,} of {table.facts.rows:,} rows were read.", "Convert it again; report it if it recurs."
+            f"The table has {table.facts.rows:,} rows, but {stored.rows:,} rows were stored.",
+            "Convert the table again. If this recurs, report it as a bug.",
         )
     found = _Digests()
     for batch in _read_back(task.adapter, place, table.schema.names):
         found.update(batch)
         watch.rows(found.rows, table.facts.rows)
     if found.names != table.schema.names or found.rows != table.facts.rows:
-        raise ConversionError(
-            f"The copy has {found.rows:,} rows and {len(found.names):,} columns, not {table.facts.rows:,} and "
-            f"{len(table.schema.names):,}.",
-            _OTHER_VARIANT,
-        )
+        same_names = found.names == table.schema.names
+        copy = f"{found.rows:,} rows" if same_names else f"the columns {found.names[:12]}"
+        original = f"{table.facts.rows:,} rows" if same_names else f"the columns {table.schema.names[:12]}"
+        raise ConversionError(f"The copy has {copy}, but the table has {original}.", _OTHER_VARIANT)
     losses: dict[str, str] = {}
     unsure = [name for name in table.schema.names if not stored.proves_equal(name, found)]
     for group in _groups(unsure, stored.sizes_bytes):
@@ -426,7 +426,7 @@ def _changes(task: Task, wanted: pa.Table, got: pa.Table) -> Mapping[str, str]:
     whole = verify.compare(wanted, got, ARROW, task.adapter.losses)
     if whole.problems:
         raise ConversionError(
-            f"{task.adapter.variant} does not return this table: {'; '.join(whole.problems[:3])}.", _OTHER_VARIANT
+            f"{task.adapter.variant} returns a different table: {'; '.join(whole.problems[:3])}.", _OTHER_VARIANT
         )
     if not whole.losses:
         return {}

@@ -188,8 +188,8 @@ UNDER = grouped(
     click.option(
         "--threads",
         type=click.Choice(["default", "1"]),
-        help="Each library's default number of threads, or one thread on one core. [default: default; the suite "
-        f"{_listed(suite.name for suite in SUITES.values() if len(suite.threads) > 1)} measures both]",
+        help="Each library's default number of threads, or one thread on one core. [default: default; both in the "
+        f"suite {_listed(suite.name for suite in SUITES.values() if len(suite.threads) > 1)}]",
     ),
     click.option(
         "--target",
@@ -235,8 +235,8 @@ HOW = grouped(
         "--rounds",
         metavar="N",
         type=click.IntRange(min=1),
-        help="Repetitions of every measurement. [default: 9 for operations of up to 1 s, or 7 if the figure is then "
-        "within ±5 %; 7 for up to 10 s, 3 for up to 60 s, else 1]",
+        help="How often everything is measured. [default: by the time that one operation takes: up to 1 s: 9 times, or "
+        "7 if the figure is then known to ±5 %; up to 10 s: 7; up to 60 s: 3; longer: 1]",
     ),
     click.option(
         "--quick",

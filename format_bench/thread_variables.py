@@ -32,6 +32,6 @@ def make_readable(environment: MutableMapping[str, str] = os.environ) -> None:
         value = environment.get(name, "")
         if value and not re.fullmatch(r"\s*[+-]?\d+\s*", value):
             raise RequestError(
-                f"The environment variable {name} must be a whole number (got {value!r}): pandas cannot be loaded.",
+                f"The environment variable {name} must be a whole number (got {value!r}), or importing pandas fails.",
                 f"Set it to a number of threads, or unset it: env -u {name} ...",
             )

@@ -129,7 +129,7 @@ def uses_of(per_day: Mapping[str, float]) -> tuple[Use, ...]:
     if not per_day:
         raise RequestError(
             "`uses` names no operation.",
-            "Write e.g. {'take[rows=100]': 1000, 'read': 1}: operations and how often a day.",
+            "Map each operation to how often it is done per day, e.g. {'take[rows=100]': 1000, 'read': 1}.",
             parameter="uses",
             given=per_day,
         )
@@ -138,7 +138,7 @@ def uses_of(per_day: Mapping[str, float]) -> tuple[Use, ...]:
         spelled, title = _operation("uses", text if query is None else _spelled_query(query[1]))
         if operation_name_of(spelled).name not in USES:
             raise RequestError(
-                f"`uses`: {text} cannot be weighed.",
+                f"`uses` cannot have the operation {text}.",
                 f"Choose among {', '.join(USES)}.",
                 parameter="uses",
                 given=text,
@@ -146,7 +146,7 @@ def uses_of(per_day: Mapping[str, float]) -> tuple[Use, ...]:
             )
         if isinstance(times, bool) or not isinstance(times, int | float) or not 0 < times < float("inf"):
             raise RequestError(
-                f"`uses`: the times a day of {text} must be a number above 0 (got {times!r}).",
+                f"`uses`: the number of times per day for {text} must be a number above 0 (got {times!r}).",
                 parameter="uses",
                 given=times,
                 allowed="a number above 0",
@@ -256,8 +256,8 @@ def _clause(clause: str, queries: Sequence[str]) -> tuple[str, float]:
         per_day = times * _A_DAY[unit]
         if per_day <= 0:
             raise RequestError(
-                f"`uses`: {clause!r} must be done more than 0 times.",
-                "Omit it, or state how often.",
+                f"`uses`: the number of times in {clause!r} must be above 0.",
+                "Write a number above 0, or omit this operation.",
                 parameter="uses",
                 given=clause,
             )
@@ -281,7 +281,7 @@ def _guess(said: str) -> str:
 
 
 def _what_can_be_said() -> str:
-    return f"Write e.g. '{EXAMPLE}'. Possible are: {CAN_BE_SAID}."
+    return f"Write e.g. '{EXAMPLE}'. Possible uses: {CAN_BE_SAID}."
 
 
 def _plain(number: str) -> str:

@@ -270,7 +270,7 @@ class AvroPolars(PolarsEngine):
         codec: Any = POLARS_CODECS.get(str(self.values["codec"]), self.values["codec"])
         for name, dtype in table.schema.items():
             if dtype == self._polars.Null:
-                raise RefusedData(f"polars panics at a column of nulls without another type (column {name})")
+                raise RefusedData(f"polars cannot write a column of the type null to Avro (column {name})")
         with self.refusing():
             table.write_avro(location, compression=codec)
 

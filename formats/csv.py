@@ -98,7 +98,7 @@ class CsvPandas(ProjectsByOneCall, _Csv):
     def _checked(self, given: Mapping[str, str]) -> dict[str, str | int | None]:
         values = super()._checked(given)
         if values.get("parser") == "pyarrow" and values["keep_default_na"] == "false":
-            raise RefusedSetting("csv: parser=pyarrow requires keep_default_na=true")
+            raise RefusedSetting("csv: parser=pyarrow requires keep_default_na=true (got keep_default_na=false)")
         return values
 
     @property

@@ -66,7 +66,7 @@ class DuckdbTable(DuckdbEngine):
             if of.is_duration(field.type):
                 return f"DuckDB stores durations as intervals, which have no sign (column {field.name})"
             if field.name.lower() == _ROW_NUMBER:
-                return f"a column named {field.name} hides DuckDB's numbers of rows"
+                return f"a column named {field.name} hides DuckDB's row numbers"
         reason = refusals.of_half_floats(schema, "DuckDB") or same_but_for_case(schema.names)
         return reason or super().refusal(schema, rows)
 

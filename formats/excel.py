@@ -233,7 +233,7 @@ class ExcelPandas(ProjectsByOneCall):
             if self.values["read"] == "polars" and re.fullmatch(r"\*|\^.*\$", field.name, re.DOTALL):
                 return f"polars' read_excel takes the column name {field.name!r} for a pattern"
             if of.is_timestamp(field.type) and field.type.tz is not None:
-                return f"pandas cannot write times with a zone, which Excel lacks (column {field.name}: {field.type})"
+                return f"Excel has no time zones, so pandas cannot write column {field.name} ({field.type})"
         return refusals.of_printed_vectors(schema) or super().refusal(schema, rows)
 
     @property

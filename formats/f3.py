@@ -176,14 +176,17 @@ class F3(TabularFormat):
             described = file.describe()
             encodings = file.encodings()
         asked = self.values["row_group_rows"]
-        if asked is not None and described.row_groups < -(-described.rows // int(asked)):
-            raise AdapterError(f"the file has {described.row_groups} row groups; its variant sets {asked:,} rows each")
+        least = 0 if asked is None else -(-described.rows // int(asked))
+        if described.row_groups < least:
+            raise AdapterError(
+                f"the file has {described.row_groups:,} row groups, but row_group_rows={asked} needs at least {least:,}"
+            )
         codec = str(self.values["codec"])
         found = set(described.codecs) - {"none"}
         if codec == "adaptive":
             return Stored(codec, (*encodings, *sorted(found)))
         if codec != "none" and not found:
-            raise RefusedData(f"codec={codec} makes no EncUnit of this data smaller, so none is compressed")
+            raise RefusedData(f"codec={codec} makes no encoding unit of this data smaller, so F3 compresses none")
         return Stored("+".join(sorted(found)) or "none", encodings)
 
 

@@ -163,7 +163,7 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         with self._arrow.OSFile(str(location)) as file:
             rows = max(_rows_of_batches(file), default=0)
         if asked is not None and rows > int(asked):
-            raise AdapterError(f"the file has batches of {rows:,} rows; its variant sets {asked:,}")
+            raise AdapterError(f"the file has a batch of {rows:,} rows, but batch_rows={asked} is the limit")
         return super().stored(location)
 
     def read(self, location: Path) -> pa.Table:
@@ -191,7 +191,7 @@ class FeatherPyarrow(ProjectsByOneCall, _Feather):
         with self._opened(location) as source:
             names = self._arrow.ipc.open_file(source).schema.names
             if missing := set(columns).difference(names):
-                raise KeyError(f"no columns are named {sorted(missing)}; there are: {', '.join(names)}")
+                raise KeyError(f"the file has no columns {sorted(missing)}; its columns: {', '.join(names)}")
             options = self._arrow.ipc.IpcReadOptions(
                 use_threads=self.threads is None, included_fields=[names.index(name) for name in columns]
             )

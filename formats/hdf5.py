@@ -89,8 +89,8 @@ class _HdfPandas(TabularFormat):
         super()._check_level(values)
         if values["codec"] != "none" and values["level"] is None:
             raise RefusedSetting(
-                f"{self.format}: codec={values['codec']} needs a level (1 to 9): "
-                "without one pandas writes the data uncompressed"
+                f"{self.format}: codec={values['codec']} needs a level (level=1 to level=9): "
+                "without a level, pandas writes the data uncompressed"
             )
 
     @property

@@ -75,7 +75,10 @@ class JsonPandas(_Json):
     def _checked(self, given: Mapping[str, str]) -> dict[str, str | int | None]:
         values = super()._checked(given)
         if values.get("parser") == "pyarrow" and values["codec"] != "none":
-            raise RefusedSetting("json: parser=pyarrow recognizes a codec only by the file's name; use codec=none")
+            raise RefusedSetting(
+                f"json: parser=pyarrow needs codec=none (got codec={values['codec']}): "
+                "pyarrow recognizes a codec only by the file's name"
+            )
         return values
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:

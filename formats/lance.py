@@ -120,7 +120,7 @@ class LancePylance(TabularFormat):
     def _checked(self, given: Mapping[str, str]) -> dict[str, str | int | None]:
         values = super()._checked(given)
         if values["version"] == "2.0" and values["structural"] != "default":
-            raise RefusedSetting(f"lance: version=2.0 ignores structural={values['structural']} (from 2.1 on)")
+            raise RefusedSetting(f"lance: structural={values['structural']} needs version=2.1 or later (got 2.0)")
         return values
 
     def refusal(self, schema: pa.Schema, rows: int) -> str | None:
@@ -129,7 +129,7 @@ class LancePylance(TabularFormat):
             if name in _RESERVED:
                 return f"Lance reserves the column name {name!r}"
             if "." in name:
-                return f"Lance takes the name {name!r} for a field of a struct, because it contains '.'"
+                return f"the column name {name!r} contains '.', so Lance takes it for a field of a struct"
             if "`" in name or "\0" in name or not name:
                 return f"Lance does not find a column named {name!r} when it reads"
         return super().refusal(schema, rows)
@@ -161,7 +161,9 @@ class LancePylance(TabularFormat):
         except OSError as error:
             message = str(error)
             if "too wide for miniblock" in message:
-                raise RefusedData("structural=miniblock: two values do not fit into a chunk of 8,186 bytes") from error
+                raise RefusedData(
+                    "structural=miniblock: a value is too large: a chunk of 8,186 bytes must hold at least two values"
+                ) from error
             if any(sign in message for sign in _REFUSALS):
                 raise RefusedData(f"version={version}: {message}") from error
             if message.startswith(_NO_SUCH_SCHEMA):
@@ -259,13 +261,15 @@ class LancePylance(TabularFormat):
         dataset = self._lance.dataset(str(location))
         found = lance_pages.stored_of(location, dataset, self._lance.file.LanceFileReader)
         if found.details["file format"] != self.values["version"]:
-            raise AdapterError(f"the files have version {found.details['file format']}, not {self.values['version']}")
+            version = found.details["file format"]
+            raise AdapterError(f"the files have version {version} instead of version={self.values['version']}")
         lance_pages.check_layout(found.encodings, str(self.values["structural"]))
         indexed = {name for index in dataset.describe_indices() for name in index.field_names}
         wanted = set() if self.values["index"] == "none" else {*filter(_takes_index, dataset.schema)}
-        if indexed != {field.name for field in wanted}:
+        if indexed != (names := {field.name for field in wanted}):
             raise AdapterError(
-                f"the data set has indices of {sorted(indexed)}; its variant sets index={self.values['index']}"
+                f"the data set has indices of the columns {sorted(indexed)}, but index={self.values['index']} "
+                f"requires indices of {sorted(names)}"
             )
         return found
 

@@ -79,7 +79,9 @@ class _Orc(ProjectsByOneCall):
         except ValueError as error:
             if "out of range for nanosecond" not in str(error):
                 raise
-            raise RefusedData(f"pyarrow reads ORC's times only in nanoseconds ({error})") from error
+            raise RefusedData(
+                f"pyarrow reads ORC's timestamps only as nanoseconds, and a timestamp does not fit ({error})"
+            ) from error
 
     @property
     def codec(self) -> str:
@@ -165,7 +167,9 @@ class OrcPyarrow(_Orc):
             stripes = max(file.nstripes, 1)
             mean_bytes, mean_rows = file.content_length // stripes, file.nrows // stripes
         if asked is not None and mean_bytes > 2 * int(asked) and mean_rows > MOST_ROWS_OF_LEAST_STRIPE:
-            raise AdapterError(f"the file has stripes of {mean_bytes:,} bytes; its variant sets {asked:,}")
+            raise AdapterError(
+                f"the stripes have {mean_bytes:,} bytes on average, more than twice the requested stripe_bytes={asked}"
+            )
         return super().stored(location)
 
     def _stripes(self) -> dict[str, Any]:
@@ -186,7 +190,8 @@ class OrcPyarrow(_Orc):
         with location.open("rb") as source:
             file = self._orc.ORCFile(source)
             if missing := set(columns).difference(file.schema.names):
-                raise KeyError(f"no columns are named {sorted(missing)}; there are: {', '.join(file.schema.names)}")
+                names = ", ".join(file.schema.names)
+                raise KeyError(f"the file has no columns {sorted(missing)}; its columns: {names}")
             read = (file.read_stripe(stripe, columns) for stripe in range(file.nstripes))
             with self.refusing():
                 yield from tables(read, columns, rows)

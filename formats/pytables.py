@@ -49,7 +49,7 @@ class Pytables(TabularFormat):
         """Return a reason if the table has columns of types that no field of an HDF5 table can store."""
         for field in schema:
             if not _has_field(_plain(field.type)):
-                return f"a table of PyTables has no field for {field.type} (column {field.name})"
+                return f"a table of PyTables has no type for {field.type} (column {field.name})"
         return super().refusal(schema, rows)
 
     def load_library(self) -> None:
@@ -87,11 +87,14 @@ class Pytables(TabularFormat):
             for name, data in fields.items():
                 if name not in stored.dtype.names:
                     raise RefusedData(
-                        f"nulls cannot be added to column {table.column_names[int(name[1:])]}: it has none"
+                        f"nulls cannot be appended to column {table.column_names[int(name[1:])]}, which was created "
+                        "without nulls"
                     )
-                if data.dtype.kind == "S" and data.dtype.itemsize > stored.dtype[name].itemsize:
+                most_bytes = stored.dtype[name].itemsize
+                if data.dtype.kind == "S" and data.dtype.itemsize > most_bytes:
                     raise RefusedData(
-                        f"longer values than at first cannot be added (column {table.column_names[int(name[1:])]})"
+                        f"a value of {data.dtype.itemsize:,} bytes cannot be appended to column "
+                        f"{table.column_names[int(name[1:])]}, which was created for at most {most_bytes:,} bytes"
                     )
             for name in set(stored.dtype.names) - fields.keys():
                 fields[name] = self._numpy.ones(table.num_rows, bool)
@@ -112,7 +115,8 @@ class Pytables(TabularFormat):
         def project(columns: Sequence[str]) -> pa.Table:
             asked = [schema.get_field_index(name) for name in columns]
             if -1 in asked:
-                raise KeyError(f"no column is named {columns[asked.index(-1)]!r}; there are: {', '.join(schema.names)}")
+                missing = columns[asked.index(-1)]
+                raise KeyError(f"the table has no column {missing!r}; its columns: {', '.join(schema.names)}")
             names = [name for name in stored.dtype.names if int(name[1:]) in asked]
             return self._table({name: stored.read(field=name) for name in names}, schema, columns)
 
@@ -224,7 +228,7 @@ class Pytables(TabularFormat):
         if predicate.kind is Kind.NULL:
             return (f"~v{place}" if has_nulls else ""), {}
         if kind == self._arrow.uint64():
-            raise RefusedData("PyTables cannot test conditions on uint64")
+            raise RefusedData("PyTables cannot test conditions on columns of the type uint64")
         values: dict[str, Any] = {}
         tests = []
         for number, value in enumerate(predicate.present):

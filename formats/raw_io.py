@@ -248,7 +248,7 @@ class RawIO(TabularFormat):
         _, body_bytes = _HEADER.unpack(header)
         if body_bytes != size_bytes - _HEADER.size:
             raise AdapterError(
-                f"{location}: {size_bytes - _HEADER.size:,} bytes after the header, which states {body_bytes:,}; "
+                f"{location}: {size_bytes - _HEADER.size:,} bytes follow the header, which announces {body_bytes:,}; "
                 "the save did not finish"
             )
 

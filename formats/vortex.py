@@ -196,7 +196,8 @@ class VortexData(TabularFormat):
         chunk = next(iter(self._vortex.open(str(location)).scan()))
         encodings = set(re.findall(r"^\s*\w+: ([a-z]+\.[a-z0-9_.]+)\(", chunk.display_tree(), re.MULTILINE))
         if self.values["codec"] == "compact" and not encodings & _DENSE:
-            raise RefusedData(f"codec=compact uses neither zstd nor pco for this data: {', '.join(sorted(encodings))}")
+            used = ", ".join(sorted(encodings))
+            raise RefusedData(f"codec=compact uses neither zstd nor pco for this data (encodings: {used})")
         return Stored(str(self.values["codec"]), tuple(sorted(encodings)))
 
 

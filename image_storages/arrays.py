@@ -217,9 +217,12 @@ def shape_of(numbers: np.ndarray) -> tuple[int, ...]:
 def demand_agreement(sizes_bytes: np.ndarray, there_bytes: int, location: Path) -> None:
     """Raise AdapterError, naming `location`, if the sizes of the images do not sum to the number of stored bytes, or if
     an image has no pixels."""
-    if sizes_bytes.sum() != there_bytes or (sizes_bytes < 1).any():
+    if (sizes_bytes < 1).any():
+        raise AdapterError(f"{location} is damaged: an image has no pixels.")
+    if sizes_bytes.sum() != there_bytes:
         raise AdapterError(
-            f"{location} is damaged: it has {there_bytes:,} bytes of pixels, and its shapes need {sizes_bytes.sum():,}."
+            f"{location} is damaged: it has {there_bytes:,} bytes of pixels, but the shapes of its images need "
+            f"{sizes_bytes.sum():,}."
         )
 
 

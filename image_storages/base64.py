@@ -87,11 +87,11 @@ class Base64Csv(ImageStorage):
             lines = self._csv.reader(file)
             try:
                 if next(lines, None) != list(_COLUMNS):
-                    raise ValueError(f"the header is not {','.join(_COLUMNS)}")
+                    raise AdapterError(f"{location}: the header is not {','.join(_COLUMNS)}.")
                 for shape, label, pixels in lines:
                     yield self._decoded(shape, pixels), int(label)
             except (ValueError, self._csv.Error) as error:
-                raise AdapterError(f"{location}, line {lines.line_num}: not an image in Base64 ({error}).") from error
+                raise AdapterError(f"{location}, line {lines.line_num} is not an image in Base64 ({error}).") from error
 
     def _decoded(self, shape: str, pixels: str) -> np.ndarray:
         data = self._binascii.a2b_base64(pixels, strict_mode=True)

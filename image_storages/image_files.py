@@ -162,7 +162,7 @@ class _ImageFiles(ImageStorage):
 
 def _demand(sound: bool, path: Path, signature: bytes, kind: str) -> None:
     if not sound:
-        raise AdapterError(f"{path}: begins with {signature!r}, which is not {kind}")
+        raise AdapterError(f"{path} is not {kind}: it begins with {signature!r}")
 
 
 class Png(_ImageFiles):
@@ -257,7 +257,7 @@ class Webp(_ImageFiles):
 
     def _encoding(self, signature: bytes, path: Path) -> str:
         wanted = b"VP8L" if self._lossless else b"VP8 "
-        _demand(signature[8:] == b"WEBP" + wanted, path, signature, f"{self.kind} of the chunk {wanted!r}")
+        _demand(signature[8:] == b"WEBP" + wanted, path, signature, f"{self.kind} with the chunk {wanted!r}")
         return wanted.decode().strip()
 
 

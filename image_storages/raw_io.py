@@ -161,7 +161,8 @@ def _header(file: FileIO, location: Path) -> tuple[int, int]:
     there_bytes = location.stat().st_size - _HEADER.size
     if there_bytes != told_bytes:
         raise AdapterError(
-            f"{location} has {there_bytes:,} of {told_bytes:,} bytes after the header: the save did not finish."
+            f"{location} has {there_bytes:,} bytes after the header, which announces {told_bytes:,}: "
+            "the save did not finish."
         )
     return count, pixels_bytes
 

@@ -112,7 +112,7 @@ class WebDatasetTar(ImageStorage):
 def _demand_end(file: IO[bytes], location: Path) -> None:
     file.seek(-min(len(_END), location.stat().st_size), io.SEEK_END)
     if file.read() != _END:
-        raise AdapterError(f"{location} has no end of a tar archive: the save did not finish.")
+        raise AdapterError(f"{location} does not end like a tar archive: the save did not finish.")
     file.seek(0)
 
 

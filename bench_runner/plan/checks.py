@@ -81,8 +81,8 @@ def _check_codecs(suites: Sequence[Suite], request: Request) -> None:
     for suite in suites:
         if suite.variants.spelled and set(request.tracks) - set(suite.tracks):
             raise PlanError(
-                f"`tracks` does not apply to the suite {suite.name}, whose variants are fixed.",
-                "Choose variants by `formats`.",
+                f"`tracks` does not apply to the suite {suite.name}, which has its own list of variants.",
+                "Choose variants from this list by `formats`.",
                 parameter="tracks",
                 given=request.tracks,
             )

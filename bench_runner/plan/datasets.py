@@ -55,8 +55,8 @@ def check_datasets(suites: Sequence[Suite], request: Request) -> None:
             names = ", ".join(suite.name for suite in suites)
             offered = [name for suite in suites for name in (*suite.datasets, *suite.on_request)]
             raise PlanError(
-                f"`datasets`: {pattern!r} matches no data set of the suite {names}.",
-                f"It has {', '.join(offered)}. 'format-bench list datasets' explains them.",
+                f"`datasets`: {pattern!r} matches no data set of the suite{'s' * (len(suites) > 1)} {names}.",
+                f"There are {', '.join(offered)}. 'format-bench list datasets' explains them.",
                 parameter="datasets",
                 given=pattern,
                 allowed=offered,
@@ -74,8 +74,8 @@ def check_data_is_used(datasets: Iterable[str], request: Request) -> None:
         )
     if (given := request.options.given()) and not any(CATALOGUE[parse(name)[0]].takes_options for name in datasets):
         raise PlanError(
-            f"{', '.join(f'`{name}={value!r}`' for name, value in given.items())}: applies only to your own table, but "
-            "none is measured.",
+            f"{', '.join(f'`{name}={value!r}`' for name, value in given.items())} "
+            f"{'applies' if len(given) == 1 else 'apply'} only to your own table, but none is measured.",
             "Name your table, e.g. `data='FILE.csv'`, with the suite tabular, or omit the option.",
             parameter=next(iter(given)),
             given=next(iter(given.values())),

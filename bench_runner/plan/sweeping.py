@@ -174,9 +174,9 @@ def _check_several(over: Over, found: Sequence[str]) -> None:
     number = len(set(found))
     if number < FEWEST_POINTS:
         usual = TRAITS[over.trait].points[:FEWEST_POINTS] if over.trait in TRAITS else ("1", "10")
-        given = f"({', '.join(over.points)})" if over.points else "for this few rows"
+        given = f"(given: {', '.join(over.points)})" if over.points else "for this few rows"
         raise PlanError(
-            f"`over`: {over.trait} has {number} different value{'' if number == 1 else 's'} {given}; a comparison "
+            f"`over`: {over.trait} has {number} distinct value{'' if number == 1 else 's'} {given}; a comparison "
             f"needs at least {FEWEST_POINTS}.",
             f"Name the values, e.g. `over={ {over.trait: usual}!r}`.",
             parameter="over",

@@ -345,7 +345,8 @@ def _lines(path: Path) -> Iterator[bytes]:
                 left -= len(line)
                 if left <= 0:
                     raise RecordError(
-                        f"{path} unpacks to more than {MOST_UNPACKED_BYTES:,} bytes.", "Unpack it by unxz."
+                        f"{path} unpacks to more than {MOST_UNPACKED_BYTES:,} bytes.",
+                        "If you trust the file, unpack it by unxz: unpacked files have no limit.",
                     )
                 yield line
     except (lzma.LZMAError, EOFError) as error:

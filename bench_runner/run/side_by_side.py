@@ -77,7 +77,7 @@ def check(environment: Environment) -> None:
         ) from None
     if "unknown option -p" in done.stderr.lower():
         raise RunError(
-            f"{where} is older than Python 3.11.",
+            f"{where} is a Python older than 3.11.",
             "Create the environment with a newer version.",
             parameter=environment.name,
             given=str(environment.python),

@@ -64,7 +64,7 @@ def build_values(name: str, rows: int | None, parameters: Mapping[str, str]) -> 
         kind, make = pa.binary(), _blobs
     elif size_bytes % 4:
         raise DataError(
-            f"{name}: bytes must be a multiple of 4 for kind=fixed, which stores float32 (got {size_bytes})."
+            f"{name}: bytes={size_bytes} is not a multiple of 4, the size of the float32 values that kind=fixed stores."
         )
     else:
         kind, make = (pa.float32(), _floats) if size_bytes == 4 else (pa.list_(pa.float32(), size_bytes // 4), _vectors)

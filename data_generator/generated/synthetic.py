@@ -39,7 +39,7 @@ def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
     """
     counts = {kind: int(parameters[kind]) for kind in _TYPES}
     if not any(counts.values()):
-        raise DataError(f"{name} has no column.", "Request some, e.g. synthetic[int=2,str=1].")
+        raise DataError(f"{name} has no columns.", "Request at least one, e.g. synthetic[int=2,str=1].")
     text = Text(parameters["strings"], int(parameters["length"]))
     nulls_ratio = float(parameters["nulls"])
     labels = _shuffled([f"{kind}_{number + 1}" for kind in _TYPES for number in range(counts[kind])], name)

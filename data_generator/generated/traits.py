@@ -51,8 +51,8 @@ def build(name: str, rows: int | None, parameters: Mapping[str, str]) -> Dataset
     spelled_rows = int(parameters["rows"])
     if rows is not None and spelled_rows not in (rows, DEFAULT_ROWS):
         raise DataError(
-            f"{name} already sets its number of rows (got {rows:,} in addition).",
-            "Use either `rows` or rows= in the name.",
+            f"{name} sets rows={spelled_rows}, but `rows` is {rows}.",
+            "Omit either `rows` or rows= in the name.",
             parameter="rows",
             given=rows,
         )
@@ -84,15 +84,17 @@ def build(name: str, rows: int | None, parameters: Mapping[str, str]) -> Dataset
 def _check(name: str, rows: int, traits: Traits) -> None:
     runs = rows if traits.run_length == 1 else int(SURE_RUNS * rows / traits.run_length)
     if traits.distinct > max(runs, 1):
+        in_runs = "" if traits.run_length == 1 else f", in random runs of about {traits.run_length:,} rows,"
         raise DataError(
-            f"{name}: {rows:,} rows in runs of {traits.run_length:,} have at most {max(runs, 1):,} distinct values "
+            f"{name}: a batch of {rows:,} rows{in_runs} has at most {max(runs, 1):,} distinct values "
             f"(got distinct={traits.distinct:,}).",
-            "Request fewer (distinct=), shorter runs (run_length=), or more rows.",
+            "Request fewer distinct values (distinct=), shorter runs (run_length=), or, for one batch, more rows.",
         )
     needed = _letters_for(traits.distinct)
     if traits.width_bytes < needed and traits.columns > 1:
         raise DataError(
-            f"{name}: {traits.distinct:,} different texts do not fit into {traits.width_bytes} bytes each.",
+            f"{name}: {traits.distinct:,} different texts need at least {needed} bytes each "
+            f"(got width={traits.width_bytes}).",
             f"Use width={needed} or more.",
         )
 

@@ -56,9 +56,10 @@ def check_packing(name: str, beginning: bytes) -> None:
     found = next((ending for magic, ending in _MAGIC if beginning.startswith(magic)), "")
     found = found or (".bz2" if _BZIP2.match(beginning) else "")
     if found and not packing_of(name):
-        what = "a zip archive, or an Excel workbook," if found == ".zip" else f"compressed ({found.removeprefix('.')})"
+        what = "a zip archive or an Excel workbook" if found == ".zip" else f"compressed ({found.removeprefix('.')})"
+        ending = ".zip (.xlsx for a workbook)" if found == ".zip" else found
         raise Refused(
-            f"is {what} and its name does not say so", f"Give it a name that ends with {found}, or unpack it."
+            f"is {what}, but its name does not end with {found}", f"Append {ending} to the name, or unpack the file."
         )
 
 
@@ -118,20 +119,20 @@ class ByteStream:
         if len(members) != 1:
             names = ", ".join(member.filename for member in members[:4])
             raise Refused(
-                f"is a zip archive of {len(members):,} files, and only one can be read"
-                + (f" ({names}, ..)" if names else ""),
-                "Unpack it, and name one of the files.",
+                f"is a zip archive of {len(members):,} files, but must have exactly one"
+                + (f" (given: {names}{', ..' if len(members) > 4 else ''})" if names else ""),
+                "Unpack the archive, and name one of its files.",
                 self._path,
             )
         if members[0].flag_bits & 1:
-            raise Refused("is an encrypted zip archive", "Unpack it, and name the file.", self._path)
+            raise Refused("is an encrypted zip archive", "Unpack the archive, and name its file.", self._path)
         return archive.open(members[0])
 
     def _refuse_packing(self, error: Exception) -> NoReturn:
         said = (str(error).splitlines() or [""])[0] or type(error).__name__
         raise Refused(
             f"cannot be unpacked as {self._packing.removeprefix('.')}: {said}",
-            "Compress it again, or unpack it.",
+            "Compress the original file again, or name that file.",
             self._path,
         ) from None
 
@@ -149,7 +150,7 @@ class ByteStream:
         if self._most_bytes is not None and self._raw_bytes > self._most_bytes:
             raise Refused(
                 f"unpacks to more than {_MOST_TIMES} times its size",
-                "The file may be hostile; unpack it by hand, and name the result.",
+                "The file may be hostile. If you trust it, unpack it, and name the unpacked file.",
                 self._path,
             )
         return content
@@ -195,7 +196,7 @@ class ByteStream:
                 text = self._decoder.decode(packed, final=not packed)
             except UnicodeDecodeError as error:
                 raise Refused(
-                    f"byte 0x{error.object[error.start]:02x} in line {self.newlines + 1:,} or later is not "
+                    f"byte 0x{error.object[error.start]:02x} in line {self.newlines + 1:,} or later is not valid in "
                     f"{self.encoding}",
                     "Name another `encoding`.",
                     self._path,
@@ -228,7 +229,7 @@ class ByteStream:
             number += len(lines)
             if len(rest) > BLOCK_BYTES:
                 where = f"{self._path}, line {number:,}"
-                raise Refused(f"is longer than {BLOCK_BYTES >> 20} MB", "Remove or divide the line.", where)
+                raise Refused(f"is longer than {BLOCK_BYTES >> 20} MB", "Shorten or remove the line.", where)
         yield _filled([rest], number)
 
     def close(self) -> None:

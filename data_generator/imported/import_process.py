@@ -99,7 +99,7 @@ def answer(out: IO[bytes], reader: Reader, task: Task, progress: Progress, memor
     except ModuleNotFoundError as error:
         package, extra = reader.install.get(error.name or "", (error.name, "all"))
         reason = f"reading it needs {package}, which is not installed"
-        _refuse(out, Refused(reason, f"pip install -e '.[{extra}]'", task["path"]), progress)
+        _refuse(out, Refused(reason, f"Run: pip install -e '.[{extra}]'", task["path"]), progress)
     except BrokenPipeError:
         return  # The parent has ended, or needs no more messages.
     except Exception as error:

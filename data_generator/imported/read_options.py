@@ -49,17 +49,17 @@ class ReadOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
             if kind not in _PLAIN_TYPES and not _is_decimal(kind):
                 raise DataError(
                     f"`columns`: the type {kind!r} of column {name!r} does not exist.",
-                    f"Choose among {', '.join(TYPES)}.",
+                    f"Choose among {', '.join(TYPES)}. P is at most {_MOST_DECIMAL_DIGITS}, and S at most P.",
                     parameter="columns",
                     given=kind,
                     allowed=TYPES,
                 )
         if self.delimiter is not None and (len(self.delimiter) != 1 or self.delimiter in '"\r\n'):
             raise DataError(
-                next_step="Replace a longer one first: sed 's/||/\\t/g' FILE > NEW.tsv",
+                next_step="If the file has a longer delimiter, replace it first: sed 's/||/\\t/g' FILE > NEW.tsv",
                 parameter="delimiter",
                 given=self.delimiter,
-                allowed="one character other than a quote or a line break",
+                allowed="one character other than a double quote or a line break",
             )
         if self.decimal not in (".", ","):
             raise DataError(parameter="decimal", given=self.decimal, allowed=(".", ","))

@@ -87,7 +87,7 @@ def taken_file(root: Path, entry: os.DirEntry[str], holds: str) -> InputFile:
         raise DataError(f"{printable(entry.path)}: {strerror(error)}.", "Repair it, or leave it out.") from None
     if not stat.S_ISREG(about.st_mode):
         raise DataError(
-            f"{printable(entry.path)} has the name of a file with {holds} and is not a regular file.", "Remove it."
+            f"{printable(entry.path)} is not a regular file, although its name suggests {holds}.", "Remove it."
         )
     return input_file(path, below(root, entry.path), about)
 
@@ -109,7 +109,7 @@ def inside(root: Path, link: Path) -> Path:
     if not path.is_relative_to(root):
         raise DataError(
             f"{printable(link)} is a link to a place outside of {printable(root)}.",
-            "Replace it by a copy (cp -L), or name a folder that contains both.",
+            "Replace the link by a copy (cp -L), or name a folder that contains the link and its target.",
         )
     return path
 

@@ -38,14 +38,16 @@ def table_of(text: bytes, key: str, threads: bool) -> pa.Table:
 
 
 def _check(table: pa.Table, key: str) -> None:
-    if key not in table.column_names or table.schema.field(key).type not in (pa.int64(), pa.string()):
-        raise RefusedData(f"the key {key!r} is not an int or a text in all documents")
+    if key not in table.column_names:
+        raise RefusedData(f"no document has the key {key!r}")
+    if (type_ := table.schema.field(key).type) not in (pa.int64(), pa.string()):
+        raise RefusedData(f"the key {key!r} must be an int or a text in all documents (got {type_})")
     if table[key].null_count:
-        raise RefusedData(f"a document has no key {key!r}")
+        raise RefusedData(f"a document has no value of the key {key!r}")
     for field in table.schema:
         if _levels(field.type) > MOST_LEVELS - 2:
             raise RefusedData(
-                f"the field {field.name!r} exceeds the {MOST_LEVELS} levels that pyarrow reads from Parquet"
+                f"the field {field.name!r} is nested too deeply: pyarrow reads only {MOST_LEVELS} levels from Parquet"
             )
 
 

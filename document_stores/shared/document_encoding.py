@@ -66,7 +66,7 @@ def _first_wrong(lines: bytes, first: int) -> str:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return f"document {number}: is not valid JSON ({error})"
         number += 1
-    return f"documents from number {first} are not JSON Lines"
+    return f"the documents from number {first} on are not JSON Lines"
 
 
 def lines(batches: Iterable[Batch]) -> Iterator[bytes]:
@@ -97,7 +97,9 @@ def encoded(documents: Sequence[Document], first: int = 0) -> bytes:
             _ENCODER.encode(document)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise RefusedData(f"document {number}: {error}") from None
-    raise RefusedData(f"documents from number {first} cannot be written as JSON")
+    raise RefusedData(
+        f"documents {first} to {first + len(documents) - 1} cannot be written as JSON together, only one by one"
+    )
 
 
 def strict(text: bytes, first: int = 0) -> bytes:
@@ -138,7 +140,7 @@ def key_of(document: Any, key: str, number: int) -> Key:
     found = document.get(key) if isinstance(document, dict) else None
     if (type(found) is int and found in INTEGERS) or type(found) is str:
         return found
-    raise RefusedData(f"document {number}: its key {key!r} is {found!r}; it must be an int of 64 bits or a text")
+    raise RefusedData(f"document {number}: the key {key!r} must be an int of 64 bits or a text (got {found!r})")
 
 
 def possible(keys: Iterable[Key]) -> list[Key]:

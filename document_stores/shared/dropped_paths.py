@@ -34,7 +34,9 @@ class DroppedPaths:
         try:
             nulls, empty = msgspec.json.decode(text, type=tuple[set[FieldPath], set[FieldPath]])
         except msgspec.MsgspecError as error:
-            raise AdapterError(f"the record of dropped nulls cannot be read ({error})") from None
+            raise AdapterError(
+                f"the store's list of fields with dropped nulls or empty objects cannot be read ({error})"
+            ) from None
         found._nulls, found._empty = nulls, empty
         return found
 

@@ -112,7 +112,10 @@ class Server:
         # Environment variables may have caused a connection to another server.
         if connection.execute("SHOW data_directory").fetchone() != (_named(self._folder),):
             connection.close()
-            raise AdapterError(f"{self._location}: another PostgreSQL answers; unset PGHOSTADDR and PGSERVICE")
+            raise AdapterError(
+                f"{self._location}: a PostgreSQL server with a different data directory answered; "
+                "unset PGHOSTADDR and PGSERVICE"
+            )
         return connection
 
     def wait_until_it_answers(self, psycopg: Any) -> None:
@@ -129,7 +132,7 @@ class Server:
                 except psycopg.OperationalError:
                     pass
             pause.wait(START_LOOK_S)
-        raise AdapterError(f"{self._location}: PostgreSQL cannot open it ({self._last_words()})")
+        raise AdapterError(f"{self._location}: PostgreSQL did not start ({self._last_words()})")
 
     def _last_words(self) -> str:
         lines = (self._location / LOG).read_text(errors="replace").splitlines()
@@ -177,7 +180,7 @@ def make(location: Path) -> None:
         os.close(folder)
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines() or ["it gives no reason"]
-        raise AdapterError(f"{location}: PostgreSQL's initdb fails ({said[-1]})")
+        raise AdapterError(f"{location}: PostgreSQL's initdb failed ({said[-1]})")
 
 
 def start(location: Path, psycopg: Any, threads: int | None = None) -> Server:
@@ -212,7 +215,7 @@ def start(location: Path, psycopg: Any, threads: int | None = None) -> Server:
 def _program(name: str) -> str:
     folder = programs()
     if folder is None:
-        raise AdapterError(f"PostgreSQL's programs are not installed: {INSTALL}")
+        raise AdapterError(f"PostgreSQL's programs are not installed; run '{INSTALL}'")
     return str(folder / name)
 
 
@@ -241,7 +244,7 @@ def _account() -> dict[str, Any]:
     try:
         found = pwd.getpwnam(_ACCOUNT)
     except KeyError:
-        raise AdapterError(f"PostgreSQL does not run as root, and the user {_ACCOUNT} does not exist") from None
+        raise AdapterError(f"PostgreSQL cannot run as root; it needs the user {_ACCOUNT}, which is missing") from None
     return {"user": found.pw_uid, "group": found.pw_gid, "extra_groups": []}
 
 
@@ -250,7 +253,7 @@ def _user() -> str:
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
-        raise AdapterError(f"PostgreSQL needs a user with a name; number {os.geteuid()} has none") from None
+        raise AdapterError(f"PostgreSQL needs a user with a name, and the user ID {os.geteuid()} has no name") from None
 
 
 def _surroundings(folder: int) -> dict[str, Any]:
@@ -291,6 +294,6 @@ def _check_sizes(location: Path) -> None:
     for name, size in json.loads(note.read_text()).items():
         if found.get(name) != size:
             there = f"has {found[name]:,} bytes" if name in found else "is missing"
-            raise AdapterError(f"{location}: {name} {there}; it had {size:,} when the server stopped")
+            raise AdapterError(f"{location}: the file {name} {there}, but had {size:,} bytes when the server stopped")
     # The server starts next and will change these sizes.
     note.unlink()

@@ -119,7 +119,9 @@ class StreamStore(DocumentStoreAdapter):
         with location.open("rb") as file:
             found = "zstd" if file.read(4) == _ZSTD_MAGIC else "none"
         if found != self.values["codec"]:
-            raise AdapterError(f"{location}: its codec is {found}; {self.variant} was expected")
+            raise AdapterError(
+                f"{location}: the file's codec is {found}, but {self.variant} has the codec {self.values['codec']}"
+            )
         return Stored(found)
 
 
@@ -172,8 +174,10 @@ def length_of(header: bytes, location: Path, limit: int) -> int:
     cause a large allocation.
     """
     length = int.from_bytes(header, "little")
-    if len(header) != 4 or length > limit:
-        raise AdapterError(f"{location}: a document's length is damaged ({length:,} bytes)")
+    if len(header) != 4:
+        raise AdapterError(f"{location}: ends within the length field of a document ({len(header)} of 4 bytes)")
+    if length > limit:
+        raise AdapterError(f"{location}: the length of a document is damaged ({length:,} bytes; allowed: {limit:,})")
     return length
 
 

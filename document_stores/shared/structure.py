@@ -50,7 +50,7 @@ def bigint_structure(connection: Any, lines: Iterator[pa.Array], key: str) -> tu
     _check(structure)
     type_ = structure.get(key)
     if type_ not in ("UBIGINT", "BIGINT", "HUGEINT", "VARCHAR"):
-        raise RefusedData(f"the key {key!r} has the type {type_ or 'none'}; it must be int or text")
+        raise RefusedData(f"the key {key!r} must be an int or a text in all documents (got {type_ or 'none'})")
     _check_keys(connection, key, str(type_))
     return msgspec.json.encode(_with_bigint(structure)).decode(), any(map(_holds_null, arrays))
 
@@ -82,9 +82,9 @@ def _check(structure: Any) -> None:
     if isinstance(structure, dict):
         folded = {name.lower() for name in structure}
         if len(folded) < len(structure):
-            raise RefusedData("DuckDB treats names that differ only by case as the same")
+            raise RefusedData("two names differ only by case, and DuckDB treats them as the same name")
         if "" in folded:
-            raise RefusedData("DuckDB cannot have a column without a name")
+            raise RefusedData("a field has an empty name, which a column of DuckDB cannot have")
         for inner in structure.values():
             _check(inner)
 

@@ -81,7 +81,7 @@ def of_kinds(kinds: Sequence[str]) -> Callable[..., Any]:
             if cell is None:
                 continue
             if kind == "double" and cell == 0:
-                raise RefusedQuery("SQL treats 0.0 and -0.0 as the same, so the value may be either")
+                raise RefusedQuery("a value in the answer may be 0.0 or -0.0, which SQL does not distinguish")
             return bool(cell) if kind == "boolean" else cell
         return None
 

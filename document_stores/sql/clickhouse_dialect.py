@@ -13,9 +13,7 @@ from document_stores.sql.values import Value
 
 _PARAMETER = re.compile("\0(.+?)\0")
 
-_ITEMS = (
-    "ClickHouse changes the types of items of arrays, such as integers next to doubles, so they are not queried here"
-)
+_ITEMS = "ClickHouse changes types in arrays, such as integers next to doubles, so items of arrays cannot be queried"
 
 
 class ClickhouseDialect(Dialect):

@@ -28,7 +28,7 @@ class SqliteValue(Value):
     def step(self, name: str) -> SqliteValue:
         """Return the field of this name. Raises ValueError for a name that a path of SQLite cannot express."""
         if not can_name(name):
-            raise ValueError(f"SQLite has no path for a field named {name!r}")
+            raise ValueError(f"SQLite's JSON paths cannot express a field named {name!r}")
         if self._item:
             # Use the object's text. Looking the object up in the array would read the whole array for each item.
             return SqliteValue(f"(CASE WHEN {self._document}.type = 'object' THEN {self._document}.value END)").step(

@@ -33,5 +33,5 @@ def joined(word: str, parts: Iterable[str], none: str) -> str:
 def short(expression: str) -> str:
     """Return the expression unchanged. Raises RefusedQuery if it is too long."""
     if len(expression) > MOST_LETTERS:
-        raise RefusedQuery(f"an SQL expression exceeds {MOST_LETTERS:,} characters")
+        raise RefusedQuery(f"an SQL expression of this query would exceed the limit of {MOST_LETTERS:,} characters")
     return expression

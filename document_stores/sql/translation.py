@@ -28,9 +28,10 @@ from libraries.document_queries.errors import QueryError
 TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """For each comparison operator, the operator that gives the same result after the two sides are exchanged."""
 
-_CONTAINERS = "SQL here compares arrays and objects as text"
-_MERGED = "columns of one schema do not distinguish missing from null"
-_DROPPED = "the store has dropped empty objects, and the field may have been one of them"
+_CONTAINERS = "the SQL of this store would compare arrays and objects as text"
+_MERGED = "this store does not distinguish a missing field from a null"
+_CONSTANT = "in the SQL of this store, a constant can only be compared with a field or function, or be a divisor"
+_DROPPED = "the store has dropped empty objects, so a missing field may have been an empty object"
 
 _CANONICAL, _PLAIN = "\0canonical", "\0plain"
 """Placeholders in SQL for a constant as JSON text and as an SQL value, until a parameter replaces them. The
@@ -138,15 +139,17 @@ class Translation:
             if isinstance(result, steps.GroupBy):
                 return self._groups(result)
             if result is None or any(isinstance(step, steps.Unnest) for step in self._plan.gathering):
-                raise RefusedQuery("SQL here returns only groups, counts and fields of documents")
+                raise RefusedQuery(
+                    "the SQL of this store can return neither whole documents nor one row per item of an array"
+                )
             return self._projection(result)
         except ValueError as error:
-            raise RefusedQuery(f"a name cannot be written in this SQL ({error})") from None
+            raise RefusedQuery(f"a name cannot be expressed in the SQL of this store ({error})") from None
 
     def _unnest(self, step: steps.Unnest, alias: str) -> None:
         distinct = step.distinct
         if distinct is not None and not (isinstance(distinct, steps.Field) and distinct.of == step.name):
-            raise RefusedQuery("SQL here can make items distinct only by one of their fields")
+            raise RefusedQuery("the SQL of this store finds distinct items only by a field of the items")
         self._read_once()
         value = self._reached(steps.Field(step.path, step.of))
         path = distinct.path if isinstance(distinct, steps.Field) else None
@@ -156,7 +159,9 @@ class Translation:
         if isinstance(distinct, steps.Field):
             self._refuse_merged(distinct)
             if self._field(distinct).may_hold():
-                raise RefusedQuery("SQL here compares items that are arrays or objects as text")
+                raise RefusedQuery(
+                    "to find distinct items, the SQL of this store would compare arrays and objects as text"
+                )
         if unnested.condition:
             self._conditions.append(unnested.condition)
 
@@ -213,7 +218,7 @@ class Translation:
                 relations[array.name], self._values[array.name] = unnested.relation, unnested.item
                 yield from self._kinds_of(array.name, unnested.relation)
         except ValueError as error:
-            raise RefusedQuery(f"a name cannot be written in this SQL ({error})") from None
+            raise RefusedQuery(f"a name cannot be expressed in the SQL of this store ({error})") from None
 
     def _kinds_of(self, of: str, relation: str) -> Iterator[tuple[steps.Field, str]]:
         for part in plans.fields_of(self._plan):
@@ -300,7 +305,7 @@ class Translation:
 
     def _test(self, condition: steps.Prefix | steps.Exists | steps.IsMissing | steps.IsNull | steps.IsType) -> str:
         if not isinstance(condition.expression, steps.Field):
-            raise RefusedQuery("SQL here tests only fields for their kind or presence")
+            raise RefusedQuery("in the SQL of this store, only a field can be tested for its kind, presence or prefix")
         value = self._field(condition.expression)
         if isinstance(condition, steps.Prefix):
             return self._dialect.prefix(value.text(), self._bound(condition.text))
@@ -322,7 +327,7 @@ class Translation:
                 condition.right, TURNED.get(condition.operator, condition.operator), condition.left.value
             )
         if not isinstance(condition.left, steps.Field) or not isinstance(condition.right, steps.Field):
-            raise RefusedQuery("SQL here compares only fields with fields or constants, not functions of fields")
+            raise RefusedQuery("in the SQL of this store, a function can be compared only with a constant")
         left, right = self._field(condition.left), self._field(condition.right)
         operator = "<>" if condition.operator == "!=" else condition.operator
         comparisons = [
@@ -364,7 +369,7 @@ class Translation:
             sql: str = getattr(self._field(expression), kind)()
             return sql
         if isinstance(expression, steps.Constant):
-            raise RefusedQuery("SQL here supports constants only in comparisons with fields")
+            raise RefusedQuery(_CONSTANT)
         if kind != "integer":
             return NOTHING[kind]
         return self._call(expression)
@@ -374,10 +379,12 @@ class Translation:
         if call.function == "length":
             return self._dialect.length(self._scalar(first, "text"))
         if call.function == "minus":
-            raise RefusedQuery("SQL here computes differences only of results, not of fields")
+            raise RefusedQuery(
+                "the SQL of this store subtracts only columns of the result, and never inside another function"
+            )
         divisor = call.operands[1]
         if not isinstance(divisor, steps.Constant) or not isinstance(divisor.value, int):
-            raise RefusedQuery("SQL here divides only by whole constants")
+            raise RefusedQuery("the SQL of this store divides by constant whole numbers only")
         whole = self._scalar(first, "integer")
         bound = self._bound(divisor.value)
         if call.function == "floor_divide":
@@ -396,7 +403,7 @@ class Translation:
         """Return the value of a field, or SQL for the integer result of a function. If this SQL is NULL, the result is
         null, not missing."""
         if isinstance(expression, steps.Constant):
-            raise RefusedQuery("SQL here supports constants only in comparisons with fields")
+            raise RefusedQuery(_CONSTANT)
         return self._call(expression) if isinstance(expression, steps.Call) else self._field(expression)
 
     # --- results ---------------------------------------------------------------------------------------------------
@@ -503,7 +510,7 @@ class Translation:
 
     def _result(self, name: str) -> Result:
         if name not in self._results:
-            raise RefusedQuery("averages are rounded after the SELECT, so rows cannot be sorted by them")
+            raise RefusedQuery("averages are computed after the SELECT, which cannot sort by them or compute with them")
         return self._results[name]
 
     def _compute(self, step: steps.Compute) -> None:
@@ -520,7 +527,7 @@ class Translation:
         if isinstance(expression, steps.Field):
             return self._result(expression.path[0])
         if isinstance(expression, steps.Constant):
-            raise RefusedQuery("SQL here supports constants only in comparisons with fields")
+            raise RefusedQuery(_CONSTANT)
         if expression.function != "minus":
             return Result({"integer": self._call(expression)})
         left, right = map(self._computed, expression.operands)
@@ -582,7 +589,10 @@ class Translation:
         low = f"CAST({low} AS BIGINT)"
         carried = f"(CAST({high} AS BIGINT) + {low} {self._dialect.division} 4294967296)"
         fits = f"({carried} BETWEEN -2147483648 AND 2147483647)"
-        self._refusals[f"NOT {fits}"] = QueryError, "a sum is beyond 64 bits; use avg, or sum doubles"
+        self._refusals[f"NOT {fits}"] = (
+            QueryError,
+            "a sum is beyond 64 bits; use avg, or sum doubles instead of integers",
+        )
         exact = f"(CASE WHEN {fits} THEN {carried} * 4294967296 + {low} % 4294967296 END)"
         self._answer_parts(name, Result({"integer": exact}))
 

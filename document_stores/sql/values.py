@@ -113,14 +113,14 @@ class Quoted:
     def text(value: str) -> str:
         """Return a text as a literal of standard SQL. Raises ValueError for a NUL, which literals cannot contain."""
         if "\0" in value:
-            raise ValueError("SQL cannot contain a NUL")
+            raise ValueError("a text or name in SQL cannot contain a NUL")
         return "'" + value.replace("'", "''") + "'"
 
     @staticmethod
     def name(value: str) -> str:
         """Return the name of a column or table in double quotes. Raises ValueError as `text` does."""
         if "\0" in value:
-            raise ValueError("SQL cannot contain a NUL")
+            raise ValueError("a text or name in SQL cannot contain a NUL")
         return '"' + value.replace('"', '""') + '"'
 
 

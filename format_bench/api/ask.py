@@ -91,7 +91,7 @@ def _errors(data: Path | str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         if error.name not in ("cramjam", "duckdb", "sqlglot", "xxhash", "zstandard"):
             raise
-        raise RequestError(f"This needs {error.name}, which is not installed.", INSTALL) from None
+        raise RequestError(f"A query needs {error.name}, which is not installed.", INSTALL) from None
 
 
 def _sentence(words: object) -> str:
@@ -104,7 +104,9 @@ def _opened(data: Path, key: str | None, on_lines: OnLines | None) -> Iterator[D
     if data.is_dir():
         if key is not None:
             raise RequestError(
-                f"`key={key!r}`: {printable(data)} is a folder, and a store knows its key.", "Omit it.", parameter="key"
+                f"`key` cannot be used with the folder {printable(data)}: a document store already has a key.",
+                "Omit `key`.",
+                parameter="key",
             )
         with _stored(data) as store:
             yield store
@@ -176,7 +178,9 @@ def _refused(line: Line, key: str | None, error: DocumentError, where: str) -> R
             error = original
         else:
             return Refused(
-                f"has a field {LINE!r}, which is the name for line numbers", "Name another key by `key`.", where
+                f"has a field {LINE!r}, but line numbers are stored in a field of this name",
+                "Use `key` to name a field that identifies a document; then no line numbers are stored.",
+                where,
             )
     named = f"{error.path}: " if error.path else ""
     return Refused(f"{named}{error.words}", REPAIR, where)
@@ -191,6 +195,6 @@ def _numbered(line: Line, path: str) -> bytes:
             if content.startswith(b"[")
             else "Write one object per line: {..}"
         )
-        raise Refused("is not a JSON object with names", step, f"{path}, line {line.number:,}")
+        raise Refused("is not a JSON object", step, f"{path}, line {line.number:,}")
     rest = content[1:].lstrip()
     return b'{"%s":%d%s%s' % (LINE.encode(), line.number, b"" if rest.startswith(b"}") else b",", rest)

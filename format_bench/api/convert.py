@@ -79,9 +79,10 @@ def convert(
     does not exist or is not installed, ConversionError for a copy that would be incomplete or different, and OSError.
     """
     if (variant is None) == (recommended is None):
+        fault = "The format of the copy was not named." if variant is None else "Two formats of the copy were named."
         raise RequestError(
-            "Name the format of the copy: either `variant` or `recommended`.",
-            "E.g. `variant='parquet[engine=pyarrow,codec=zstd]'`.",
+            fault,
+            "Use either `variant` or `recommended`, e.g. `variant='parquet[engine=pyarrow,codec=zstd]'`.",
             parameter="variant",
             given=variant,
         )
@@ -124,15 +125,15 @@ def _adapter(spelled: str) -> TabularFormat:
     adapter = FORMATS.build(spelled)
     if adapter.native is Native.BUFFERS:
         raise RequestError(
-            f"{adapter.format} is a baseline of measurements and stores no types.",
+            f"{adapter.format} is a baseline for measurements and stores no types of columns.",
             "Choose a format; 'format-bench list formats' shows them.",
             parameter="variant",
             given=spelled,
         )
     if adapter.values.get("order") is not None:
         raise RequestError(
-            f"{adapter.variant} sorts the rows, and a copy must have them in the order of the table.",
-            "Sort the table first, then convert it without the setting order.",
+            f"{adapter.variant} sorts the rows, but a copy must keep the rows in the order of the table.",
+            f"Sort the table first, then convert it without order={adapter.values['order']}.",
             parameter="variant",
             given=spelled,
         )
@@ -163,16 +164,15 @@ def _place(out: Path, source: Path, adapter: TabularFormat, *, force: bool) -> P
     if not place.name.lower().endswith(adapter.suffix):
         # Some libraries choose the codec or the kind of file by the ending.
         raise RequestError(
-            f"{adapter.variant} stores files that end with {adapter.suffix}, unlike {out}.",
-            f"Name e.g. {shlex.quote(place.name.partition('.')[0] + adapter.suffix)}.",
+            f"The name of the copy must end with {adapter.suffix} for {adapter.variant} (got {out}).",
+            f"Use e.g. {shlex.quote(place.name.partition('.')[0] + adapter.suffix)}.",
             parameter="out",
             given=str(out),
         )
     real = Path(os.path.realpath(place))
     if real == source or source in real.parents or real in source.parents:
-        raise RequestError(
-            f"{out} is, contains or is inside the table that is read.", "Name another path.", parameter="out"
-        )
+        relation = "is" if real == source else "is inside" if source in real.parents else "contains"
+        raise RequestError(f"{out} {relation} the table that is read.", "Name another path.", parameter="out")
     if os.path.lexists(place) and not force:
         raise RequestError(
             f"{out} exists.", "Name another path, or replace it by `force=True`.", parameter="out", given=str(out)
@@ -188,7 +188,8 @@ def _put(made: Path, place: Path, replaced: Path, *, force: bool) -> None:
     """
     if os.path.lexists(place):
         if not force:
-            raise ConversionError(f"{place} was created meanwhile.", "Name another path, or use `force=True`.")
+            fault = f"{place} was created during the conversion."
+            raise ConversionError(fault, "Name another path, or use `force=True`.")
         if made.is_dir() or place.is_dir():
             place.rename(replaced)
     try:

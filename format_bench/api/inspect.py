@@ -52,9 +52,9 @@ def inspect(
     if options != AS_FOUND and not CATALOGUE[name].takes_options:
         given = options.checked().given()
         raise RequestError(
-            f"{', '.join(f'`{name}={value!r}`' for name, value in given.items())}: applies to tables only, and {path} "
-            f"holds {kind.name}.",
-            "Omit it.",
+            f"{path} holds {kind.name}, but {', '.join(f'`{name}={value!r}`' for name, value in given.items())} can be "
+            "used for tables only.",
+            f"Omit {' and '.join(f'`{name}`' for name in given)}.",
             parameter=next(iter(given)),
             given=next(iter(given.values())),
         )

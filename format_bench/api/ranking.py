@@ -81,7 +81,7 @@ def only_choice(summary: RunSummary, screening: Choice | None = None) -> Choice:
     if not found:
         raise RunError(
             f"Nothing was measured in {summary.run.folder}, so nothing can be recommended.",
-            "Its samples.jsonl holds the reasons.",
+            "See the reasons in samples.jsonl of this folder.",
         )
     (question, candidates), (smaller, fewer) = found[0], found[-1]
     rows = whole_rows(summary.run, question.dataset)

@@ -148,8 +148,8 @@ def recommend(
     _check_whole_times(preferences)
     if data is not None and stored is not None:
         raise RequestError(
-            "`data` and `stored` exclude each other: the first is measured, the second was.",
-            "Omit one of them.",
+            "`data` and `stored` cannot be combined: `data` is measured now, but `stored` was measured before.",
+            "Omit one of the two.",
             parameter="stored",
             given=stored,
         )
@@ -221,19 +221,21 @@ def _within_preferences(name: str, preferences: Preferences, given: Mapping[str,
         )
     for other in ("formats", "formats_not", "stored"):
         if given.get(other):
+            reason, hint = "`within` itself chooses the variants that are measured", ""
+            if other == "stored":
+                reason, hint = "with `stored`, nothing is measured", " `stored` alone repeats the advice of a run."
             raise RequestError(
-                f"`within` and `{other}` exclude each other: `within` decides which variants are measured.",
-                "Omit one of them. `stored` alone repeats the advice of a run.",
+                f"`within` and `{other}` cannot be combined: {reason}.",
+                f"Omit one of the two.{hint}",
                 parameter=other,
                 given=given[other],
             )
-    if given["allow_reorder"] and (name != "parquet" or preferences.operations):
-        raise RequestError(
-            "`allow_reorder` is for `within='parquet'` and for whole reads and saves.",
-            "Omit it, or the weights and uses of parts of the table.",
-            parameter="allow_reorder",
-            given=True,
-        )
+    parts = ", ".join(operation for operation in preferences.operations if operation not in ("read", "save"))
+    if given["allow_reorder"] and (name != "parquet" or parts):
+        fault = f"`allow_reorder` needs `within='parquet'` (got {name!r})."
+        if name == "parquet":
+            fault = f"`allow_reorder` cannot be combined with weights or uses of {parts}: they depend on the row order."
+        raise RequestError(fault, "Omit one of the two.", parameter="allow_reorder", given=True)
     return replace(preferences, accept=STAGES[-1])
 
 
@@ -244,7 +246,7 @@ def _check_measures_nothing(given: Mapping[str, object]) -> None:
         if (given.get(name) or usual[name]) != usual[name]:
             raise RequestError(
                 f"`{name}` cannot be combined with `stored`, which measures nothing.",
-                "Omit it; the answer names the conditions of the run.",
+                f"Omit `{name}`; the answer names the conditions under which the run was measured.",
                 parameter=name,
                 given=given[name],
             )
@@ -289,7 +291,8 @@ def _weights(
         for name in weights:
             if name not in others:
                 raise RequestError(
-                    f"`weights` cannot weigh the time of {name} together with `uses`, which already weighs times.",
+                    f"With `uses`, `weights` cannot weigh the time of {name}: `uses` already states how often each "
+                    "operation is done.",
                     f"Weigh only {', '.join(others)}.",
                     parameter="weights",
                     given=given,
@@ -314,17 +317,18 @@ def _check_whole_times(preferences: Preferences) -> None:
     if not (preferences.uses or preferences.weighed_parts):
         return
     if preferences.bandwidth_bytes_per_s is not None:
+        other = "`uses`" if preferences.uses else f"a weight of {preferences.weighed_parts[0]}"
         raise RequestError(
-            "`bandwidth_bytes_per_s` works for whole reads and saves only: the bytes that a partial read transfers are "
-            "not known.",
-            "Omit it, or weigh only read and save. `cache='cold'` reads from the device.",
+            f"`bandwidth_bytes_per_s` applies only to whole reads and saves, so it cannot be combined with {other}.",
+            "Omit `bandwidth_bytes_per_s`, or weigh only whole reads and saves by `weights`. To measure reads from "
+            "your device, use `cache='cold'`.",
             parameter="bandwidth_bytes_per_s",
             given=preferences.bandwidth_bytes_per_s,
         )
     if preferences.reads_per_save is not None and preferences.uses:
         raise RequestError(
             "`reads_per_save` cannot be combined with `uses`, which states how often each operation is done.",
-            "Put both into `uses`, e.g. `uses={'read': 10, 'save': 1}`.",
+            "State the reads and saves in `uses` instead, e.g. `uses={'read': 10, 'save': 1}`.",
             parameter="reads_per_save",
             given=preferences.reads_per_save,
         )
@@ -344,14 +348,14 @@ def _kind(data: Path | str | HeldTable | None, key: str | None, datasets: Sequen
         )
     if key is not None and data is None:
         raise RequestError(
-            "`key` needs `data`: it is the key of your own documents.",
-            "Name the file too, e.g. `data='FILE.jsonl'`.",
+            "`key` needs `data`: `key` names a field of your own documents.",
+            "Name the file of the documents too, e.g. `data='FILE.jsonl'`.",
             parameter="key",
             given=key,
         )
     if key is not None and datasets:
         raise RequestError(
-            "`key` and `datasets` exclude each other: your own documents are one data set.",
+            "`key` and `datasets` cannot be combined: `key` is for your own documents only.",
             "Omit `datasets`.",
             parameter="datasets",
             given=tuple(datasets),
@@ -379,7 +383,7 @@ def _check_fits(preferences: Preferences, kind: DataKind) -> None:
     for need in preferences.needs:
         if documents and need in MEASURED:
             raise RequestError(
-                f"`needs`: {need!r} is measured for tables only.",
+                f"`needs` cannot have {need!r} for documents: this need is measured for tables only.",
                 "Weigh 'get' or 'fields' by `weights` instead.",
                 parameter="needs",
                 given=need,

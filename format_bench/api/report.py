@@ -29,7 +29,8 @@ def report(
     such a site. Raises RecordError if a folder holds no run, and OSError if a file cannot be written.
     """
     if not runs or not (csv or pdf or html is not None):
-        raise RequestError("Nothing to write.", "Name at least one run, and request `csv`, `pdf` or `html`.")
+        fault = "No report was requested." if runs else "No run was named."
+        raise RequestError(fault, "Name at least one run, and request `csv`, `pdf` or `html`.")
     stored = stored_runs(*runs)
     written = [] if html is None else [_site(stored, Path(html))]
     for each in stored:

@@ -160,7 +160,7 @@ def run(
     if quick and rounds is not None:
         raise RequestError(
             "`quick` measures one round, so it cannot be combined with `rounds`.",
-            "Omit one of them.",
+            "Omit one of the two.",
             parameter="rounds",
             given=rounds,
         )
@@ -213,8 +213,8 @@ def run(
 def _check_cluster(cluster: str | None, insecure: bool, machine: str | None, resumed: Path | str | None) -> None:
     if cluster is None and resumed is not None and is_division(Path(resumed)):
         raise RequestError(
-            f"{resumed} holds a run over a cluster.",
-            "To continue it, add `cluster`.",
+            f"{resumed} holds a run over a cluster, but `cluster` was not given.",
+            "Add `cluster` to continue the run.",
             parameter="out",
             given=str(resumed),
         )
@@ -222,8 +222,8 @@ def _check_cluster(cluster: str | None, insecure: bool, machine: str | None, res
         raise RequestError("`insecure` needs `cluster`.", "Omit it.", parameter="insecure", given=insecure)
     if cluster is not None and machine is not None:
         raise RequestError(
-            "`machine` names one machine, so it cannot be used with `cluster`, where each host has its own name.",
-            "Omit it, or set FORMAT_BENCH_HOST for the dask workers of a host.",
+            "`machine` cannot be combined with `cluster`, because each host of a cluster has its own name.",
+            "Omit `machine`. To name a host, set FORMAT_BENCH_HOST in the environment of its dask workers.",
             parameter="machine",
             given=machine,
         )

@@ -35,10 +35,10 @@ def chosen_run(runs: Sequence[Run], datasets: Sequence[str], preferences: Prefer
     """
     first = ("tabular", "image")
     if not datasets and len(runs) > 1:
-        held = "; ".join(f"{', '.join(run.info.suites)}: {', '.join(run.info.datasets)}" for run in runs)
+        held = "; ".join(f"{', '.join(run.info.datasets)} (suite {', '.join(run.info.suites)})" for run in runs)
         raise RequestError(
-            "`stored` holds several data sets.",
-            f"Choose one by `datasets`: {held}.",
+            f"`stored` contains {len(runs)} runs, but a recommendation needs one of them.",
+            f"To choose a run, name one of its data sets by `datasets`: {held}.",
             parameter="datasets",
             allowed=[dataset for run in runs for dataset in run.info.datasets],
         )
@@ -116,7 +116,7 @@ def _of_formats(run: Run, formats: Sequence[str], formats_not: Sequence[str], *,
         had = sorted({variant.format_name for variant in variants - raw_io})
         raise RunError(
             f"`formats` and `formats_not` leave no variant of {shown(run.folder)}.",
-            f"It has: {', '.join(had)}.",
+            f"The formats of the run are {', '.join(had)}.",
             parameter="formats",
             given=tuple(formats),
             allowed=had,
@@ -147,10 +147,15 @@ def _questions_asked(summary: RunSummary, preferences: Preferences, datasets: Se
     names = {question.dataset for question in found}
     two_sizes = len(found) == len(names) == 2 and SMALLER in names
     if len(found) != 1 and not two_sizes:
-        offered = [_told(question) for question in found or complete]
+        offered = [_told(question) for question in found or complete or lacking]
+        fault = f"{summary.run.folder} has {len(found)} data sets or conditions, but a recommendation needs one."
+        if not found:
+            named = f" for `datasets={tuple(datasets)!r}`" if datasets else ""
+            fault = f"{summary.run.folder} has no figures{named}."
+        step = "Measure with one of these conditions only:" if len(names) == 1 else "Choose one by `datasets`:"
         raise RunError(
-            f"{summary.run.folder} holds several data sets or conditions, and a recommendation is about one.",
-            "\n  ".join(["Choose one by `datasets`:", *offered]),
+            fault,
+            "\n  ".join([step, *offered]) if offered else "",
             parameter="datasets",
             given=tuple(datasets),
             allowed=offered,
@@ -173,7 +178,7 @@ def _what_measures(
     suite = "access" if kind.has_columns else kind.suite
     return (
         f"{shown(run.folder)} has no figure of: {titles}.",
-        f"Measure it by run {suite} {_data_of(run.info.request, datasets)} `operations={wanted!r}`, or omit `stored`.",
+        f"Omit `stored`, or measure this: run {suite} {_data_of(run.info.request, datasets)} `operations={wanted!r}`",
     )
 
 

@@ -53,7 +53,8 @@ def _lacking(error: ImportError) -> str:
 
 def _silent(error: Exception) -> str:
     """Return the message for a catalog that does not answer. The first line of `error` is the catalog's address."""
-    return f"the catalog at {str(error).splitlines()[0]}\n  'serve catalog FOLDER' starts one; --catalog names another."
+    first = str(error).splitlines()[0]
+    return f"the catalog at {first}\n  Start it by 'serve catalog FOLDER', or name another by --catalog."
 
 
 def trusted_roots(file: Path | None) -> bytes | None:
@@ -77,8 +78,8 @@ def client_token(file: Path | None) -> str:
     token = os.environ.get(TOKEN, "").strip()
     if not token:
         raise RequestError(
-            f"No token: name a file by `token_file`, or set the environment variable {TOKEN}.",
-            "The catalog wrote the file when it was first served.",
+            f"No token was given. Name the token's file by `token_file`, or set the environment variable {TOKEN}.",
+            "The first 'serve catalog FOLDER' writes the token to the file FOLDER/token.",
             parameter="token_file",
         )
     return token
@@ -89,7 +90,7 @@ def private_text(file: Path, parameter: str) -> str:
     try:
         if os.stat(file).st_mode & 0o077:
             raise RequestError(
-                f"`{parameter}`: other users may read {file}.",
+                f"`{parameter}`: other users can read {file}, which must be private.",
                 f"Run: chmod 600 {file}",
                 parameter=parameter,
                 given=str(file),

@@ -41,10 +41,10 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     "--prefer",
     "weights",
     type=Wish("format_bench.uses:parse_weights", "weights"),
-    help="What counts how much, e.g. read=1,take=3. Names: read, save, size, read_memory, save_memory, project (some "
-    "columns), take (rows by number), scan (rows by filter), append; for documents also ask (three questions from "
-    "your fields), get (by key), fields (some fields of all); with --use also use. [default: read=3,size=2,save=1; "
-    "with --use: use=1; for documents: size=2,read=1,get=1,ask=1,save=1]",
+    help="Weights of what counts, e.g. read=1,take=3: then nothing else counts. Names: read, save, size, read_memory, "
+    "save_memory, project (some columns), take (rows by number), scan (rows by filter), append; for documents also ask "
+    "(three questions from your fields), get (by key), fields (some fields of all); with --use also use. [default: "
+    "read=3,size=2,save=1; with --use: use=1; for documents: size=2,read=1,get=1,ask=1,save=1]",
 )
 @click.option(
     "--use",
@@ -59,9 +59,9 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     "needs",
     type=Wish("reports.analysis.recommendation.preferences:parse_needs", "needs"),
     default="",
-    help="What a format must be able to do, separated by commas. append, projection (read some columns fast), "
-    "random-access (read some rows), pushdown (filter): these are measured. types (types are kept), nested (stores "
-    "lists and structs), no-pickle (reading runs no code), other-languages, single-file: each format states these.",
+    help="What a format must be able to do, e.g. append,types. Measured needs: append, projection (reads some "
+    "columns fast), random-access (reads some rows fast), pushdown (filters fast). Stated by each format: types "
+    "(keeps types), nested (stores lists and structs), no-pickle (reading runs no code), other-languages, single-file.",
 )
 @click.option(
     "--max-memory",

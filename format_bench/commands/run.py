@@ -169,7 +169,7 @@ def _print_suites() -> None:
 
     for line in LISTINGS["suites"]():
         click.echo(line)
-    click.echo("to see what a suite would measure: run SUITE --list", err=True)
+    click.echo("'run SUITE --list' shows what a suite would measure", err=True)
 
 
 def _print_plan(suites: tuple[str, ...], selection: dict[str, Any], how: dict[str, Any]) -> None:

@@ -130,7 +130,7 @@ def node(
 
 def _check_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
-        raise RequestError(parameter="folder", given=str(folder), allowed="a folder, which is created if it is missing")
+        raise RequestError(parameter="folder", given=str(folder), allowed="a folder or a new path")
 
 
 def _tls(listening: dict[str, Any]) -> tuple[Any, bytes | None]:
@@ -140,9 +140,10 @@ def _tls(listening: dict[str, Any]) -> tuple[Any, bytes | None]:
 
     certificate, key, roots = (listening[name] for name in ("tls_certificate", "tls_key", "tls_roots"))
     if (certificate is None) != (key is None):
+        missing = "tls_key" if key is None else "tls_certificate"
         raise RequestError(
-            "`tls_certificate` and `tls_key` are needed together.",
+            f"`{missing}` is missing: `tls_certificate` and `tls_key` are needed together.",
             "Name both or neither.",
-            parameter="tls_key" if key is None else "tls_certificate",
+            parameter=missing,
         )
     return None if certificate is None else security.read_tls(certificate, key), trusted_roots(roots)

@@ -80,12 +80,10 @@ def side_by_side(
     Exit codes are those of `compare`, and 1 if the run ended early; --resume then continues it.
     """
     if not words:
-        raise click.UsageError("No suite was named. Name one; options of 'run' choose which part of it is measured.")
+        raise click.UsageError("No suite was named. Name a suite; options of 'run' select a part of the suite.")
     for word in words:
         if word.partition("=")[0] in NOT_IN_TURN:
-            raise click.UsageError(
-                f"side-by-side cannot use {word}: it measures --rounds rounds of each environment and compares them."
-            )
+            raise click.UsageError(f"side-by-side cannot use {word}. Omit it; --rounds limits the measurement.")
     if resume and out is not None and not any((out / name / "run.json").exists() for name in ("before", "after")):
         raise click.UsageError(f"--out {out} holds no runs to continue. Omit --resume.")
     with errors_told():

@@ -218,7 +218,7 @@ def _progress() -> Callable[[int, int | None], None] | None:
 def _check_out(out: Path) -> None:
     """Raise RequestError if no file can be written under this name."""
     if out.exists() and not out.is_file():
-        raise RequestError(parameter="out", given=str(out), allowed="a file")
+        raise RequestError(parameter="out", given=str(out), allowed="a file or a new path")
     if not out.parent.is_dir():
         raise RequestError(
             f"`out`: the folder {out.parent} does not exist.",
@@ -260,4 +260,6 @@ def _give(answer: pa.Table, out: Path | None) -> None:
                 # Ctrl-C takes effect between two batches.
                 writer.write_batch(working_types.working(batch))
     except pa.ArrowInvalid as error:
-        raise RequestError(f"CSV cannot hold the answer: {error}.", "Write it to a Parquet file by `out`.") from None
+        raise RequestError(
+            f"The answer cannot be printed as CSV ({error}).", "Use `out` to write the answer to a Parquet file."
+        ) from None

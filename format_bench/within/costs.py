@@ -86,5 +86,5 @@ def measured(
         read_ns = min(read_ns, now_ns() - began_ns)
     problems = verify.compare(table, got, Target(kind="arrow"), losses).problems if table.num_rows else ()
     if problems:
-        raise ConversionError(f"A trial returned another table: {'; '.join(problems[:3])}.", "Report this.")
+        raise ConversionError(f"A trial copy differs from the table: {'; '.join(problems[:3])}.", "Report this bug.")
     return Costs(stored.size, read_ns, save_ns)

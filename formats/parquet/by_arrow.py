@@ -181,7 +181,7 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         named = [number for setting in ENCODINGS for number in self._columns(setting)]
         twice = next((number for number in named if named.count(number) > 1), None)
         if twice is not None:
-            return f"column {twice} has two encodings"
+            return f"the settings name two encodings for column {twice}"
         order = self.values["order"]
         if order is not None and (reason := parquet_columns.unfit(schema, "order", [int(order)])):
             return reason
@@ -234,7 +234,7 @@ class ParquetPyarrow(ProjectsByOneCall, Parquet):
         if (files := self.values["files"]) is not None:
             count = max(1, min(int(files), sum(footer.num_rows for footer in footers)))
             if len(paths) != count:
-                raise AdapterError(f"the copy has {len(paths):,} files; its variant sets {count:,}")
+                raise AdapterError(f"the copy has {len(paths):,} files, but must have {count:,} (files={files})")
         found = [self._stored(footer) for footer in footers]
         codec = "+".join(sorted({each.codec or "" for each in found}))
         return Stored(codec, tuple(sorted({name for each in found for name in each.encodings})), found[0].details)

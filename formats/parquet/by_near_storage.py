@@ -81,7 +81,10 @@ class ParquetNearStorage(Parquet):
         if values["footers"] == "parsed" and reader != "parquet":
             raise RefusedSetting(f"parquet: footers=parsed requires reader=parquet (got reader={reader})")
         if values["technique"] != "rows" and not READERS[reader].has_techniques:
-            raise RefusedSetting(f"parquet: technique={values['technique']} requires reader=ranges or reader=parquet")
+            technique = values["technique"]
+            raise RefusedSetting(
+                f"parquet: technique={technique} requires reader=ranges or reader=parquet (got reader={reader})"
+            )
         return values
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:

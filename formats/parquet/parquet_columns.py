@@ -52,7 +52,7 @@ def unfit(schema: pa.Schema, setting: str, numbers: Iterable[int]) -> str | None
     or a key of ENCODINGS."""
     for number in numbers:
         if number >= len(schema):
-            return f"{setting} names column {number}, and the table has {len(schema):,} columns"
+            return f"{setting} names column {number}, but the table has {len(schema):,} columns, counted from 0"
         kind = schema.field(number).type
         if not (setting in encodings_of(kind) if setting in ENCODINGS else is_flat(kind)):
             return f"{setting} does not apply to column {number} ({schema.names[number]!r}, {kind})"

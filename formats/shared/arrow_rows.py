@@ -193,5 +193,5 @@ def _read_on(file: int, view: memoryview, start: int) -> None:
     while filled < len(view):
         received = os.preadv(file, (view[filled:],), start + filled)
         if not received:
-            raise AdapterError(f"the file ends within the {len(view):,} bytes at {start:,} that a row needs")
+            raise AdapterError(f"the file ends too early: a row needs {len(view):,} bytes from byte {start:,} on")
         filled += received

@@ -47,7 +47,9 @@ def refusing_other_types() -> Iterator[None]:
         if not str(error).startswith(_OTHER_TYPES):
             raise
         where = " ".join(str(error).split())
-        raise RefusedData(f"dask guesses types from the first rows, and later rows have others ({where})") from error
+        raise RefusedData(
+            f"dask guesses types from the first rows, but later rows have other types ({where})"
+        ) from error
 
 
 class DaskEngine(TabularFormat):

@@ -12,7 +12,7 @@ def selected(columns: Sequence[str], known: Sequence[str], table: str = "") -> s
     name, because SQL ignores case, and because some readers add columns such as `filename`.
     """
     if missing := set(columns).difference(known):
-        raise KeyError(f"no columns are named {sorted(missing)}; there are: {', '.join(known)}")
+        raise KeyError(f"the table has no columns {sorted(missing)}; its columns: {', '.join(known)}")
     return ", ".join(f"{table}.{quoted(name)}" if table else quoted(name) for name in columns)
 
 

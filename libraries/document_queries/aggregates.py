@@ -97,7 +97,7 @@ class SumState:
         if self.double_count:
             return self._divided(1)
         if not INTEGER_LOWEST <= self.integers <= INTEGER_HIGHEST:
-            raise QueryError(f"sum: {self.integers} is beyond 64 bits; use avg, or sum doubles")
+            raise QueryError(f"sum: {self.integers} is beyond 64 bits; use avg, or sum doubles instead of integers")
         return self.integers if self.count else None
 
     def _divided(self, by: int) -> float:

@@ -81,7 +81,7 @@ def check_steps(steps: Any) -> None:
         if given.count(name) > 1:
             raise QueryError(f"the name {name!r} is given to two arrays of the plan; choose different names")
     if columns is None and any(isinstance(step, Unnest) for step in steps):
-        raise QueryError("a plan with an Unnest needs a Project, GroupBy or Count: items of arrays are not documents")
+        raise QueryError("a plan with an Unnest needs a Project, GroupBy or Count, which make rows of the array items")
 
 
 def _check_gathering(step: Unnest | Filter, names: set[str], where: str) -> None:
@@ -154,9 +154,14 @@ def _check_array(array: Unnest | AnyItem, names: set[str], where: str) -> None:
     if not array.path and not array.of:
         raise QueryError(f"{where}: the document itself is not an array; give the path of an array")
     if array.of and array.of not in names:
-        raise QueryError(f"{where}: no item is named {array.of!r}; allowed: {sorted(names)}")
+        raise QueryError(f"{where}: no item is named {array.of!r}; items here: {_listed(names)}")
     if _name(array.name, where) in names:
         raise QueryError(f"{where}: another array is named {array.name!r} already; choose a different name")
+
+
+def _listed(names: set[str]) -> str:
+    """Return the names of items as text. The empty name, which stands for the document or the result, is omitted."""
+    return ", ".join(repr(name) for name in sorted(names) if name) or "none"
 
 
 def _check_condition(condition: Any, names: set[str], where: str, depth: int, within_item: bool = False) -> None:
@@ -207,7 +212,7 @@ def _check_expression(expression: Any, names: set[str], where: str, depth: int) 
     if isinstance(expression, Field):
         _check_path(expression.path, where)
         if expression.of and expression.of not in names:
-            raise QueryError(f"{where}: no item is named {expression.of!r}; allowed: {sorted(names)}")
+            raise QueryError(f"{where}: no item is named {expression.of!r}; items here: {_listed(names)}")
     elif isinstance(expression, Constant):
         _check_constant(expression.value, where)
     elif isinstance(expression, Call):

@@ -96,13 +96,18 @@ def _understood(data: Any) -> Any:
         return _special(tag, data)
     kind = _KINDS.get(tag) if isinstance(tag, str) else None
     if kind is None:
-        raise QueryError(f"no part of a plan is named {tag!r} (key 'is'); allowed are {', '.join(sorted(_KINDS))}")
+        raise QueryError(
+            f"each object in a plan needs a valid key 'is' (got {tag!r}); valid values: {', '.join(sorted(_KINDS))}"
+        )
     fields = {part.name: part for part in dataclasses.fields(kind)}
     content = {name: _understood(part) for name, part in data.items() if name != "is"}
     unknown = sorted(content.keys() - fields.keys())
     missing = [name for name, part in fields.items() if part.default is dataclasses.MISSING and name not in content]
     if unknown or missing:
-        raise QueryError(f"{tag}: unknown fields {unknown}, missing fields {missing}; the fields are {list(fields)}")
+        raise QueryError(
+            f"{tag}: unknown fields: {unknown or 'none'}; missing fields: {missing or 'none'}; "
+            f"known fields: {list(fields)}"
+        )
     return kind(**content)
 
 
@@ -113,5 +118,6 @@ def _special(tag: str, data: dict[str, Any]) -> bytes | float:
         return base64.b64decode(data["base64"], validate=True)
     except (KeyError, TypeError, ValueError, binascii.Error):
         raise QueryError(
-            f'{tag}: expected {{"is": "double", "text": "nan"}} or {{"is": "binary", "base64": ...}}'
+            f'{tag}: cannot be read; write, for example, {{"is": "double", "text": "nan"}} or '
+            '{"is": "binary", "base64": "AAE="}'
         ) from None

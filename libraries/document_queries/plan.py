@@ -79,7 +79,9 @@ def field(text: str, of: str = "") -> Field:
     steps = tuple(parse(text)) if text else ()
     names = tuple(step for step in steps if isinstance(step, str))
     if len(names) != len(steps):
-        raise QueryError(f"field {text!r} goes through an array; add an Unnest, and use field(name, of=its name)")
+        raise QueryError(
+            f"field {text!r} goes through an array; add Unnest(path of the array, name), and use field(..., of=name)"
+        )
     return Field(names, of)
 
 

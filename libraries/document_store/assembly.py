@@ -67,7 +67,9 @@ def assemble_rows(
         given[leaf.number] = columns[leaf.number]
     rows = kernels.assembled_rows(schema, given, count)
     if rows is None:
-        raise CorruptError(f"the columns of {len(wanted)} leaves do not fit together to {count} records")
+        raise CorruptError(
+            f"{count} records cannot be assembled, because the columns of {len(wanted)} leaves are inconsistent"
+        )
     if schema.rest is None:
         return rows
     _put_back_into(rows, columns[schema.rest.number], _fields(paths))
@@ -108,13 +110,16 @@ def rest_fields(rest: Column) -> set[str | int]:
     try:
         return {way[0] for entry in rest.values.tolist() for way, _ in _decode_rest(entry)}
     except (msgspec.DecodeError, LookupError) as error:
-        raise CorruptError(f"the values beyond the schema's limit are malformed: {error}") from error
+        raise CorruptError(f"the column for paths beyond the schema's limit is malformed: {error}") from error
 
 
 def _put_back_into(rows: list[bytes], rest: Column, fields: Collection[Step] | None) -> None:
     places = np.flatnonzero(rest.levels).tolist()
     if len(rest.levels) != len(rows) or len(rest.values) != len(places):
-        raise CorruptError(f"the column beyond the schema's limit has {len(rest.levels)} records, expected {len(rows)}")
+        raise CorruptError(
+            f"the column for paths beyond the schema's limit has {len(rest.levels)} records and {len(rest.values)} "
+            f"values; expected {len(rows)} records and {len(places)} values"
+        )
     for place, value in zip(places, rest.values.tolist(), strict=True):
         document = messagepack.decode(rows[place])
         put_back(document, value, fields)
@@ -293,4 +298,6 @@ def put_back(document: dict[str, Any], rest: bytes, fields: Collection[Step] | N
             else:
                 target[last] = value
     except (msgspec.DecodeError, LookupError, TypeError) as error:
-        raise CorruptError(f"the values beyond the schema's limit do not fit their document: {error}") from error
+        raise CorruptError(
+            f"the column for paths beyond the schema's limit does not fit a document: {error}"
+        ) from error

@@ -71,7 +71,9 @@ class FileReader:
         with told_as(self.name):
             data = self._calls.read(self._descriptor, length_bytes, offset_bytes)
         if len(data) != length_bytes:
-            raise CorruptError(f"{self.name}: ends before the end of {length_bytes} bytes at {offset_bytes}")
+            raise CorruptError(
+                f"{self.name}: {length_bytes} bytes at {offset_bytes} were requested, but only {len(data)} were read"
+            )
         self._counter.add(length_bytes)
         return data
 

@@ -86,12 +86,12 @@ class KeyFilter:
         """Deserialize. Raises CorruptError unless `to_bytes` can have written it."""
         data = memoryview(data)
         if len(data) < _HEADER.size:
-            raise CorruptError(f"a key filter has at least {_HEADER.size} bytes, not {len(data)}")
+            raise CorruptError(f"a key filter must have at least {_HEADER.size} bytes (got {len(data)})")
         magic, blocks = _HEADER.unpack_from(data)
         words = data[_HEADER.size :]
         if magic != _MAGIC or not 1 <= blocks <= _MOST_BLOCKS or len(words) != 8 * WORDS_IN_BLOCK * blocks:
             raise CorruptError(
-                f"a key filter has the mark {magic!r} and {len(words)} bytes for {blocks} blocks; expected {_MAGIC!r} "
-                f"and {8 * WORDS_IN_BLOCK} bytes per block"
+                f"a key filter has the mark {magic!r} and {len(words)} bytes for {blocks} blocks; expected the mark "
+                f"{_MAGIC!r} and {8 * WORDS_IN_BLOCK} bytes for each of 1 to {_MOST_BLOCKS} blocks"
             )
         return cls(np.frombuffer(words, "<u8").astype(np.uint64))

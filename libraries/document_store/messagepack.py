@@ -99,7 +99,8 @@ def _keys(rows: Sequence[bytes], key: str) -> list[Any]:
             words = "missing or null" if value is None else f"a {type(value).__name__}"
             raise DocumentError(f"the key must be an integer of 64 bits or a text, not {words}", number, where)
         if keys and type(value) is not type(keys[0]):
-            raise DocumentError("the key is of another kind than that of earlier documents", number, where)
+            kinds = ("a text", "an integer") if isinstance(value, str) else ("an integer", "a text")
+            raise DocumentError(f"the key is {kinds[0]}, but the first key of the batch is {kinds[1]}", number, where)
         keys.append(value)
     return keys
 
@@ -165,7 +166,7 @@ class _Walk:
             raise self._fault("is not an object of named fields")
         self._object(size)
         if self._place != len(self._row):
-            raise self._fault(f"has {len(self._row) - self._place} bytes after its end")
+            raise self._fault(f"is followed by {len(self._row) - self._place} bytes that do not belong to it")
 
     def _fault(self, words: str) -> DocumentError:
         return DocumentError(words, self._number, str(self._path))

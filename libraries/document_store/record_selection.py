@@ -40,7 +40,7 @@ def value_starts(column: Column) -> np.ndarray:
     np.cumsum(column.present, out=starts[1:])
     if starts[-1] != len(column.values):
         raise CorruptError(f"column {column.leaf.number} ({column.leaf.path}) has {len(column.values)} values, "
-                   f"its tokens require {starts[-1]}")  # fmt: skip
+                   f"but its tokens require {starts[-1]}")  # fmt: skip
     return starts
 
 

@@ -198,10 +198,17 @@ def _checked(schema: Schema) -> None:
     levels = [0]
     for index, node in enumerate(schema.nodes[1:], start=1):
         if not 0 <= node.parent < index or schema.nodes[node.parent].kind not in _NESTED:
-            raise CorruptError(f"a schema's node {index} is below node {node.parent}, which has no children")
+            raise CorruptError(
+                f"the parent of a schema's node {index} must be an array or object with a smaller number "
+                f"(got node {node.parent})"
+            )
         unnamed = node.kind in (ValueKind.MARKER, ValueKind.REST) or schema.nodes[node.parent].kind is ValueKind.ARRAY
         if unnamed != (node.name is None) or (node.kind is ValueKind.REST and node.parent != ROOT):
-            raise CorruptError(f"a schema's node {index} has the name {node.name!r}, which is not allowed there")
+            kind, above = node.kind.name.lower(), schema.nodes[node.parent].kind.name.lower()
+            named = "without a name" if node.name is None else f"named {node.name!r}"
+            raise CorruptError(
+                f"a schema's node {index} ({kind}, {named}) is not allowed below node {node.parent} ({above})"
+            )
         if (node.parent, node.kind, node.name) in seen:
             raise CorruptError(f"a schema's node {index} occurs twice")
         if index > 1 and node.parent == ROOT and node.name == schema.key:
@@ -216,7 +223,7 @@ def _checked(schema: Schema) -> None:
     with_children = {node.parent for node in schema.nodes}
     bare = [i for i, node in enumerate(schema.nodes) if node.kind in _NESTED and i not in with_children]
     if bare:
-        raise CorruptError(f"a schema's node {bare[0]} is nested and has neither children nor a marker")
+        raise CorruptError(f"a schema's node {bare[0]} is an array or object, but has no nodes below it")
 
 
 def merged(first: Schema, second: Schema) -> Schema:

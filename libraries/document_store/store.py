@@ -130,7 +130,7 @@ class DocumentStore:
             raise ValueError(f"key must be the name of a field, as text (got {key!r})")
         for name, given_bytes, least in (("memtable_bytes", memtable_bytes, 1), ("cache_bytes", cache_bytes, 0)):
             if not isinstance(given_bytes, int) or given_bytes < least:
-                raise ValueError(f"{name} must be a number of bytes of at least {least} (got {given_bytes!r})")
+                raise ValueError(f"{name} must be an integer, at least {least} (got {given_bytes!r})")
         settings = Settings(
             key=key,
             layout=layout,
@@ -409,7 +409,10 @@ class DocumentStore:
         if fault := key_fault(key):
             raise DocumentError(fault, number, path, what)
         if type(key) is not type(first):
-            raise DocumentError(f"the key is of another kind than that of earlier {what}s", number, path, what)
+            kinds = ("a text", "an integer") if isinstance(key, str) else ("an integer", "a text")
+            raise DocumentError(
+                f"the key is {kinds[0]}, but the first key of the batch is {kinds[1]}", number, path, what
+            )
 
     def _text_keys(self) -> bool:
         return self._tree.key_kind() == "text"
@@ -480,6 +483,7 @@ def _fields(path: PathText) -> Path:
     wanted = path_of(path)
     if not wanted or ITEMS in wanted:
         raise QueryError(
-            f"{str(wanted)!r}: a path must name a field here, and cannot lead into its array; end the path before [*]"
+            f"the path {str(wanted)!r} must begin with a field and have no [*]; for an array, end the path at the "
+            "array's name"
         )
     return wanted

@@ -188,7 +188,8 @@ def own_folder(calls: FileCalls, folder: Path) -> int:
         return calls.lock(folder / "lock")
     except BlockingIOError:
         raise InUseError(
-            f"The folder {folder} is in use, by this or another process. Close it there, or use another folder."
+            f"The folder {folder} is in use, by this or another process. Close what uses the folder, or choose a "
+            "different folder."
         ) from None
 
 

@@ -34,4 +34,4 @@ class Placed:
         if isinstance(error, pa.ArrowException | UnicodeDecodeError):
             raise F3Error(f"{self._what}: {error}") from error
         if isinstance(error, MemoryError):
-            raise F3Error(f"{self._what}: not enough memory; read fewer rows at a time") from error
+            raise F3Error(f"{self._what}: not enough memory; read or write fewer rows at a time") from error

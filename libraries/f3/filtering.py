@@ -183,7 +183,7 @@ def _tested(chosen: Filter, part: _Range, read: Reads) -> _Tested:
         numbered = values.append_column(name, pa.array(np.arange(len(part.rows))))
         kept_rows = numbered.filter(chosen.where).sort_by(name)
     except (pa.ArrowException, ValueError, TypeError, NotImplementedError) as error:
-        raise F3Error(f"where does not fit the columns: {' '.join(str(error).split())}") from None
+        raise F3Error(f"the filter does not fit the columns: {' '.join(str(error).split())}") from None
     return _Tested(kept_rows.column(name).to_numpy(), kept_rows.drop_columns([name]))
 
 

@@ -139,7 +139,9 @@ class File:
         """
         if where is not None:
             if rows is not None:
-                raise F3Error("read takes rows or where, not both; filter the rows that you read by Table.filter")
+                raise F3Error(
+                    "`rows` and `where` cannot be combined: read the rows, then filter them with Table.filter"
+                )
             with self._placed():
                 chosen = filter_of(where, self.schema)
                 self._chosen(chosen.names)
@@ -280,7 +282,7 @@ class File:
         names = list(columns)
         for name in names:
             if not isinstance(name, str):
-                raise F3Error(f"columns must be a list of names (got {name!r:.60} in it)")
+                raise F3Error(f"columns must be a list of names, but contains {name!r:.60}")
         places = [self._place(name) for name in names]
         schema = pa.schema([self.schema.field(place) for place in places], self.schema.metadata)
         return schema, [self._node(place) for place in places]
@@ -289,9 +291,11 @@ class File:
         places = self.schema.get_all_field_indices(name)
         if len(places) == 1:
             return int(places[0])
+        if places:
+            raise F3Error(f"{len(places)} columns are named {name!r}, so this name does not identify a column")
         some = ", ".join(self.schema.field(place).name for place in range(min(len(self.schema), _NAMES_SHOWN)))
         more = ", ..." if len(self.schema) > _NAMES_SHOWN else ""
-        raise F3Error(f"{len(places) or 'no'} columns are named {name!r}; the file has: {some}{more}")
+        raise F3Error(f"no columns are named {name!r}; the file has: {some}{more}")
 
     def _node(self, place: int) -> Node:
         if place not in self._nodes:

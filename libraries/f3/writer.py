@@ -212,9 +212,11 @@ class Writer:
         if not isinstance(table, pa.Table):
             raise F3Error(f"table must be an Arrow table (got {type(table).__name__})")
         if not table.schema.equals(self._schema):
-            raise F3Error(f"the columns are {_names_of(table.schema)}; the file has {_names_of(self._schema)}")
+            raise F3Error(
+                f"the new rows have the columns {_names_of(table.schema)}; the file has {_names_of(self._schema)}"
+            )
         if self._out.done:
-            raise F3Error("the file is complete, or was given up after an error; no rows can be added")
+            raise F3Error("no rows can be added: the file is complete, or was given up after an error")
         # Small tables are collected until they fill a unit, because callers may append thousands of single rows.
         self._wait(table)
         if not self._must_write():
@@ -347,7 +349,8 @@ class Writer:
         self._out.write(footer)
         metadata_bytes = self._out.position - metadata_start
         if metadata_bytes > _MOST_METADATA_BYTES:
-            raise F3Error(f"{metadata_bytes} bytes of metadata are more than a file can have; use larger units")
+            most = f"a file can have at most {_MOST_METADATA_BYTES}"
+            raise F3Error(f"{metadata_bytes} bytes of metadata are too many ({most}); raise rows_per_unit")
         postscript = Postscript(metadata_bytes, len(footer), self._out.checksum(), xxhash.xxh64_intdigest(schema))
         self._out.write(postscript.packed())
 
@@ -393,7 +396,7 @@ class _Column:
         """Append the values of a unit, or keep them until their dictionary is built. Raises F3Error if one row has more
         items than a unit can hold."""
         if len(piece.values) > MOST_UNIT_ROWS:
-            many = f"a row has {len(piece.values)} items; an EncUnit may have {MOST_UNIT_ROWS}"
+            many = f"a row has {len(piece.values)} items; an EncUnit holds at most {MOST_UNIT_ROWS}"
             raise F3Error(f"column {self._node.what}: {many}")
         scoped = piece.offsets is None and dictionaries.has_dictionaries(piece.values.type)
         if scope == "local" and scoped:

@@ -49,15 +49,17 @@ def field_of(schema: pa.Schema, name: str) -> pa.Field:
     if len(found) == 1:
         return schema.field(found[0])
     if found:
-        raise PredicateError(f"{len(found)} columns are named {_shown(name)}: rename them before filtering by them")
+        raise PredicateError(
+            f"{len(found)} columns are named {_shown(name)}: rename all but one before you filter by this name"
+        )
     top, dot, _ = name.partition(".")
     if dot and schema.get_field_index(top) >= 0:
         raise PredicateError(
             f"{_shown(name)} is inside the column {_shown(top)}: nodes filter by whole columns only; "
-            "filter by it on the client"
+            "apply this filter on the client"
         )
     some = ", ".join(_shown(each) for each in schema.names[:8])
-    raise PredicateError(f"no column {_shown(name)}: there are {some}{' ...' if len(schema) > 8 else ''}")
+    raise PredicateError(f"no column {_shown(name)}; the columns are {some}{' ...' if len(schema) > 8 else ''}")
 
 
 def _bound(predicate: Predicate, schema: pa.Schema) -> Predicate:
@@ -79,15 +81,15 @@ def _bound(predicate: Predicate, schema: pa.Schema) -> Predicate:
             return _in(column, literals, _ordered_type(schema, column))
         case Prefix(column, text):
             return _prefix(column, text, _ordered_type(schema, column))
-    raise PredicateError(f"{type(predicate).__name__} is not part of a filter")
+    raise PredicateError(f"a filter cannot contain an object of type {type(predicate).__name__}")
 
 
 def _ordered_type(schema: pa.Schema, column: str) -> pa.DataType:
     type = value_type(field_of(schema, column).type)
     if kind_of(type) is None:
         raise PredicateError(
-            f"the column {_shown(column)} of type {_shown(str(type))} has no order: nodes support only IS NULL "
-            "on it; apply other filters on the client"
+            f"the column {_shown(column)} of type {_shown(str(type))} cannot be compared: nodes support only IS NULL "
+            "on this column; apply other filters on the client"
         )
     return type
 
@@ -131,9 +133,11 @@ def _prefix(column: str, text: str, type: pa.DataType) -> Predicate:
     if kind_of(type) is TypeFamily.NULL:
         return Constant(None)
     if kind_of(type) not in (TypeFamily.TEXT, TypeFamily.BINARY):
-        raise PredicateError(f"the column {_shown(column)} has type {type}: prefixes are supported on text only")
+        raise PredicateError(f"the column {_shown(column)} has type {type}: a prefix needs a text or binary column")
     if not is_utf8(text):
-        raise PredicateError(f"the prefix for the column {_shown(column)} is not valid UTF-8")
+        raise PredicateError(
+            f"the prefix for the column {_shown(column)} is not valid UTF-8: remove its unpaired surrogates"
+        )
     if pat.is_fixed_size_binary(type) and len(text.encode()) > type.byte_width:
         return Known(column, False)
     return Prefix(column, text) if text else Known(column, True)

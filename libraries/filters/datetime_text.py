@@ -25,7 +25,7 @@ def days_of(text: str) -> int:
     """Parse `YYYY-MM-DD` to days since 1970-01-01. Raises PredicateError for other texts."""
     found = _ONLY_DATE.fullmatch(text)
     if found is None:
-        raise PredicateError(f"{_shown(text)} is not a date: write it as '2020-12-31'")
+        raise PredicateError(f"{_shown(text)} is not a date: write YYYY-MM-DD, e.g. '2020-12-31'")
     return _days(found, text)
 
 
@@ -33,7 +33,7 @@ def nanoseconds_of_day(text: str) -> int:
     """Parse `HH:MM[:SS[.fraction]]` to nanoseconds since midnight. Raises PredicateError for other texts."""
     found = _ONLY_TIME.fullmatch(text)
     if found is None:
-        raise PredicateError(f"{_shown(text)} is not a time of day: write it as '23:59:59.123'")
+        raise PredicateError(f"{_shown(text)} is not a time of day: write HH:MM:SS, e.g. '23:59:59.123'")
     return _nanoseconds(found, text)
 
 
@@ -47,8 +47,8 @@ def nanoseconds_since_1970(text: str) -> tuple[int, bool]:
     found = _MOMENT.fullmatch(text)
     if found is None:
         raise PredicateError(
-            f"{_shown(text)} is not a timestamp: write it as '2020-12-31 23:59:59.123', followed by '+01:00' or 'Z' "
-            "for a time zone"
+            f"{_shown(text)} is not a timestamp: write e.g. '2020-12-31 23:59:59.123', or with a time zone "
+            "'2020-12-31 23:59:59.123+01:00'; 'Z' means UTC"
         )
     midnight = _days(found, text) * 86_400 * NANOSECONDS
     clock = _nanoseconds(found, text) if found["hour"] is not None else 0
@@ -61,14 +61,14 @@ def _days(found: re.Match[str], text: str) -> int:
     try:
         day = datetime.date(int(found["year"]), int(found["month"]), int(found["day"]))
     except ValueError as error:
-        raise PredicateError(f"{_shown(text)} is not a calendar date: {error}") from None
+        raise PredicateError(f"{_shown(text)} has an invalid calendar date: {error}") from None
     return day.toordinal() - _EPOCH
 
 
 def _nanoseconds(found: re.Match[str], text: str) -> int:
     hour, minute, second = int(found["hour"]), int(found["minute"]), int(found["second"] or 0)
     if hour > 23 or minute > 59 or second > 59:
-        raise PredicateError(f"{_shown(text)} is not a time of day: hours end at 23, minutes and seconds at 59")
+        raise PredicateError(f"{_shown(text)} has an invalid time of day: hours end at 23, minutes and seconds at 59")
     fraction = (found["fraction"] or "").ljust(9, "0")
     return (hour * 3_600 + minute * 60 + second) * NANOSECONDS + int(fraction)
 

@@ -119,11 +119,11 @@ def _tree(entries: list[tuple[str, str]], batch: pa.RecordBatch) -> tuple[Node, 
         if key == "end" or (open_calls[-1].function == NESTED and names_left == 0):
             call = open_calls.pop()
             if call.function != (value if key == "end" else NESTED):
-                raise ValueError(f"the call {call.function} ends as {value}")
+                raise ValueError(f"expected the end of the call {call.function}, found the end of {value}")
             arguments = built.pop()
             built[-1].append(_rebuilt(call, arguments))
     if len(open_calls) != 1 or len(root.arguments) != 1:
-        raise ValueError("not one expression")
+        raise ValueError("the entries do not form exactly one expression")
     return root.arguments[0], built[0][0]
 
 

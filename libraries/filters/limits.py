@@ -31,11 +31,17 @@ def check(predicate: Predicate) -> None:
         if depth > MOST_DEPTH:
             raise RequestError(f"the filter is more than {MOST_DEPTH} levels deep: reduce its nesting")
         if nodes > MOST_NODES:
-            raise RequestError(f"the filter has more than {MOST_NODES} conditions: use fewer, or an IN list")
+            raise RequestError(
+                f"the filter has more than {MOST_NODES} conditions, counting AND, OR and NOT too: "
+                "use fewer, or an IN list"
+            )
         match node:
             case And(parts) | Or(parts):
                 if len(parts) > MOST_NODES:
-                    raise RequestError(f"the filter has more than {MOST_NODES} conditions: use fewer, or an IN list")
+                    raise RequestError(
+                        f"the filter has more than {MOST_NODES} conditions, counting AND, OR and NOT too: "
+                        "use fewer, or an IN list"
+                    )
                 waiting.extend((part, depth + 1) for part in parts)
             case Not(part):
                 waiting.append((part, depth + 1))
@@ -61,7 +67,7 @@ def _leaf(leaf: Predicate) -> int:
         case Comparison() | In() | IsNull() | Prefix() | Known():
             _column_name(leaf.column)
         case _:
-            raise RequestError(f"{type(leaf).__name__} is not part of a filter")
+            raise RequestError(f"a filter cannot contain an object of type {type(leaf).__name__}")
     match leaf:
         case Comparison():
             _literal(leaf.literal)
@@ -72,7 +78,7 @@ def _leaf(leaf: Predicate) -> int:
                     _literal(literal)
             return len(leaf.literals)
         case Prefix() if _bytes(leaf.text) > MOST_LITERAL_BYTES:
-            raise RequestError(f"a prefix has more than {MOST_LITERAL_BYTES} bytes")
+            raise RequestError(f"a prefix has more than {MOST_LITERAL_BYTES} bytes; use a shorter prefix")
     return 0
 
 

@@ -67,7 +67,7 @@ def place(literal: Literal, type: pa.DataType) -> At | Between | Nowhere:
 
 def _incomparable(literal: Literal, type: pa.DataType, hint: str = "") -> PredicateError:
     hint = hint or "use a literal of the column's type"
-    return PredicateError(f"values of {type} cannot be compared with a literal of {literal.type}: {hint}")
+    return PredicateError(f"values of type {type} cannot be compared with a literal of type {literal.type}: {hint}")
 
 
 def _number(literal: Literal, type: pa.DataType) -> At | Between | Nowhere:
@@ -152,8 +152,8 @@ def _count_in_seconds(literal: Literal, type: pa.DataType) -> Fraction:
     if zone is None and {kind, given} == {TypeFamily.DATE, TypeFamily.TIMESTAMP} and zone_of(literal.type) is None:
         return values.exact(literal)
     if kind is TypeFamily.TIMESTAMP and given in (TypeFamily.DATE, TypeFamily.TIMESTAMP):
-        with_zone = "the column has a time zone, so give an offset: TIMESTAMPTZ '2020-12-31 00:00:00+00:00'"
-        without = "the column has no time zone: write TIMESTAMP '2020-12-31 00:00:00'"
+        with_zone = "the column has a time zone, so give an offset, e.g. TIMESTAMPTZ '2020-12-31 00:00:00+00:00'"
+        without = "the column has no time zone: write e.g. TIMESTAMP '2020-12-31 00:00:00'"
         raise _incomparable(literal, type, without if zone is None else with_zone)
     raise _incomparable(literal, type)
 
@@ -165,10 +165,12 @@ def _written(literal: Literal, type: pa.DataType) -> Fraction:
     count, has_offset = datetime_text.nanoseconds_since_1970(text)
     zone = zone_of(type)
     if has_offset != (zone is not None):
-        hint = "remove the offset" if zone is None else "write it as '2020-12-31 00:00:00+00:00'"
-        raise PredicateError(
-            f"{text[:60]!r} has {'an' if has_offset else 'no'} offset, unlike the column of type {type}: {hint}"
+        given, needed, hint = (
+            ("an offset", "no time zone", "remove the offset")
+            if has_offset
+            else ("no offset", "a time zone", "write e.g. '2020-12-31 00:00:00+00:00'")
         )
+        raise PredicateError(f"{text[:60]!r} has {given}, but the column of type {type} has {needed}: {hint}")
     return Fraction(count, datetime_text.NANOSECONDS)
 
 
@@ -191,7 +193,9 @@ def _decoded(value: bytes) -> str:
     try:
         return value.decode()
     except UnicodeDecodeError:
-        raise PredicateError("the binary literal is not valid UTF-8, but the column is text: use text") from None
+        raise PredicateError(
+            "the binary literal is not valid UTF-8, but the column is text: use a text literal"
+        ) from None
 
 
 def _among_fixed(raw: bytes, width: int) -> Between:

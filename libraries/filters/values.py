@@ -71,7 +71,8 @@ def literal(value: object) -> Literal:
         case datetime.timedelta():
             return checked(Literal(value // _MICROSECOND, pa.duration("us")))
     raise PredicateError(
-        f"literals of type {type(value).__name__} are not supported: use a number, text, bytes, a date or a time"
+        f"literals of type {type(value).__name__} are not supported: use a number, text, bytes, a date, a datetime, "
+        "or a time of day without time zone"
     )
 
 
@@ -82,7 +83,9 @@ def from_scalar(scalar: pa.Scalar) -> Literal:
         return from_scalar(scalar.value)
     kind = kind_of(scalar.type)
     if kind is None:
-        raise PredicateError(f"literals of type {scalar.type} have no order: filter such columns on the client")
+        raise PredicateError(
+            f"literals of type {scalar.type} cannot be compared: filter columns of this type on the client"
+        )
     if not scalar.is_valid:
         return Literal(None, scalar.type)
     value = scalar.value if kind in COUNTED else scalar.as_py()
@@ -105,7 +108,7 @@ def decimal_literal(value: Decimal) -> Literal:
 def checked(literal: Literal) -> Literal:
     """Return the literal if its value fits its type. Raises PredicateError."""
     if literal.value is not None and not _fits(literal):
-        raise PredicateError(f"{_shown(literal.value)} is not a value of {literal.type}: give one that fits the type")
+        raise PredicateError(f"{_shown(literal.value)} does not fit the type {literal.type}: give a value that does")
     return literal
 
 

@@ -107,7 +107,9 @@ def part(plan: AggregatePlan, table: pa.Table) -> pa.Table:
     Without GROUP BY, return one row, or none if the table is empty. Raises RequestError above 100,000 groups.
     """
     if table.num_rows > MOST_ROWS_OF_A_PART:
-        raise RequestError(f"a part has {table.num_rows} rows, at most {MOST_ROWS_OF_A_PART} allowed: make it smaller")
+        raise RequestError(
+            f"a part has {table.num_rows} rows, but at most {MOST_ROWS_OF_A_PART} are allowed: make smaller parts"
+        )
     if table.num_rows == 0:
         return plan.part_schema.empty_table()
     keys = {f"k{number}": _key(table[column]) for number, column in enumerate(plan.query.group_by)}
@@ -126,8 +128,16 @@ def merged(plan: AggregatePlan, parts: Iterable[pa.Table]) -> pa.Table:
     """
     waiting, rows = [plan.part_schema.empty_table()], 0
     for each in parts:
-        if each.schema != plan.part_schema or each.num_rows > MOST_GROUPS:
-            raise DamagedError("a partial aggregate does not fit the query: use the same release on client and server")
+        if each.schema != plan.part_schema:
+            raise DamagedError(
+                "a partial aggregate has other columns or types than this query needs: use the same release on client "
+                "and server"
+            )
+        if each.num_rows > MOST_GROUPS:
+            raise DamagedError(
+                f"a partial aggregate has {each.num_rows} groups, but at most {MOST_GROUPS} are allowed: use the same "
+                "release on client and server"
+            )
         waiting.append(each)
         rows += each.num_rows
         if rows > 2 * MOST_GROUPS or len(waiting) > 1_000:
@@ -168,20 +178,31 @@ def finish(plan: AggregatePlan, merged: pa.Table) -> pa.Table:
 
 def _check(query: Query) -> None:
     if not query.aggregated:
-        raise RequestError("the query has neither aggregates nor groups: read its rows instead")
+        raise RequestError("the query has neither aggregates nor GROUP BY; query its rows instead")
     if len(query.aggregates) > MOST_AGGREGATES or len(query.group_by) > MOST_AGGREGATES:
-        raise RequestError(f"a query has at most {MOST_AGGREGATES} aggregates and {MOST_AGGREGATES} grouping columns")
+        raise RequestError(
+            f"the query has {len(query.aggregates)} aggregates and {len(query.group_by)} grouping columns; at most "
+            f"{MOST_AGGREGATES} of each are allowed"
+        )
     if query.columns is None and query.group_by:
-        raise RequestError("a query with GROUP BY must name the columns of its answer")
+        raise RequestError("a query with GROUP BY cannot return all columns: name the columns to return")
     names = [*(query.columns or ()), *(each.name for each in query.aggregates)]
-    twice = sorted(name for name in set(names) if names.count(name) > 1)
-    if twice or len(set(query.group_by)) < len(query.group_by):
-        raise PredicateError(f"a name occurs twice in the answer or in GROUP BY: {', '.join(twice)[:100]}")
+    if twice := _repeated(names):
+        raise PredicateError(f"each name must occur once in the answer, but these repeat: {', '.join(twice)[:100]}")
+    if twice := _repeated(query.group_by):
+        raise PredicateError(f"GROUP BY must name each column once, but these repeat: {', '.join(twice)[:100]}")
     beside = sorted(set(query.columns or ()) - set(query.group_by))
     if beside:
-        raise PredicateError(f"the column {beside[0]!r} is neither in GROUP BY nor in an aggregate: add it to GROUP BY")
+        raise PredicateError(f"the column {beside[0]!r} must be in GROUP BY or inside an aggregate: add it to GROUP BY")
     if query.order is not None and sorted(query.order) != sorted(names):
-        raise PredicateError("the order of the answer's columns must name exactly the columns of the answer")
+        raise PredicateError(
+            f"order must list each column of the answer once: {', '.join(names)[:100]} "
+            f"(got {', '.join(query.order)[:100]})"
+        )
+
+
+def _repeated(names: Sequence[str]) -> list[str]:
+    return sorted(name for name in set(names) if names.count(name) > 1)
 
 
 def _key_type(schema: pa.Schema, column: str) -> pa.DataType:
@@ -314,7 +335,8 @@ def _grouped(
     found = table.group_by(list(keys), use_threads=False).aggregate(wanted)
     if found.num_rows > MOST_GROUPS:
         raise RequestError(
-            f"the query has more than {MOST_GROUPS} groups: group by fewer columns, filter, or group on the client"
+            f"the query has more than {MOST_GROUPS} groups: group by fewer columns, filter the rows, or group on the "
+            "client"
         )
     found = found.sort_by("row_min")
     named = {name: found[name] for name in keys} | {name: found[f"{name}_{functions[name]}"] for name in inputs}
@@ -365,7 +387,7 @@ def _answer(aggregate: Aggregate, plan: AggregatePlan, found: dict[State, pa.Arr
         return states[0].cast(type)
     except pa.ArrowInvalid:
         raise RequestError(
-            f"{aggregate.name} does not fit its type {type}: sum {aggregate.column!r} on the client"
+            f"{aggregate.name} does not fit its type {type}: sum the column {aggregate.column!r} on the client"
         ) from None
 
 

@@ -80,7 +80,7 @@ class LocalFiles:
 
     def __init__(self, files: Sequence[LocalFile]) -> None:
         if not files:
-            raise RequestError("no files: give at least one")
+            raise RequestError("no files: give at least one file")
         self.schema = files[0].schema
         for file in files:
             if not same_fields(self.schema, file.schema):

@@ -192,7 +192,7 @@ def check_comparable(before: Run, after: Run, *, anyway: bool) -> tuple[str, ...
     """Return reasons against comparing the runs. Raises CompareError with the first reason, unless `anyway` is set."""
     differences = tuple(_differences(before, after))
     if differences and not anyway:
-        raise CompareError(f"{differences[0]}, so the runs are not comparable.\n  `anyway=True` compares them anyway.")
+        raise CompareError(f"{differences[0]}, so the runs are not comparable.\n  To compare anyway: `anyway=True`.")
     return differences
 
 

@@ -71,7 +71,7 @@ def write_site(
     check_libraries()
     before = _files_before(folder)
     if before is None and not among_others and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise SiteError(f"{folder} is not empty and has no site made by Format Bench.\n  Name another folder.")
+        raise SiteError(f"{folder} already exists and is not a site of Format Bench.\n  Name a new or empty folder.")
     shown = places(runs, files_in)
     pages = dict(_pages(shown, links))
     copied = () if files_in else shown

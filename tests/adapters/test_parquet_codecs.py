@@ -42,7 +42,7 @@ def test_codecs_of_several_row_groups_are_joined(tmp_path: Path) -> None:
         ({"dictionary": False}, {**PLAIN, "use_dictionary": True}, "has a dictionary"),
         ({"statistics": False}, {**PLAIN, "write_statistics": True}, "has statistics"),
         ({"page_index": True}, PLAIN, "has no page index"),
-        ({"row_group_rows": 9}, PLAIN, "row groups of 10 rows; its variant sets 9"),
+        ({"row_group_rows": 9}, PLAIN, "row groups of 10 rows; its variant sets row_group_rows=9"),
     ],
 )
 def test_a_later_row_group_that_is_written_otherwise_is_found(
@@ -60,7 +60,7 @@ def test_the_row_group_that_differs_is_named(tmp_path: Path) -> None:
     whole = pq.read_metadata(tmp_path / "0.parquet")
     for number in (1, 2):
         whole.append_row_groups(pq.read_metadata(tmp_path / f"{number}.parquet"))
-    with pytest.raises(AdapterError, match="row groups of 7 rows; its variant sets 10"):
+    with pytest.raises(AdapterError, match="row groups of 7 rows; its variant sets row_group_rows=10"):
         parquet_codecs.check_layout(whole, **{**SOUND, "row_group_rows": 10})
 
 
@@ -69,5 +69,5 @@ def test_a_file_that_is_written_so_is_sound(tmp_path: Path) -> None:
     parquet_codecs.check_layout(footer(tmp_path, PLAIN, PLAIN), **{**SOUND, "row_group_rows": 10})
     # The last row group may be shorter, but not longer.
     parquet_codecs.check_layout(footer(tmp_path, PLAIN), **{**SOUND, "row_group_rows": 11})
-    with pytest.raises(AdapterError, match="a row group of 10 rows; its variant sets 9"):
+    with pytest.raises(AdapterError, match="a row group of 10 rows; its variant sets row_group_rows=9"):
         parquet_codecs.check_layout(footer(tmp_path, PLAIN), **{**SOUND, "row_group_rows": 9})

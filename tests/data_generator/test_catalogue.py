@@ -27,12 +27,12 @@ def test_rows_replace_the_default() -> None:
     ("name", "parameters", "message"),
     [
         ("synthetik", {}, r"the name 'synthetik' \(did you mean 'synthetic'\?\)\.\n  Choose among eq, int"),
-        ("synthetic", {"lenght": "3"}, r"no parameter 'lenght' \(did you mean 'length'\?\)\.\s+It has int"),
+        ("synthetic", {"lenght": "3"}, r"'lenght' \(did you mean 'length'\?\)\.\s+Allowed parameters: int"),
         ("synthetic", {"length": "201"}, r"length cannot be '201'\. Allowed: 1 to 200"),
         ("synthetic", {"length": "ten"}, r"length cannot be 'ten'"),
         ("synthetic", {"nulls": "nan"}, r"nulls cannot be 'nan'\. Allowed: 0.0 to 0.99"),
         ("synthetic", {"strings": "long"}, r"strings cannot be 'long'\. Allowed: fixed, varying, words"),
-        ("eq", {"int": "3"}, r"eq has no parameter 'int'\. It has none"),
+        ("eq", {"int": "3"}, r"eq has no parameter 'int'\. Allowed parameters: none"),
     ],
 )
 def test_a_wrong_name_or_value_says_what_there_is(name: str, parameters: dict[str, str], message: str) -> None:
@@ -48,7 +48,7 @@ def test_no_rows_are_refused(rows: int) -> None:
 
 @pytest.mark.parametrize("name", ["eq", "cifar-like", "imagenet-like"])
 def test_a_file_is_refused_where_none_is_taken(name: str) -> None:
-    with pytest.raises(DataError, match=rf"{name} takes no file(.|\n)*webface, table, cifar10, imagenet100, images"):
+    with pytest.raises(DataError, match=rf"{name} does not read a file(.|\n)*webface, table, cifar10, imagenet100"):
         resolve(name, {}, source=Path("faces.h5"))
 
 

@@ -28,7 +28,7 @@ def test_a_part_is_the_lines_of_its_rows(start: int, rows: int) -> None:
 
 
 def test_a_last_line_without_an_end_is_refused() -> None:
-    with pytest.raises(ValueError, match="the last line has no line end"):
+    with pytest.raises(ValueError, match="The last document has no line end"):
         documents.batch(b'{"id":1}\n{"id":2}', "id")
 
 
@@ -43,5 +43,5 @@ def test_documents_come_in_batches_of_about_so_many_bytes(monkeypatch: pytest.Mo
 def test_other_tables_are_no_documents() -> None:
     schema = pa.schema([("line", pa.large_binary())])
     assert not documents.is_documents(schema)
-    with pytest.raises(ValueError, match="not a schema of documents"):
+    with pytest.raises(ValueError, match="not the schema of documents with a key"):
         documents.key_of(schema)

@@ -70,5 +70,5 @@ def test_row_groups_that_do_not_fill_a_file_are_refused() -> None:
 
 def test_a_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match=r"snowset as Parquet files cannot be stored in .*Not a directory"):
+    with pytest.raises(DataError, match=r"The Parquet files of snowset cannot be stored in .*Not a directory"):
         made(tmp_path / "file")

@@ -50,7 +50,7 @@ def test_documents_that_are_stored_are_accepted() -> None:
 
 
 def test_a_full_disk_is_found_although_chdb_reports_success() -> None:
-    with pytest.raises(AdapterError, match="stored 0 of 2 documents without an error; is the disk full"):
+    with pytest.raises(AdapterError, match="gave no error but stored 0 of 2 documents; is the disk full"):
         insert(Session(2, 0))
 
 

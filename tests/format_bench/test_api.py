@@ -74,8 +74,8 @@ WRONG: list[tuple[Callable[..., object], tuple[Any, ...], dict[str, Any], str | 
     (run, ("tabular",), {"machine": "my machine"}, "machine", "'my machine'"),
     (run, ("tabular",), {"resume": True}, "out", "resume needs out"),
     (recommend, (), {}, "data", "stored"),
-    (recommend, (), {"data": "x", "stored": "y"}, "stored", "data and stored exclude each other"),
-    (recommend, (), {"stored": "reference"}, "datasets", "several data sets"),
+    (recommend, (), {"data": "x", "stored": "y"}, "stored", "data and stored cannot be combined"),
+    (recommend, (), {"stored": "reference"}, "datasets", "a recommendation needs one of them"),
     (recommend, (), {"stored": "y", "cache": "cold"}, "cache", "stored"),
     (recommend, (), {"stored": "y", "work_dirs": ["z"]}, "work_dirs", "stored"),
     (recommend, (), {"stored": "y", "budget_s": 9.0}, "budget_s", "stored"),
@@ -253,7 +253,7 @@ def test_reports_are_made_from_a_folder_or_a_run(stored: Path, tmp_path: Path) -
     assert report(folder, html=site) == (site / "index.html",)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "thesis.doc").touch()
-    with pytest.raises(RequestError, match="no site made by Format Bench"):
+    with pytest.raises(RequestError, match="is not a site of Format Bench"):
         report(folder, html=tmp_path / "other")
     with pytest.raises(RecordError, match=r"no run\.json"):
         report(tmp_path, csv=True)

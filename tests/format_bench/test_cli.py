@@ -49,7 +49,7 @@ def test_the_help_of_run_names_the_suites_that_differ(capsys: pytest.CaptureFixt
     about = {option: told.partition(f"--{option} ")[2].partition(" --")[0] for option in ("target", "threads")}
     for suite in SUITES.values():
         assert (suite.name in re.findall(r"[a-z-]+", about["target"])) is (suite.target == "arrow")
-        assert (f"suite {suite.name} measures both" in about["threads"]) is (len(suite.threads) > 1)
+        assert (f"both in the suite {suite.name}" in about["threads"]) is (len(suite.threads) > 1)
 
 
 def test_the_thesis_flag_is_the_run_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,14 +158,14 @@ def test_list_without_a_suite_lists_the_suites(capsys: pytest.CaptureFixture[str
 
 
 HINTS = [
-    (["--engines"], "No such option --engines. To measure the suite: run engines"),
-    (["--engine", "--quick"], "No such option --engine. To measure the suite: run engines"),
-    (["run", "tabular", "--choice"], "No such option --choice. To measure the suite: run choice"),
+    (["--engines"], "No such option --engines. To measure the suite: 'run engines'"),
+    (["--engine", "--quick"], "No such option --engine. To measure the suite: 'run engines'"),
+    (["run", "tabular", "--choice"], "No such option --choice. To measure the suite: 'run choice'"),
     (["--tabluar", "--report"], "No such option --tabluar. Did you mean --tabular?"),
     (["run", "tabular", "--form"], "No such option '--form'"),
     (["--nosuch"], "No such option '--nosuch'"),
     (["reprot"], "No such command 'reprot' (did you mean 'report'?)"),
-    (["engines"], "No such command 'engines'. To measure the suite: run engines"),
+    (["engines"], "No such command 'engines'. To measure the suite: 'run engines'"),
     (["recommend", "-d", "eq", "--use", "tkae 5 rows"], "--use: 'tkae 5 rows' is not understood (did you mean"),
     (["recommend", "-d", "eq", "--prefer", "tak=3"], "'tak' cannot be weighed (did you mean 'take'?)"),
     (["report", "reference", "--against", "nobody"], "is not one of 'thesis', 'lance', 'f3'"),

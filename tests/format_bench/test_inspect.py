@@ -63,9 +63,12 @@ def test_options_are_followed(tmp_path: Path) -> None:
         (["--column", "zip"], "is not NAME=TYPE. Write e.g. zip=text."),
         (["--column", "zip=number"], "--column: the type 'number' of column 'zip' does not"),
         (["--column", "zip=decimal(P,S)"], "--column: the type 'decimal(P,S)'"),
-        (["--column", "nosuch=text"], "has no column 'nosuch', which --column names.\n  Its columns are zip, price."),
+        (["--column", "nosuch=text"], "no column 'nosuch', which is given in --column.\n  Its columns are zip, price."),
         (["--column", "price=int64"], "line 2: column 'price' holds '1,5', which does not fit --column price=int64"),
-        (["--delimiter", ";;"], "--delimiter must be one character other than a quote or a line break (got ';;')"),
+        (
+            ["--delimiter", ";;"],
+            "--delimiter must be one character other than a double quote or a line break (got ';;')",
+        ),
         (["--encoding", "utf-99"], "--encoding must be an encoding that Python knows"),
         (["--first", "0"], "0 is not in the range"),
     ],
@@ -86,7 +89,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 def test_reading_options_without_own_data_are_refused() -> None:
     result = CliRunner().invoke(cli.cli, ["run", "tabular", "--day-first", "--list"])
     assert result.exit_code == 2
-    assert "--day-first: applies only to your own table, but none is measured" in result.output
+    assert "--day-first applies only to your own table, but none is measured" in result.output
 
 
 def test_a_run_shows_how_a_file_was_read_before_it_measures(tmp_path: Path) -> None:

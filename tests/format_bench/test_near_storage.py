@@ -143,7 +143,7 @@ def test_the_life_of_a_table(store: Store, events: Path) -> None:
 
     kept = store.ask("repair", "--forget", "node-1")
     assert (kept.returncode, kept.stdout) == (2, "")
-    assert "Node node-1 answers: forget only what is gone for good" in kept.stderr
+    assert "Node node-1 answers, but only nodes that are gone for good" in kept.stderr
 
     store.nodes[0].send_signal(signal.SIGKILL)
     store.nodes[0].wait()
@@ -184,7 +184,7 @@ def test_a_token_comes_from_the_environment_too_and_a_wrong_one_is_refused(store
     assert "token" in wrong.stderr
     none = run(*words)
     assert none.returncode == 2
-    assert "name a file by --token-file, or set the environment variable FORMAT_BENCH_TOKEN" in none.stderr
+    assert "Name the token's file by --token-file, or set the environment variable FORMAT_BENCH_TOKEN" in none.stderr
 
 
 def test_files_that_others_may_read_hold_no_secrets(store: Store, tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_files_that_others_may_read_hold_no_secrets(store: Store, tmp_path: Path
     open_file.chmod(0o644)
     done = run("store", "tables", "--catalog", store.catalog, "--token-file", open_file)
     assert done.returncode == 2
-    assert f"other users may read {open_file}" in done.stderr
+    assert f"other users can read {open_file}" in done.stderr
 
 
 def refused(words: Callable[[Path], tuple[object, ...]], folder: Path) -> str:
@@ -225,7 +225,7 @@ def test_an_answer_that_cannot_be_written_leaves_the_one_before(tmp_path: Path) 
     a device."""
     device, file = tmp_path / "device", tmp_path / "answer.parquet"
     os.mkfifo(device)
-    with pytest.raises(RequestError, match="out must be a file"):
+    with pytest.raises(RequestError, match="out must be a file or a new path"):
         store_commands._give(pa.table({"a": [1]}), device)
     file.write_bytes(b"yesterday")
     (tmp_path / ".answer.parquet.part").symlink_to("/dev/full")

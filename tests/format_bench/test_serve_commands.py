@@ -46,7 +46,7 @@ def test_a_file_in_place_of_the_folder_is_reported(capsys: pytest.CaptureFixture
     file = tmp_path / "file"
     file.write_bytes(b"mine")
     said = refused(capsys, "catalog", file, "--port", 0)
-    assert f"FOLDER must be a folder, which is created if it is missing (got {str(file)!r})" in said
+    assert f"FOLDER must be a folder or a new path (got {str(file)!r})" in said
     said = refused(capsys, "node", file, "--catalog", "grpc://127.0.0.1:1", "--secret-file", file)
-    assert f"FOLDER must be a folder, which is created if it is missing (got {str(file)!r})" in said
+    assert f"FOLDER must be a folder or a new path (got {str(file)!r})" in said
     assert file.read_bytes() == b"mine"

@@ -98,7 +98,7 @@ def test_a_lost_node_with_an_only_copy_is_kept_with_advice(served: Cluster, ask:
     said = ask("repair", "--forget", "node1")
     assert said.code == 2
     assert "only copy of 3 partitions of events" in said.err
-    assert "put or delete these tables" in said.err
+    assert "put these tables again or delete them" in said.err
 
 
 def test_a_node_that_does_not_answer_is_named(served: Cluster, ask: Ask, events: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_node_that_does_not_answer_is_named(served: Cluster, ask: Ask, events:
     silent = ask("tables")
     assert silent.code == 1
     assert f"the catalog at {served.uri} does not answer" in silent.err
-    assert "'serve catalog FOLDER' starts one" in silent.err
+    assert "Start it by 'serve catalog FOLDER'" in silent.err
 
 
 def test_a_folder_without_parquet_is_named_with_the_rule(ask: Ask, events: Path, tmp_path: Path) -> None:

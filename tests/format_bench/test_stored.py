@@ -303,6 +303,8 @@ def test_missing_figures_are_named_with_the_command_that_measures_them(capsys: p
     assert recommend(stored=both, uses={TAKE: 5}).question.dataset == "eq", "the only one that has it"
     with pytest.raises(RunError, match="has no figure of: take 100 rows"):
         recommend(stored=both, datasets="int", uses={TAKE: 5})
+    with pytest.raises(RunError, match=r"has no figures for datasets=\('nosuch',\)\.\n  Choose one by datasets:\n  eq"):
+        recommend(stored=takes(), datasets="nosuch")
     with pytest.raises(SystemExit) as ended:
         cli.main(["recommend", "--from", "reference", "--datasets", "eq", "--use", "take 7 rows"])
     assert ended.value.code != 0
@@ -336,7 +338,7 @@ def test_formats_choose_among_the_variants_of_a_stored_run(tmp_path: Path) -> No
     without = recommend(stored=run, formats_not="parquet")
     assert PARQUET not in [each.candidate.variant for each in without.found.ranked]
     assert PARQUET in [each.candidate.variant for each in recommend(stored=run).found.ranked]
-    with pytest.raises(RunError, match=r"leave no variant of .*\n?.*It has: avro, csv"):
+    with pytest.raises(RunError, match=r"leave no variant of .*\n?.*The formats of the run are avro, csv"):
         recommend(stored=run, formats="nosuch")
     with pytest.raises(PlanError, match="is not a regular expression"):
         recommend(stored=run, formats="(")

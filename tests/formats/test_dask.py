@@ -50,7 +50,7 @@ def test_types_that_the_first_rows_do_not_show_are_refused(variant: str, table: 
     adapter = FORMATS.build(variant)
     adapter.load_library()
     adapter.save_parts(table, tmp_path, 2)
-    with pytest.raises(RefusedData, match=r"later rows have others .*late"):
+    with pytest.raises(RefusedData, match=r"later rows have other types .*late"):
         adapter.read(tmp_path)
 
 

@@ -48,7 +48,7 @@ def test_a_codec_that_saves_nothing_is_not_measured_under_its_name(tmp_path: Pat
     adapter.load_library()
     noise = np.random.default_rng(1).integers(-(2**63), 2**63 - 1, 10_000)
     adapter.save(pa.table({"n": noise}), tmp_path / "t.f3")
-    with pytest.raises(RefusedData, match="codec=lz4 makes no EncUnit"):
+    with pytest.raises(RefusedData, match="codec=lz4 makes no encoding unit"):
         adapter.stored(tmp_path / "t.f3")
 
 

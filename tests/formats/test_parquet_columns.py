@@ -118,8 +118,8 @@ def test_a_stream_is_stored_with_the_settings(table: pa.Table, tmp_path: Path) -
         ("split=7", "split does not apply to column 7 ('there', bool)"),
         ("raw=3", "raw does not apply to column 3 ('nested', struct"),
         ("order=3", "order does not apply to column 3 ('nested', struct"),
-        ("raw=10", "raw names column 10, and the table has 10 columns"),
-        ("split=0,delta=0", "column 0 has two encodings"),
+        ("raw=10", "raw names column 10, but the table has 10 columns, counted from 0"),
+        ("split=0,delta=0", "the settings name two encodings for column 0"),
     ],
 )
 def test_a_setting_that_does_not_apply_is_refused_before_saving(setting: str, reason: str, table: pa.Table) -> None:
@@ -137,8 +137,8 @@ def test_a_file_with_other_encodings_or_codecs_is_found(table: pa.Table, tmp_pat
     path = tmp_path / "t.parquet"
     pq.write_table(table, path, compression="zstd")
     for setting, said in (
-        ("split=1", "its variant sets split=1"),
-        ("raw=1", "is compressed; its variant sets no codec"),
+        ("split=1", "the file's variant sets split=1"),
+        ("raw=1", "is compressed; the file's variant sets no codec"),
     ):
         adapter = FORMATS.build(f"parquet[codec=zstd,{setting}]")
         adapter.load_library()
@@ -170,7 +170,7 @@ def test_a_table_in_files_comes_back_in_order(table: pa.Table, tmp_path: Path) -
     assert handle.project(["text", "whole"]).equals(table.select(["text", "whole"]))
     handle.close()
     (tmp_path / "t.parquet" / "part-00003.parquet").unlink()
-    with pytest.raises(AdapterError, match="has 6 files; its variant sets 7"):
+    with pytest.raises(AdapterError, match="has 6 files, but must have 7"):
         adapter.stored(tmp_path / "t.parquet")
     few = FORMATS.build("parquet[files=4000]")
     few.load_library()

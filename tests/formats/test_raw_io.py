@@ -157,7 +157,7 @@ def test_a_file_that_shrank_while_it_was_open_is_an_error(tmp_path: Path) -> Non
     handle = yardstick.open_rows(tmp_path / "t")
     assert handle.take is not None
     os.truncate(tmp_path / "t", 600)
-    with pytest.raises(AdapterError, match="the file ends within"):
+    with pytest.raises(AdapterError, match="the file ends too early"):
         handle.take(np.array([ordinary_table().num_rows - 1]), ordinary_table().column_names)
     handle.close()
 

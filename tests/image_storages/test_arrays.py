@@ -40,9 +40,16 @@ def test_images_are_what_was_packed(shapes: list[tuple[int, ...]]) -> None:
     assert [arrays.shape_of(numbers) for numbers in table] == shapes
 
 
-@pytest.mark.parametrize("wrong", [[(2, 3, 0), (1, 1, 0)], [(2, 2, 0), (0, 3, 0)], [(2, 2, 0), (-1, -1, 0)]])
-def test_shapes_of_other_pixels_are_refused(wrong: list[tuple[int, int, int]]) -> None:
-    with pytest.raises(AdapterError, match=r"images is damaged: it has 5 bytes of pixels, and its shapes need "):
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ([(2, 3, 0), (1, 1, 0)], "it has 5 bytes of pixels, but the shapes of its images need 7"),
+        ([(2, 2, 0), (0, 3, 0)], "an image has no pixels"),
+        ([(2, 2, 0), (-1, -1, 0)], "an image has no pixels"),
+    ],
+)
+def test_shapes_of_other_pixels_are_refused(wrong: list[tuple[int, int, int]], reason: str) -> None:
+    with pytest.raises(AdapterError, match=f"images is damaged: {reason}"):
         arrays.split(np.zeros(5, np.uint8), np.array(wrong, np.int32), PLACE)
 
 

@@ -69,9 +69,8 @@ class Range(Asking):
         for plan in dict.fromkeys(inputs):
             if self._reads_all(stage, plan) or not _takes_index(document_handle(handle), plan):
                 raise RefusedData(
-                    f"the index of {'.'.join(self._ordered(stage))} exists, but the store reports that it does not "
-                    f"use this index for {self.selectivity * 100:g}% of {stage.rows:,} documents; "
-                    "measure it with by=scan, or with more documents"
+                    f"the store has an index of {'.'.join(self._ordered(stage))}, but does not use the index to find "
+                    f"{self.selectivity * 100:g}% of {stage.rows:,} documents; use by=scan, or more documents"
                 )
 
     def inputs(self, stage: OperationContext, rows: int, repetitions: int) -> list[str]:

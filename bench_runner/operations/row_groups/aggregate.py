@@ -119,4 +119,7 @@ def _chosen(dataset: Path, rows: int, tested: str) -> str:
         extent = pc.min_max(column)
         if max(abs(extent["min"].as_py()), abs(extent["max"].as_py())) * rows < MOST_SUM:
             return field.name
-    raise RefusedData("no column of 64-bit integers without nulls has a sum that every engine computes exactly")
+    raise RefusedData(
+        f"no column other than {tested} has 64-bit integers without nulls that are small enough for exact sums "
+        "in every engine"
+    )

@@ -167,7 +167,7 @@ class StreamRead(Operation):
             digest.update(batch)
             batches.append(batch)
         if digest.hexdigest() != result:
-            raise OtherAnswer("the batches read inside the clock differ from those of a second reading")
+            raise OtherAnswer("the timed reading of the copy and a second reading returned different batches")
         if not batches:
             return stage.schema.empty_table()
         try:

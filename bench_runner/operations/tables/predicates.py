@@ -78,8 +78,8 @@ def choose(table: pa.Table, kind: Kind, selectivity: float, *, stored: str, dige
         raise RefusedData(f"no {stored} column supports a {kind.value} condition")
     if _off(best.rows, wanted) > MOST_OFF:
         raise RefusedData(
-            f"no {stored} column has a {kind.value} condition that a share of {selectivity:g} of the rows meets; the "
-            f"nearest share is {best.rows / table.num_rows:.2g}, on column {best.predicate.column}"
+            f"no {stored} column has a {kind.value} condition that selects about {selectivity:g} of the rows; "
+            f"the nearest share is {best.rows / table.num_rows:.2g}, on column {best.predicate.column}"
         )
     return best
 

@@ -174,7 +174,8 @@ class Dispatch:
         for piece in found.pieces:
             if piece.name not in agent.APPENDED or piece.start != part.sizes().get(piece.name, 0):
                 raise RunError(
-                    f"{part.host.label} sent a piece of {piece.name!r} that does not continue what was received before."
+                    f"{part.host.label} sent a piece of {piece.name!r} that cannot be appended to "
+                    "what was received before."
                 )
             with (part.folder / piece.name).open("ab") as file:
                 file.write(piece.content)

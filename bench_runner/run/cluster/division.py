@@ -119,8 +119,8 @@ def stored(folder: Path) -> Division:
         return msgspec.json.decode((folder / SUMMARY).read_bytes(), type=Division)
     except (OSError, msgspec.DecodeError):
         raise RunError(
-            f"{folder} holds no run over a cluster, so it cannot be resumed on one.",
-            "Omit `resume`, or omit `cluster`.",
+            f"{folder} holds no run over a cluster that `cluster` and `resume` could continue.",
+            "To continue a run of this machine, omit `cluster`. To start a new run, omit `resume`.",
             parameter="resume",
             given=str(folder),
         ) from None

@@ -179,8 +179,8 @@ class Cluster:
                 else str(error.__cause__ or error).splitlines()[0]
             )
             raise RunError(
-                f"The worker {address} or its scheduler cannot load Format Bench ({told[:200]}).",
-                "Start both with the Python of an environment in which the same version is installed.",
+                f"Either the worker {address} or its scheduler cannot load Format Bench ({told[:200]}).",
+                "Start the worker and the scheduler in environments with the same version of Format Bench as here.",
                 parameter="cluster",
             ) from None
         self._known[address] = facts

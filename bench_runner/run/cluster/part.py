@@ -49,8 +49,8 @@ class _SameData(Watcher):
         for name, dataset in info.datasets.items():
             if dataset.digest != self._digests.get(name):
                 raise RunError(
-                    f"The data set {name} differs from the client's: its digest is {dataset.digest[:12]} here, and "
-                    f"{self._digests.get(name, 'none')[:12]} on the client."
+                    f"The data set {name} differs between this host (digest {dataset.digest[:12]}) and the client "
+                    f"(digest {self._digests.get(name, 'none')[:12]})."
                 )
 
 

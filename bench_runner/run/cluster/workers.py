@@ -57,13 +57,15 @@ def ssh_hosts(file: Path) -> list[SshHost]:
     except (OSError, ValueError) as error:
         raise RunError(f"The file of hosts {file} cannot be read: {error}.", parameter="cluster", given=given) from None
     found = [line for line in lines if line]
-    if not found or any(len(line) > 2 or line[0].startswith("-") for line in found):
-        raise RunError(
-            f"Each line of {file} must have a host and optionally the path of Python on that host.",
-            "E.g. me@host1 /home/me/format-bench/.venv/bin/python",
-            parameter="cluster",
-            given=given,
-        )
+    problem = "" if found else f"The file of hosts {file} lists no host."
+    for number, line in enumerate(lines, 1):
+        if len(line) > 2:
+            problem = f"{file}, line {number}: at most a host and a path of Python are allowed (got {len(line)} words)."
+        elif line and line[0].startswith("-"):
+            problem = f"{file}, line {number}: a host must not begin with '-' (got {line[0]!r})."
+    if problem:
+        step = "Write one host per line, e.g. me@host1 /home/me/format-bench/.venv/bin/python"
+        raise RunError(problem, step, parameter="cluster", given=given)
     return [SshHost(line[0], line[1] if len(line) > 1 else sys.executable) for line in found]
 
 

@@ -304,7 +304,7 @@ def _warn_of_left_out(session: Session, part: str, variants: Collection[str]) ->
         "the rounds, which come first, used the whole budget",
         "run the same command without --quick"
         if session.options.quick
-        else "run the same command without --budget, with --out and --resume to measure only what is missing",
+        else "run the same command without --budget; to measure only what is missing, add --out and --resume",
     )
 
 

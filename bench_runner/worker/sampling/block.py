@@ -167,7 +167,7 @@ def calls_that_fit(
     if shorter and calls < fewest:
         raise RefusedData(
             f"a call takes {first_ns / 1e9:.1f} s and returns {result_bytes / 1e6:.0f} MB, so fewer than "
-            f"{fewest} fit into {MOST_NS / 1e9:.0f} s and {MOST_RESULT_BYTES / 1e6:.0f} MB; {shorter}"
+            f"{fewest} calls fit into {MOST_NS / 1e9:.0f} s and {MOST_RESULT_BYTES / 1e6:.0f} MB; {shorter}"
         )
     return max(calls, 1)
 

@@ -74,7 +74,10 @@ def build(name: str, rows: int, parameters: Mapping[str, str]) -> Dataset:
     """Return `rows` queries in blocks of `block_rows`. Raises DataError for more than 2**21 blocks."""
     blocks = Blocks(rows, int(parameters["block_rows"]))
     if blocks.count > 1 << 21:
-        raise DataError(f"{name}: {blocks.count:,} blocks are too many.", "Request fewer rows or larger blocks.")
+        raise DataError(
+            f"{name}: {blocks.count:,} blocks are too many (allowed: at most {1 << 21:,}).",
+            "Request fewer rows, or more rows per block (block_rows=).",
+        )
 
     def batches() -> Iterator[pa.RecordBatch]:
         ranks = blocks.ranks(name)

@@ -146,11 +146,12 @@ def _taken(line: Line, task: Task, seen: dict[line_check.Key, int], numbered: bo
         key = line_check.key_of(line.content, task["key"] or USUAL_KEY)
         before = next(iter(seen.values()), line.number)
         if type(key) is not type(next(iter(seen), key)):
-            raise Refused(f"its key has another type than that of line {before:,}", "Name another field by `key`.")
+            given = "an integer" if isinstance(key, int) else "a text"
+            raise Refused(f"its key is {given}, unlike the key of line {before:,}", "Set `key` to another field.")
         if seen.setdefault(key, line.number) != line.number:
             raise Refused(
-                f"has the key {str(key)[:60]!r}, like line {seen[key]:,}",
-                "Name by `key` a field with a different value in each document.",
+                f"repeats the key {str(key)[:60]!r} of line {seen[key]:,}",
+                "Set `key` to a field with a different value in each document.",
             )
     except Refused as refused:
         raise _at(refused, task["path"], line.number) from None
@@ -160,7 +161,7 @@ def _taken(line: Line, task: Task, seen: dict[line_check.Key, int], numbered: bo
 def _numbered(line: Line) -> bytes:
     if line_check.has_field(line.content, USUAL_KEY):
         raise Refused(
-            f"has a field {USUAL_KEY!r}, which other documents lack", "Name by `key` a field that all documents have."
+            f"has a field {USUAL_KEY!r}, which other documents lack", "Set `key` to a field that all documents have."
         )
     inside = line.content[1:].lstrip()
     return b'{"%s":%d%s%s' % (USUAL_KEY.encode(), line.number, b"" if inside == b"}" else b",", inside)

@@ -28,12 +28,16 @@ def find(given: Path) -> UserInput:
     if stat.S_ISDIR(about.st_mode):
         raise DataError(f"{shown} is a folder.", f"{TAKEN} To merge several files: cat *.jsonl > ALL.jsonl")
     if not stat.S_ISREG(about.st_mode):
-        raise DataError(f"{shown} is not a regular file, and it must be read more than once.", TAKEN)
+        raise DataError(
+            f"{shown} is not a regular file, so it cannot be read several times, as the import requires.", TAKEN
+        )
     kind = table_input.kind_of(path.name)
     if kind is None:
-        raise DataError(f"{shown} does not have the name of a JSON Lines file.", TAKEN)
+        raise DataError(f"{shown} does not end with a suffix of JSON Lines files.", TAKEN)
     if kind != table_input.JSON:
-        raise DataError(f"{shown} is {kind}, which holds a table.", f"{TAKEN} For a table, use the suite tabular.")
+        raise DataError(
+            f"{shown} has the suffix of {kind}, a format of tables.", f"{TAKEN} For a table, use the suite tabular."
+        )
     if about.st_size == 0:
         raise DataError(f"{shown} is empty (0 bytes).", "Name a file with documents: one object per line.")
     return UserInput(path, kind, (input_file(path, path.name, about),))

@@ -88,7 +88,7 @@ class Import:
             yield batch
         if left:
             raise DataError(
-                f"{printable(self._path)}: only {self.facts.rows - left:,} of {self.facts.rows:,} documents of the "
-                "sample could be read.",
+                f"{printable(self._path)}: {self.facts.rows - left:,} documents of the sample were read, but "
+                f"{self.facts.rows:,} were expected.",
                 REPAIR,
             )

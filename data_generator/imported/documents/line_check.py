@@ -40,10 +40,10 @@ def key_of(line: bytes, key: str) -> Key:
     """
     document = _document(line)
     if key not in document:
-        raise Refused(f"has no field {key!r}", "Name by `key` a field with a different value in each document.")
+        raise Refused(f"has no field {key!r}", "Set `key` to a field with a different value in each document.")
     found = document[key]
     if not isinstance(found, int | str) or isinstance(found, bool):
-        raise Refused(f"its key {key!r} is neither an integer nor a text", "Name another field by `key`.")
+        raise Refused(f"the value of its key {key!r} is neither an integer nor a text", "Set `key` to another field.")
     return found
 
 
@@ -67,7 +67,7 @@ def _document(line: bytes) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise Refused(f"is not JSON: {error.msg} (column {error.colno:,})", _REPAIR) from None
     if not isinstance(document, dict):
-        raise Refused("is JSON, but not an object with names", "Write one object per line: {..}")
+        raise Refused("is JSON, but not an object", 'Write one object per line, e.g. {"id": 1}')
     if _SURROGATE.search(line):
         _check_surrogates(document)
     return document
@@ -124,14 +124,16 @@ def _constant(text: str) -> Any:
 def _integer(text: str) -> int:
     # Python refuses to parse very long integers, so check the length first.
     if len(text) > 20 or not _LEAST <= (number := int(text)) <= _MOST:
-        raise Refused(f"has an integer beyond 64 bits ({text[:24]})", "Write it as text, or with a decimal point.")
+        raise Refused(
+            f"has an integer outside the signed 64-bit range ({text[:24]})", "Write it as text or with a decimal point."
+        )
     return number
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if number in (float("inf"), float("-inf")):
-        raise Refused(f"has a number beyond a double ({text[:24]})", _REPAIR)
+        raise Refused(f"has a number that is too large for a double ({text[:24]})", _REPAIR)
     return number
 
 

@@ -40,16 +40,17 @@ def choose(schema: pa.Schema) -> Columns:
     has = f"its columns: {', '.join(f'{field.name} ({field.type})' for field in schema) or 'none'}"
     if not images:
         raise Refused(
-            f"has no column of images; {has}", "A column of images is a struct with 'bytes', or binary, as on the hub."
+            f"has no column of images; {has}",
+            "A column of images is binary, or a struct with a binary field 'bytes', as on the Hugging Face hub.",
         )
     if images == able and len(able) > 1:
         raise Refused(
             f"has several columns that may hold images: {', '.join(able)}",
-            "Name the right one 'image', or leave the others out.",
+            "Rename the right column to 'image', or leave the other columns out.",
         )
     labels = [name for name in _LABEL_NAMES if name in schema.names and pt.is_integer(schema.field(name).type)]
     if not labels:
-        raise Refused(f"has no column of labels; {has}", "Labels are integers in a column named 'label'.")
+        raise Refused(f"has no column of integer labels; {has}", "Labels must be integers in a column named 'label'.")
     return Columns(images[0], labels[0])
 
 

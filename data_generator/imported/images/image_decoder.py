@@ -16,7 +16,7 @@ from PIL import ExifTags, Image, ImageFile, ImageOps, TiffImagePlugin
 
 from data_generator.imported.refusal import REPAIR, Refused
 
-CONVERT = "Convert it to 8-bit RGB or grey without transparency (PNG does this without loss), or leave it out."
+CONVERT = "Save it as 8-bit RGB or grey without transparency, e.g. in a PNG file, or leave it out."
 
 FORMATS = ("BMP", "DIB", "GIF", "JPEG", "PNG", "TIFF", "WEBP")
 """Accepted formats. Pillow reads more formats, but their decoders are used less, and the decoder of EPS starts a
@@ -74,22 +74,24 @@ def _picture(image: ImageFile.ImageFile, content: bytes) -> Picture:
     mode = _BECOMES.get(image.mode)
     bits = _bits(image)
     if bits > 8:
-        raise Refused(f"has {bits} bits per channel; 8 would change the data", CONVERT)
+        raise Refused(f"has {bits} bits per channel (supported: 8), and a conversion would change the data", CONVERT)
     if mode is None:
-        raise Refused(f"is {image.mode}; RGB would change the data", CONVERT)
+        raise Refused(f"is {image.mode} (supported: RGB and grey), and a conversion would change the data", CONVERT)
     if isinstance(image, TiffImagePlugin.TiffImageFile):
         _check_tiff(image)
     # The first image in an MPO file is the photograph. Previews or other views follow.
     is_mpo = image.format == "MPO"
     if getattr(image, "is_animated", False) and not is_mpo:
-        raise Refused("has several images (frames or pages)", "Save each as a separate file, or leave it out.")
+        raise Refused(
+            "has several images (frames or pages)", "Save each image as a separate file, or leave the file out."
+        )
     if image.format == "PNG":
         # Pillow does not verify the checksums of the pixels when it loads them.
         with Image.open(io.BytesIO(content), formats=("PNG",)) as again:
             again.verify()
     image.load()
     if image.has_transparency_data and _least_alpha(image) < 255:
-        raise Refused("has transparent pixels; removing transparency would change the data", CONVERT)
+        raise Refused("has transparent pixels, and removing the transparency would change the data", CONVERT)
     is_turned = image.getexif().get(ExifTags.Base.Orientation, 1) != 1
     upright = ImageOps.exif_transpose(image) if is_turned else image
     width, height = upright.size
@@ -103,11 +105,13 @@ def _check_tiff(image: TiffImagePlugin.TiffImageFile) -> None:
     if channels > taken:
         raise Refused(f"has {channels} channels per pixel, of which only {taken} would be read", CONVERT)
     if _SIGNED in image.tag_v2.get(_SAMPLE_FORMAT, ()):
-        raise Refused("has signed pixels; unsigned ones would change the data", CONVERT)
+        raise Refused("has signed pixels (supported: unsigned), and a conversion would change the data", CONVERT)
     # Palette colours in TIFF have 16 bits. 8-bit colours are stored multiplied by 256 or 257.
     colours = image.tag_v2.get(_COLOUR_MAP, ())
     if any(colour % 256 not in (0, colour // 256) for colour in colours):
-        raise Refused("has a palette of 16 bits per channel; 8 would change the data", CONVERT)
+        raise Refused(
+            "has a palette of 16 bits per channel (supported: 8), and a conversion would change the data", CONVERT
+        )
 
 
 def _bits(image: ImageFile.ImageFile) -> int:
@@ -135,4 +139,6 @@ def _unidentified(content: bytes) -> Refused:
         width, height = (int.from_bytes(content[start : start + 4], "big") for start in (16, 20))
         if not width or not height:
             return Refused(f"has no pixels ({width} x {height})", "Leave it out.")
-    return Refused(f"is not an image of a supported kind ({', '.join(FORMATS)}), or its beginning is damaged", REPAIR)
+    return Refused(
+        f"is not an image of a supported kind ({', '.join(FORMATS)}), or is damaged at its beginning", REPAIR
+    )

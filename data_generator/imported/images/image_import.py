@@ -96,7 +96,7 @@ def _from_saved(task: Task, progress: Progress) -> Found:
     listed = [entry["filename"] for entry in _note(task, "state.json", progress)["_data_files"]]
     strange = [name for name in listed if name not in present]
     if strange:
-        raise Refused(f"names files that are not in its folder: {', '.join(map(str, strange))}")
+        raise Refused(f"lists files that are missing from its folder: {', '.join(map(str, strange))}")
     _check_opens(task, progress)
     progress.at(task["path"])
     import datasets
@@ -133,7 +133,8 @@ def _from_cached(task: Task, progress: Progress) -> Found:
     dataset = datasets.concatenate_datasets([datasets.Dataset.from_file(file["path"]) for file in task["files"]])
     expected = train.get("num_examples", len(dataset))
     if expected != len(dataset):
-        raise Refused(f"has {len(dataset):,} images of {expected:,}", "Load the data set again with 'datasets'.")
+        reason = f"has {len(dataset):,} images, but dataset_info.json states {expected:,}"
+        raise Refused(reason, "Load the data set again with the library 'datasets'.")
     return _from_dataset(dataset, task, progress)
 
 
@@ -167,7 +168,7 @@ def frames(task: Task, progress: Progress) -> Iterator[tuple[bytes, Any]]:
     count, contents = _SOURCES[task["kind"]](task, progress)
     taken = count if task["rows"] is None else min(count, task["rows"])
     if taken == 0:
-        raise Refused("has no images (0 rows)", "Name one that has some.", task["path"])
+        raise Refused("has no images (0 rows)", "Name an input with images.", task["path"])
     yield COUNT, json.dumps(taken).encode()
     cut: list[str] = []
     for batch in _batches(islice(contents, taken), task["batch_bytes"], progress, cut):
@@ -179,7 +180,7 @@ def _remarks(cut: Sequence[str]) -> list[str]:
     if not cut:
         return []
     return [
-        f"of {len(cut):,} images only the first view is used, such as {printable(cut[0])}: MPO files may have previews "
+        f"only the first view of {len(cut):,} images is used, e.g. of {printable(cut[0])}: MPO files may have previews "
         "or other views after the photograph\nnothing to do if the photograph is intended"
     ]
 

@@ -127,8 +127,9 @@ def _saved(path: Path) -> UserInput | None:
         split = path / ("train" if "train" in splits else splits[0])
         return _saved(inside(path, split))
     raise DataError(
-        f"{printable(path)} has several splits, but none named 'train': {printable(', '.join(splits) or 'none')}.",
-        f"Name one of them: {printable(path)}/SPLIT",
+        f"{printable(path)} has neither a split 'train' nor exactly one split "
+        f"(its splits: {printable(', '.join(splits) or 'none')}).",
+        f"Name the folder of one split: {printable(path)}/SPLIT",
     )
 
 
@@ -152,19 +153,18 @@ def _by_suffix(path: Path) -> UserInput:
     pictures = [file for file in files if _suffix(file.name) != _PARQUET_SUFFIX]
     if parquet and pictures:
         raise DataError(
-            f"{printable(path)} has Parquet files ({printable(parquet[0].name)}) and image files "
-            f"({printable(pictures[0].name)}).",
-            "Name a folder with one of the two.",
+            f"{printable(path)} has both Parquet files (e.g. {printable(parquet[0].name)}) and image files "
+            f"(e.g. {printable(pictures[0].name)}).",
+            "Name a folder that has only Parquet files or only image files.",
         )
     if parquet:
         return UserInput(path, PARQUET, tuple(_one_split(path, parquet)))
     if unread:
         kinds = ", ".join(suffix.removeprefix(".") for suffix in IMAGE_SUFFIXES)
-        more = f", and {len(unread) - 1:,} more" if len(unread) > 1 else ""
+        more = f" (and {len(unread) - 1:,} more)" if len(unread) > 1 else ""
         raise DataError(
-            f"{printable(path / unread[0])}{more} has the name of an unsupported kind of image or video "
-            f"(supported: {kinds}).",
-            "Convert it to PNG, or move it away.",
+            f"{printable(path / unread[0])}{more} has a suffix that is not supported for images (supported: {kinds}).",
+            "Convert such files to PNG, or move them out of the folder.",
         )
     if not pictures:
         raise DataError(f"{printable(path)} has no images (searched {DEPTH} levels of folders).", TAKEN)
@@ -184,7 +184,7 @@ def _walk(root: Path, folder: Path, depth: int, unread: list[str]) -> Iterator[I
         elif entry.is_symlink() and os.path.isdir(entry.path):
             raise DataError(
                 f"{printable(entry.path)} is a link to a folder, which is not followed.",
-                "Put the folder there, or remove the link.",
+                "Replace the link by a copy of the folder, or remove the link.",
             )
         elif suffix in UNREAD_SUFFIXES:
             unread.append(below(root, entry.path))
@@ -207,13 +207,15 @@ def _classed(path: Path, pictures: Sequence[InputFile]) -> Iterator[InputFile]:
         parts = file.name.split(os.sep)
         if len(parts) > 2:
             raise DataError(
-                f"{printable(path / parts[0])} has folders of images, but should be the folder of one class.",
-                f"Name the folder whose folders are the classes, such as {printable(path / parts[0])}.",
+                f"{printable(path / parts[0])} is read as one class, but has images in its subfolder "
+                f"{printable(parts[1])}.",
+                "Name the folder whose direct subfolders are the classes, e.g. "
+                f"{printable(path / parts[0])} instead of {printable(path)}.",
             )
         if len(parts) == 1 and classes:
             raise DataError(
                 f"{printable(file.path)} is next to the class folders ({printable(names[0])}, ..), not in one of them.",
-                "Move it into one of them, or leave it out.",
+                "Move it into a class folder, or remove it.",
             )
         yield replace(file, label=classes.get(parts[0], 0))
     if classes:
@@ -229,7 +231,7 @@ def _check_folders(path: Path, classes: Container[str]) -> None:
         if entry.is_dir(follow_symlinks=False) and entry.name not in classes:
             raise DataError(
                 f"{printable(entry.path)} has no images, unlike the folders of other classes.",
-                "Add some, or remove the folder.",
+                "Add images, or remove the folder.",
             )
 
 
@@ -247,17 +249,18 @@ def _one_split(path: Path, files: Sequence[InputFile]) -> Sequence[InputFile]:
     for file in files:
         groups.setdefault(_split(file.name), []).append(file)
     if len(groups) > 1 and (None in groups or "train" not in groups):
-        names = ", ".join(split or "of no split" for split in groups)
+        names = ", ".join(split or "files without a split" for split in groups)
         raise DataError(
-            f"{printable(path)} has Parquet files of several splits: {printable(names)}.",
+            f"{printable(path)} has Parquet files of several splits, and it is unclear which one to read: "
+            f"{printable(names)}.",
             "Name the folder of one split, or one file.",
         )
     chosen = groups["train"] if len(groups) > 1 else files
-    folders = sorted({os.path.dirname(file.name) for file in chosen})
+    folders = sorted({os.path.dirname(file.name) or "." for file in chosen})
     if len(folders) > 1:
         raise DataError(
             f"{printable(path)} has Parquet files in several folders: {printable(', '.join(folders))}.",
-            "Name one of them.",
+            "Name one of these folders.",
         )
     return chosen
 

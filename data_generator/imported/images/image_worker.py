@@ -74,7 +74,8 @@ class Import:
             yield batch
         if left:
             raise DataError(
-                f"{printable(self._path)} announced {self.count:,} images and has {self.count - left:,}.", REPAIR
+                f"{printable(self._path)}: {self.count - left:,} images were read, but {self.count:,} were expected.",
+                REPAIR,
             )
 
     def _checked_remarks(self, content: bytearray) -> tuple[str, ...]:

@@ -42,20 +42,22 @@ class Known:
     def check(self, name: str, batch: pa.RecordBatch, first: int) -> None:
         """Raise DataError if images cannot be from this data set. `first` is the number of the batch's first image."""
         labels = batch["label"].to_numpy()
-        self._check(name, first, (labels < 0) | (labels >= self.classes), f"a label of 0 to {self.classes - 1}", labels)
+        wrong = (labels < 0) | (labels >= self.classes)
+        self._check(name, first, wrong, "label", f"labels from 0 to {self.classes - 1}", labels)
         if self.shape is not None:
             shapes = np.stack([batch[column].to_numpy() for column in ("height", "width", "channels")], axis=1)
-            described = " x ".join(map(str, self.shape))
-            self._check(name, first, (shapes != self.shape).any(axis=1), described, shapes)
+            described = f"the shape {list(self.shape)}"
+            self._check(name, first, (shapes != self.shape).any(axis=1), "shape", described, shapes)
 
     def _check(
-        self, name: str, first: int, wrong: NDArray[np.bool_], allowed: str, values: NDArray[np.integer]
+        self, name: str, first: int, wrong: NDArray[np.bool_], what: str, allowed: str, values: NDArray[np.integer]
     ) -> None:
         if wrong.any():
             place = int(np.argmax(wrong))
             raise DataError(
-                f"{name}: image {first + place:,} has {values[place].tolist()}; in {self.title} each has {allowed}.",
-                "These are other data: use the data set 'images'.",
+                f"{name}: image {first + place:,} has the {what} {values[place].tolist()}, but {self.title} has only "
+                f"{allowed}.",
+                f"Use the data set 'images' for images that are not from {self.title}.",
             )
 
 
@@ -113,9 +115,10 @@ class _Source:
         if found is None:
             place = printable(image_input.datasets_cache())
             raise DataError(
-                f"{self.name}: {known.title} is not in the cache of 'datasets' ({place}), and `data` was not given.",
-                f"Use the stand-in {known.stand_in!r}, or name by `data` a folder saved by 'datasets', Parquet files, "
-                "or folders of images by class.",
+                f"{self.name}: {known.title} is not in the cache of the library 'datasets' ({place}), and `data` "
+                "is not given.",
+                f"Use the generated data set {known.stand_in!r}, or set `data` to a Parquet file, or to a folder: with "
+                "Parquet files, with one subfolder of images per class, or saved by the library 'datasets'.",
                 parameter="data",
             )
         return found

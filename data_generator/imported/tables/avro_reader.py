@@ -95,7 +95,8 @@ def _blocks(source: TableFile) -> Iterator[Any]:
         if "codec is supported but" not in str(error):
             raise
         raise Refused(
-            f"is compressed with {str(error).split()[0]}, which is not supported", f"Write it again with {_CODECS}."
+            f"is compressed with {str(error).split()[0]}, which is not supported",
+            f"Compress it with {_CODECS} instead.",
         ) from None
 
 
@@ -160,7 +161,7 @@ def _checked_pairs(pairs: list[dict[str, Any]], *_: object) -> list[dict[str, An
     keys = [pair["key"] for pair in pairs]
     if len(set(keys)) < len(keys):
         key = next(key for place, key in enumerate(keys) if key in keys[:place])
-        raise Refused(f"has a map with the key {printable(key)!r} twice", "Keep one of its values.")
+        raise Refused(f"has a map with the key {printable(key)!r} twice", "Keep only one value for this key.")
     return pairs
 
 
@@ -170,7 +171,7 @@ def _columns(described: Any) -> dict[str, _Type]:
     Raises Refused if the schema is not a record, or if a field has an unsupported type.
     """
     if not isinstance(described, dict) or described.get("type") != "record":
-        raise Refused("has no records", "Name a file whose schema is a record, which is a table.")
+        raise Refused("has no columns, because its schema is not a record", "Name a file whose schema is a record.")
     table_types.check_names([field["name"] for field in described["fields"]])
     named: dict[str, Any] = {}
     _collect(described, named)
@@ -179,7 +180,7 @@ def _columns(described: Any) -> dict[str, _Type]:
         kind = _type(field["type"], named, frozenset())
         if kind is None:
             raise Refused(
-                f"column {field['name']!r} is {field['type']}, which is not measured",
+                f"column {field['name']!r} has the type {field['type']}, which is not supported",
                 "Leave the column out, or store it as another type.",
             )
         columns[field["name"]] = kind

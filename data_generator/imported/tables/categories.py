@@ -84,10 +84,11 @@ class _Column:
         new = present.filter(pc.invert(pc.is_in(present, value_set=self._known)))
         self._known = pa.concat_arrays([self._known, new])
         if len(self._known) > 2 ** (self._type.index_type.bit_width - 1):
+            most = 2 ** (self._type.index_type.bit_width - 1)
             raise Refused(
-                f"column {self._name!r} has {len(self._known):,} categories in all of its parts, more than its codes "
-                f"({self._type.index_type}) can distinguish",
-                "Store it with the same categories in each part, or with codes of int32.",
+                f"column {self._name!r} has {len(self._known):,} categories in all parts of the table together, but "
+                f"its codes ({self._type.index_type}) allow at most {most:,}",
+                "Store the column with the same categories in each part, or with codes of int32.",
             )
         places = pc.index_in(dictionary, value_set=self._known)
         self._dictionary, self._codes = dictionary, places.cast(self._type.index_type)
@@ -97,8 +98,8 @@ class _Column:
         shorter = min(len(present), len(self._known))
         if not present.slice(0, shorter).equals(self._known.slice(0, shorter)):
             raise Refused(
-                f"column {self._name!r} has ordered categories, and their order differs between parts of the table",
-                "Give all parts the same categories in the same order, or store the column without an order.",
+                f"column {self._name!r} has ordered categories, and the order differs between parts of the table",
+                "Give all parts the same categories in the same order, or store the categories as unordered.",
             )
 
 
@@ -120,13 +121,13 @@ class Decoder:
         """Add categories. Raises ValueError or pyarrow.ArrowException for an invalid message."""
         (place,) = _PLACE.unpack_from(message)
         if place not in self._known:
-            raise ValueError(f"column {place} has no categories")
+            raise ValueError(f"The message has categories for column {place}, which is not categorical.")
         schema = pa.schema([("values", self._known[place].type)])
         batch = pa.ipc.read_record_batch(pa.py_buffer(message).slice(_PLACE.size), schema)
         batch.validate(full=True)
         together = pa.concat_arrays([self._known[place], batch.column(0)])
         if together.null_count or len(pc.unique(together)) < len(together):
-            raise ValueError("categories are missing or repeated")
+            raise ValueError(f"The categories of column {place} have nulls or duplicates.")
         self._known[place] = together
 
     def decoded(self, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -123,7 +123,10 @@ def _row_groups(file: ParquetFile, metadata: pq.FileMetaData) -> Iterator[_RowGr
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         if group.num_rows < 0:
-            raise Refused(f"declares {group.num_rows:,} rows for row group {number}", "The file may be hostile.")
+            raise Refused(
+                f"states a negative number of rows ({group.num_rows:,}) for row group {number}",
+                "The file may be damaged or hostile. Repair it.",
+            )
         yield _RowGroup(file, number, group.num_rows, group.total_byte_size)
 
 
@@ -215,7 +218,8 @@ def _of_row_groups(
             rows = yield from _of_batches(layout.batches(group), parts, layout.schema)
             if rows < parts[-1].end:
                 raise Refused(
-                    f"has {rows:,} rows, but declares {group.rows:,}", "The file may be damaged or hostile. Repair it."
+                    f"has {rows:,} rows, but its metadata state {group.rows:,}",
+                    "The file may be damaged or hostile. Repair it.",
                 )
 
 
@@ -297,8 +301,8 @@ def _stripe(orc: Any, number: int, columns: Sequence[str] | None = None) -> pa.R
         if "out of range for nanosecond" not in str(error):
             raise
         raise Refused(
-            "has points in time before 1677 or after 2262, which pyarrow does not read from ORC",
-            "Write the table to Parquet with the program that wrote it, with timestamps in microseconds.",
+            "has timestamps before 1677 or after 2262, which pyarrow does not read from ORC",
+            "Write the table to Parquet instead, with timestamps in microseconds.",
         ) from None
 
 

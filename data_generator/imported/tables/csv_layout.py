@@ -131,7 +131,7 @@ def _remark_unusual(beginning: str, remarks: list[str]) -> None:
         if len(counts) == 1 and counts != {0}:
             step = f"--delimiter {delimiter!r} divides them" if len(delimiter) == 1 else _replaced(delimiter)
             remarks.append(
-                f"the file is read as one column, and every line has {delimiter!r} {counts.pop()} times\n{step}"
+                f"the file is read as one column, but every line has {delimiter!r} {counts.pop()} times\n{step}"
             )
             return
 
@@ -142,8 +142,10 @@ def _refuse_doubled(beginning: str, delimiter: str) -> None:
     records = list(csv.reader(beginning.splitlines(keepends=True)[:_RECORDS], delimiter=delimiter))
     records = [record for record in records[: max(1, len(records) - 1)] if record]
     if records and all(len(record) > 2 and len(record) % 2 and not any(record[1::2]) for record in records):
-        raise Refused(f"is divided by {delimiter * 2!r}, and a delimiter is one character", _replaced(delimiter * 2))
+        raise Refused(
+            f"has the delimiter {delimiter * 2!r}, but a delimiter must be one character", _replaced(delimiter * 2)
+        )
 
 
 def _replaced(delimiter: str) -> str:
-    return f"Replace it first: sed 's/{re.escape(delimiter)}/\\t/g' FILE > NEW.tsv"
+    return f"Replace the delimiter first: sed 's/{re.escape(delimiter)}/\\t/g' FILE > NEW.tsv"

@@ -140,7 +140,7 @@ class _File:
     def _refuse_length(self, where: str) -> NoReturn:
         raise Refused(
             f"begins a row of more than {BLOCK_BYTES >> 20} MB",
-            "An unclosed quotation mark makes such a row: close it, or leave the line out.",
+            "Probably a quotation mark is not closed. Close it, or leave the line out.",
             where,
         ) from None
 
@@ -155,7 +155,7 @@ class _File:
                 line += error.object[: error.start].count(b"\n")
                 refuse_encoding(f"{self.source.path}, line {line:,}", error.object[error.start], part)
             line += part.count(b"\n")
-        raise Refused("ends within a UTF-8 character", "Write it again.", self.source.path)
+        raise Refused("ends within a UTF-8 character", "Write the file again.", self.source.path)
 
     def refuse_lone_quote(self) -> None:
         """Raise Refused if a quoted value contains a quotation mark that is not doubled. Parsers drop such a mark,
@@ -167,8 +167,8 @@ class _File:
                     self.source.progress.at(f"{self.source.path}, line {reader.line_num:,}")
         except csv.Error:
             raise Refused(
-                'has a quote within a quoted value, where CSV doubles it ("")',
-                "Write it again: pandas.read_csv(FILE, escapechar='\\\\').to_csv(NEW, index=False)",
+                'has a quotation mark that is not doubled ("") within a quoted value',
+                "Write the file again: pandas.read_csv(FILE, escapechar='\\\\').to_csv(NEW, index=False)",
                 f"{self.source.path}, line {self.layout.skipped + reader.line_num:,}",
             ) from None
 
@@ -208,7 +208,9 @@ def read(source: TableFile) -> Reading:
     even, odd = (beginning[start:1000:2].count("\0") > len(beginning[start:1000:2]) / 2 for start in (0, 1))
     if even != odd:
         encoding = "utf-16-be" if even else "utf-16-le"
-        raise Refused("has every second byte 0, like UTF-16", f"Try `encoding={encoding!r}`.", source.path)
+        raise Refused(
+            "seems to be UTF-16, because about every second byte is 0", f"Try `encoding={encoding!r}`.", source.path
+        )
     is_by_tabs = ".tsv" in source.path.lower()[-8:]
     layout = found_layout(beginning, source.options, is_by_tabs=is_by_tabs, longest=BLOCK_BYTES)
     file = _File(source, layout)
@@ -242,7 +244,7 @@ def read(source: TableFile) -> Reading:
     if layout.has_header and (repeats or _are_values(record, columns)):
         remarks.insert(0, _no_header(layout, record))
     if not is_a_row_a_line and len(names) == 1 and newlines > input_rows:
-        remarks.append('empty lines are skipped, as in pandas\na missing value in a single column is written ""')
+        remarks.append('empty lines are skipped, as in pandas\nif an empty line is meant as a missing value, write ""')
     schema = table_types.kept_schema(table.schema)
     changed = column_notes.changed_columns(notes)
     understood = {

@@ -85,9 +85,9 @@ def not_of_sample(name: str, value: str, kind: pa.DataType | None, sampled_rows:
     `kind` is this type; None for a column that the sample lacks. `where` is the position of the value.
     """
     as_text = f"`columns={ {name: 'text'}!r}`"
-    said = f"which the {sampled_rows:,} sampled rows lack" if kind is None else f"but the sample has {kind} there"
+    said = "does not occur" if kind is None else f"is {kind}"
     return Refused(
-        f"column {name!r} holds {printable(value)[:60]!r}, {said}",
-        f"State the column's type: {as_text} reads all of its values as text.",
+        f"column {name!r} holds {printable(value)[:60]!r}, but {said} in the {sampled_rows:,} sampled rows",
+        f"State the type of the column, e.g. {as_text} to read all of its values as text.",
         where,
     )

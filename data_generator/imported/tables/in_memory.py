@@ -106,13 +106,13 @@ def _reader(data: Any, title: str) -> pa.RecordBatchReader:
         data = pa.Table.from_batches([data])
     if not hasattr(data, "__arrow_c_stream__"):
         step = "Call .collect() first." if hasattr(data, "collect") else f"Pass a path, or {TAKEN}"
-        raise DataError(f"`data`: {type(data).__name__} is not a table.", step, parameter="data", allowed=TAKEN)
+        raise DataError(f"`data` is not a table (got {type(data).__name__}).", step, parameter="data", allowed=TAKEN)
     try:
         return pa.RecordBatchReader.from_stream(data)
     except (pa.ArrowException, TypeError, ValueError) as error:
         said = (str(error).splitlines() or [""])[0]
         raise DataError(
-            f"`data`: {type(data).__name__} is not a table ({printable(said)}).",
+            f"`data` is not a table (got {type(data).__name__}): {printable(said)}.",
             f"Pass {TAKEN}.",
             parameter="data",
             allowed=TAKEN,
@@ -135,7 +135,7 @@ def _of_frame(frame: pd.DataFrame, title: str) -> pa.Table:
     if isinstance(frame.columns, pd.MultiIndex):
         raise DataError(
             f"{title}: its columns are a MultiIndex of {frame.columns.nlevels} levels, which no format supports.",
-            'Join them: df.columns = ["_".join(map(str, name)) for name in df.columns]',
+            'Join the levels: df.columns = ["_".join(map(str, name)) for name in df.columns]',
         )
     frame = _with_index_as_columns(frame, title)
     _check_names(list(frame.columns), title)
@@ -158,12 +158,12 @@ def _with_index_as_columns(frame: pd.DataFrame, title: str) -> pd.DataFrame:
         if name in frame.columns:
             raise DataError(
                 f"{title}: its index would become the column {name!r}, which already exists.",
-                "Rename it: df.rename_axis('NAME'), or leave it out: df.reset_index(drop=True)",
+                "Rename the index: df.rename_axis('NAME'), or leave the index out: df.reset_index(drop=True)",
             )
-    listed = ", ".join(repr(name) for name in names)
+    listed = f"{'column' if len(names) == 1 else 'columns'} {', '.join(repr(name) for name in names)}"
     warnings.warn(
-        f"{title}: its index is measured as the column {listed}, because formats store no index; "
-        "df.reset_index(drop=True) leaves it out",
+        f"{title}: its index is measured as the {listed}, because formats store no index; "
+        "df.reset_index(drop=True) leaves the index out",
         stacklevel=6,
     )
     columns = [pd.Series(index.get_level_values(place), name=name) for place, name in enumerate(names)]
@@ -174,7 +174,7 @@ def _check_names(names: list[Any], title: str) -> None:
     for place, name in enumerate(names, start=1):
         if not isinstance(name, str):
             raise DataError(
-                f"{title}: the name of column {place}, {name!r}, is {type(name).__name__} and not text.",
+                f"{title}: column {place} has the name {name!r}, which is {type(name).__name__} and not text.",
                 "Make all names text: df.columns = df.columns.astype(str)",
             )
     for name, count in Counter(names).items():
@@ -203,15 +203,15 @@ def _check_objects(series: pd.Series, title: str) -> None:
     for kind, count in found.items():
         kinds[_kind(kind)] += count
     if len(kinds) > 1:
-        listed = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
+        listed = ", ".join(f"{count:,} of {kind}" for kind, count in kinds.most_common())
         raise DataError(
-            f"{title}: column {series.name!r} has values of several types: {listed}.",
-            f"Convert it: df[{series.name!r}] = df[{series.name!r}].astype('str')",
+            f"{title}: column {series.name!r} has values of several types, but must have one (given: {listed}).",
+            f"Convert the column: df[{series.name!r}] = df[{series.name!r}].astype('str')",
         )
     for unknown in kinds.keys() - set(_CLASSES.values()):
         raise DataError(
             f"{title}: column {series.name!r} has values of the type {unknown}, which no table supports.",
-            f"Leave it out, or convert it to text: df[{series.name!r}] = df[{series.name!r}].astype('str')",
+            f"Leave the column out, or convert it to text: df[{series.name!r}] = df[{series.name!r}].astype('str')",
         )
 
 
@@ -239,7 +239,10 @@ def _stored(reader: pa.RecordBatchReader, folder: Path, title: str) -> tuple[Pat
                     stream.write_batch(batch)
         except pa.ArrowException as error:
             said = printable((str(error).splitlines() or [""])[0])
-            raise DataError(f"{title} cannot be read: {said}.", "Leave out the column that it names.") from None
+            raise DataError(
+                f"{title} cannot be read: {said}.",
+                "Leave out the column that causes this, or convert it to another type.",
+            ) from None
         written.flush()
         written.seek(0)
         digest = hashlib.file_digest(written, "sha256").hexdigest()[:16]

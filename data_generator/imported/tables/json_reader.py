@@ -235,7 +235,7 @@ def _gathered(source: TableFile, chosen: Sequence[Line], input_rows: int) -> Gen
             break
         as_text |= mixed
     if not root.fields:
-        raise Refused("has objects without names", "Name a file with a table.", source.path)
+        raise Refused("has only empty objects", "Name a file with a table.", source.path)
     source.progress.at(source.path)
     if not source.whole:
         check_columns(named, list(root.fields))

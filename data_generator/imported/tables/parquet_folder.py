@@ -18,7 +18,7 @@ import pyarrow.types as pt
 from data_generator.imported.refusal import Refused
 from data_generator.imported.tables import table_types
 
-_STEP = "Put the files of one schema into a folder, and name that."
+_STEP = "Put the files of one schema into a separate folder, and name that folder."
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+", re.ASCII)
 
@@ -41,9 +41,9 @@ def partition_of(name: str) -> dict[str, str | None]:
         try:
             column, value = (urllib.parse.unquote(part, errors="strict") for part in (column, value))
         except UnicodeDecodeError:
-            raise Refused(f"the folder {folder!r} is not UTF-8 after decoding", "Rename it.") from None
+            raise Refused(f"the folder name {folder!r} is not UTF-8 after decoding", "Rename the folder.") from None
         if column in values:
-            raise Refused(f"two folders give values of the column {column!r}", "Rename one of them.")
+            raise Refused(f"two folders give values of the column {column!r}", "Rename one of the folders.")
         values[column] = None if value == _MISSING else value
     return values
 
@@ -115,9 +115,10 @@ def _check_agrees(name: str, column: pa.Array, text: str | None) -> None:
     else:
         is_same = bool(pc.all(pc.fill_null(pc.equal(column.cast(pa.string()), text), False)).as_py())
     if not is_same:
+        stated = "null" if text is None else repr(text)
         raise Refused(
-            f"has values of the column {name!r} that differ from {text!r} in the name of its folder",
-            "Rename one of the two.",
+            f"has the column {name!r} with values other than {stated}, which the name of its folder states",
+            "Rename the column or the folder.",
         )
 
 
@@ -146,7 +147,11 @@ class Union:
             both = _holding(self._types[name], kind)
             if both is None:
                 before = self._types[name]
-                raise Refused(f"has the column {name!r} as {kind}, and {self._first} as {before}", _STEP)
+                raise Refused(
+                    f"has the column {name!r} as {kind}, which cannot be combined with {before} "
+                    f"in earlier files (the first is {self._first})",
+                    _STEP,
+                )
             self._types[name] = both
             if kind not in self._seen[name]:
                 self._seen[name].append(kind)

@@ -77,9 +77,9 @@ class Int96Unit:
                 self._look(name, seconds, wrapped)
         if self._is_beyond and self._has_ns:
             raise Refused(
-                f"column {self._has_ns!r} is INT96 with digits of nanoseconds, and the table has INT96 values before "
-                "1677 or after 2262; no timestamp holds both",
-                "Store it with a newer writer as a timestamp in microseconds.",
+                f"column {self._has_ns!r} is INT96 with fractions of a microsecond, and the table also has INT96 "
+                "values before 1677 or after 2262; no timestamp type holds both",
+                "Write the INT96 columns as timestamps in microseconds, with a newer writer.",
             )
 
     def _look(self, name: str, seconds: NDArray[np.int64], wrapped: NDArray[np.int64]) -> None:
@@ -87,8 +87,8 @@ class Int96Unit:
             return
         if max(seconds.max(), -seconds.min()) >= _MOST_S:
             raise Refused(
-                f"column {name!r} is INT96 with points in time beyond the year 294,000",
-                "Replace them by missing values.",
+                f"column {name!r} is INT96 with timestamps more than 292,000 years before or after 1970",
+                "Replace these timestamps by missing values.",
             )
         self._is_beyond |= bool((wrapped // _NS_PER_S != seconds).any())
         # Nanoseconds wrap around at 64 bits; so does the difference, which is less than a second.

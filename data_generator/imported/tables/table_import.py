@@ -106,15 +106,20 @@ def _check_beginning(stream: IO[bytes], task: Task) -> None:
     kind = task["kind"]
     found = next((known for magic, known in _MAGIC if beginning.startswith(magic)), None)
     if beginning.startswith(_FEATHER_1):
-        raise Refused("is Feather version 1", "Convert it with pandas: read_feather(FILE).to_feather(NEW)")
+        raise Refused(
+            "is Feather version 1, which is not supported", "Convert it with pandas: read_feather(FILE).to_feather(NEW)"
+        )
     if kind in PACKED_KINDS:
         check_packing(task["path"], beginning)
         found = None if packing_of(task["path"]) else found
     if found == kind or (found is None and kind in PACKED_KINDS):
         return
     if found is None:
-        raise Refused(f"is not a {kind} file: it begins with {beginning[:6]!r}", "Repair it, or correct its name.")
-    raise Refused(f"is {found} by its content, but {kind} by its name", "Correct its name.")
+        raise Refused(
+            f"is not in the format {kind}, because it begins with {beginning[:6]!r}",
+            "Repair it, or correct its suffix.",
+        )
+    raise Refused(f"is {found} by its content, but {kind} by its suffix", "Correct the suffix.")
 
 
 def _answered(reading: Any) -> Iterator[tuple[bytes, Any]]:

@@ -75,11 +75,11 @@ def find(given: Path) -> UserInput:
     if not stat.S_ISREG(about.st_mode):
         raise DataError(f"{printable(path)} is neither a file nor a folder.", TAKEN)
     if path.suffix.lower() in IMAGE_SUFFIXES:
-        raise DataError(f"{printable(path)} is an image, and the suite measures tables.", _IMAGES)
+        raise DataError(f"{printable(path)} is an image and not a table.", _IMAGES)
     kind = kind_of(path.name)
     _check_packing(path, kind)
     if kind is None:
-        raise DataError(f"{printable(path)} has a name that does not show its kind.", TAKEN)
+        raise DataError(f"{printable(path)} does not end with a suffix of a supported kind.", TAKEN)
     if about.st_size == 0:
         raise DataError(f"{printable(path)} is empty (0 bytes).", "Name a file with a table.")
     return UserInput(path, kind, (input_file(path, path.name, about),))
@@ -91,9 +91,9 @@ def check_options(found: UserInput, options: ReadOptions) -> None:
     if foreign:
         able = ", ".join(kind for kind, taken in TAKEN_OPTIONS.items() if foreign[0] in taken)
         raise DataError(
-            f"{printable(found.path)} is {found.kind}, and `{foreign[0]}={getattr(options, foreign[0])!r}` applies to "
+            f"{printable(found.path)} is {found.kind}, but `{foreign[0]}={getattr(options, foreign[0])!r}` applies to "
             f"{able} only.",
-            "Omit it.",
+            "Omit the option.",
             parameter=foreign[0],
             given=getattr(options, foreign[0]),
         )
@@ -125,8 +125,8 @@ def _check_packing(path: Path, kind: str | None) -> None:
     if inside is not None:
         raise DataError(f"{printable(path)} is compressed. {inside} files must be unpacked first.", f"Run: {unpack}")
     raise DataError(
-        f"{printable(path)} is compressed, and its name does not show its kind.",
-        f"Rename it to end with .csv{packing} or .jsonl{packing} if it is CSV or JSON, or unpack it: {unpack}",
+        f"{printable(path)} is compressed, and its name does not show the kind of its content.",
+        f"Rename it to end with .csv{packing} or .jsonl{packing} if it has CSV or JSON, or unpack it: {unpack}",
     )
 
 
@@ -141,13 +141,13 @@ def _parquet_files(path: Path) -> list[InputFile]:
     if others:
         raise DataError(
             f"{printable(path)} has Parquet files and tables of other kinds: {printable(', '.join(others[:4]))}.",
-            "Name one of them, or put the Parquet files into a separate folder.",
+            "Name one of these files, or put the Parquet files into a separate folder.",
         )
     folders = sorted({_without_values(file.name) for file in files})
     if len(folders) > 1:
         raise DataError(
             f"{printable(path)} has Parquet files in several folders: {printable(', '.join(folders))}.",
-            "Name one of them.",
+            "Name one of these folders.",
         )
     return files
 
@@ -179,7 +179,7 @@ def _walk(root: Path, folder: Path, depth: int, others: list[str]) -> Iterator[I
         elif entry.is_symlink() and os.path.isdir(entry.path):
             raise DataError(
                 f"{printable(entry.path)} is a link to a folder, which is not followed.",
-                "Put the folder there, or remove the link.",
+                "Replace the link by a copy of the folder, or remove the link.",
             )
         elif packing_of(entry.name) and _kind_inside(entry.name) == PARQUET:
             _check_packing(Path(entry.path), None)
@@ -211,5 +211,5 @@ def _refuse_more_than_files(folder: Path) -> None:
         if next(folder.glob(mark), None) is not None:
             raise DataError(
                 f"{printable(folder)} is {what}, whose log decides which of its files and rows count.",
-                f"Write the table to Parquet, and name that: {call}",
+                f"Write the table to Parquet, and name the result. For example: {call}",
             )

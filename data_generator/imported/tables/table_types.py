@@ -110,16 +110,18 @@ def _kept_field(column: pa.Field) -> pa.Field:
         step = "Leave the column out, or store it as another type."
         if pt.is_decimal(column.type):
             step = f"Leave the column out, or store it with at most {DECIMAL_DIGITS} digits"
-        raise Refused(f"column {column.name!r} is {column.type}, which is not measured", step)
+        raise Refused(f"column {column.name!r} has the type {column.type}, which is not supported", step)
     for kind in _parts(held):
         fields = [kind.field(place).name for place in range(kind.num_fields)] if pt.is_struct(kind) else []
         twice = next((name for name in fields if fields.count(name) > 1), None)
         if twice is not None:
-            raise Refused(f"column {column.name!r} has two fields {twice!r}", "Give each field a unique name.")
+            raise Refused(
+                f"column {column.name!r} has two fields with the name {twice!r}", "Give each field a unique name."
+            )
         if pt.is_timestamp(kind) and kind.tz is not None and not _is_known_zone(kind.tz):
             raise Refused(
-                f"column {column.name!r} has the time zone {kind.tz!r}, which is not known here",
-                "Name a zone of the IANA database, such as 'Europe/Prague', or an offset, such as '+05:30'.",
+                f"column {column.name!r} has the time zone {kind.tz!r}, which is unknown on this machine",
+                "Use a zone of the IANA database, such as 'Europe/Prague', or an offset, such as '+05:30'.",
             )
     return pa.field(column.name, held)
 
@@ -168,7 +170,7 @@ def check_names(names: Sequence[str]) -> None:
     for number, name in enumerate(names, start=1):
         if name in seen:
             raise Refused(
-                f"column {number} has the name {name!r}, like column {list(names).index(name) + 1}",
+                f"columns {list(names).index(name) + 1} and {number} have the same name {name!r}",
                 "Give each column a unique name.",
             )
         seen.add(name)
@@ -285,7 +287,8 @@ def _check_sound(batch: pa.RecordBatch) -> None:
         if match is None:
             raise
         raise Refused(
-            f"column {batch.schema.names[int(match[1])]!r}: {match[2]}", "Store it as a timestamp or as a duration."
+            f"column {batch.schema.names[int(match[1])]!r}: {match[2]}",
+            "Store the column as a timestamp or as a duration.",
         ) from None
 
 
@@ -302,10 +305,11 @@ def _check_days(array: pa.Array, name: str) -> None:
         days = leaf.cast(pa.int32())
         wrong = days.filter(pc.or_(pc.less(days, _FIRST_DAY), pc.greater(days, _LAST_DAY)))
         if len(wrong):
+            first = wrong[0].as_py()
             raise Refused(
-                f"column {name!r} has {len(wrong):,} dates beyond the years 1 to 9999, such as day "
-                f"{wrong[0].as_py():,} from 1970 on",
-                "Replace them by missing values, or store the column as integers.",
+                f"column {name!r} has {len(wrong):,} dates outside the years 1 to 9999 (the first is "
+                f"{abs(first):,} days {'before' if first < 0 else 'after'} 1970-01-01)",
+                "Replace these dates by missing values, or store the column as integers.",
             )
 
 
@@ -340,7 +344,7 @@ def _cast(array: pa.Array, field: pa.Field) -> pa.Array:
         return _category(plain, field.type) if pt.is_dictionary(field.type) else plain.cast(field.type)
     except pa.ArrowNotImplementedError as error:
         raise Refused(
-            f"column {field.name!r} is {array.type}, which is not measured ({str(error).splitlines()[0]})",
+            f"column {field.name!r} has the type {array.type}, which is not supported ({str(error).splitlines()[0]})",
             "Leave the column out, or store it as another type.",
         ) from None
 

@@ -80,8 +80,8 @@ class Import:
             yield batch
         if left:
             raise DataError(
-                f"{printable(self._path)}: only {self.facts.rows - left:,} of {self.facts.rows:,} rows of the sample "
-                "could be read.",
+                f"{printable(self._path)}: {self.facts.rows - left:,} rows of the sample were read, but "
+                f"{self.facts.rows:,} were expected.",
                 REPAIR,
             )
 

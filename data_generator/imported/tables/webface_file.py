@@ -77,11 +77,12 @@ def _compound_key(path: Path, file: Any) -> str:
         return found[0]
     if found:
         raise DataError(
-            f"{path} has {len(found)} compound data sets, and one is needed: {', '.join(found)}.",
-            "Copy the right one into a separate file (h5copy).",
+            f"{path} must have exactly one table (a one-dimensional compound data set), but has {len(found)}: "
+            f"{', '.join(found)}.",
+            "Copy the right table into a separate file (h5copy).",
         )
     raise DataError(
-        f"{path} has no one-dimensional compound data set, which is a table.",
+        f"{path} has no table, i.e. no one-dimensional compound data set.",
         f"Its data sets: {', '.join(others) or 'none'}.",
     )
 

@@ -146,7 +146,11 @@ class Resolver:
             if name.lower() != TABLE or source.args.get("db") is not None:
                 raise SQLError(f"there is no table {source.sql(dialect=DIALECT)[:80]}; the table is docs", "table")
             if source.args.get("alias") and source.args["alias"].args.get("columns"):
-                raise SQLError("the alias of docs cannot list columns; write docs AS d, and name the fields", "name")
+                raise SQLError(
+                    "docs AS d(a, b), an alias with column names, is not supported; "
+                    "write docs AS d, and use the field names",
+                    "name",
+                )
             source.set("this", exp.to_identifier(TABLE, quoted=True))
             source.set("alias", exp.TableAlias(this=exp.to_identifier(alias.lower(), quoted=True)))
             scope.sources.append(_Source(alias.lower(), is_docs=True))
@@ -177,13 +181,11 @@ class Resolver:
             table = None if is_star else item.table.lower()
             of_docs = [each for each in scope.sources if each.is_docs and table in (None, each.alias)]
             star = item if is_star else item.this
-            if len(of_docs) != 1 or (is_star and len(scope.sources) > 1) or any(star.args.values()):
-                if of_docs or any(star.args.values()):
-                    raise SQLError(
-                        "* needs docs as the only table, and neither * nor docs.* takes EXCLUDE or REPLACE; "
-                        "name the fields",
-                        "name",
-                    )
+            if any(star.args.values()):
+                raise SQLError("* with EXCLUDE, REPLACE or RENAME is not supported; name the fields", "name")
+            if len(of_docs) != 1 or (is_star and len(scope.sources) > 1):
+                if of_docs:
+                    raise SQLError("* is supported only if docs is the only table in FROM; name the fields", "name")
                 is_known = False
                 items.append(item)
                 continue

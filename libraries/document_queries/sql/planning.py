@@ -134,7 +134,8 @@ class _Translation:
             figures = tuple(output for output in self._outputs if isinstance(output, Aggregate))
             for output in named:
                 if not self._kinds[output.name] <= _KEYS and isinstance(output.expression, Field):
-                    raise NoPlan(f"{'.'.join(output.expression.path)} has values of a type that cannot be grouped by")
+                    path = ".".join(output.expression.path)
+                    raise NoPlan(f"GROUP BY or DISTINCT has {path}, whose values are not booleans, integers or texts")
             step = GroupBy(named, figures)
         limit, offset = (self._rows(name) for name in ("limit", "offset"))
         steps: tuple[Step, ...] = (step,)
@@ -160,7 +161,10 @@ class _Translation:
         for key, path in paths.items():
             self._kinds[column_name(key)] = self._kinds_of(path)
             if len(self._kinds[column_name(key)]) > 1 or not self._kinds[column_name(key)] <= _KEYS:
-                raise NoPlan("GROUP BY has a field of several types, or of a type that cannot be grouped by")
+                raise NoPlan(
+                    f"the values of {'.'.join(path)} in GROUP BY are of several types, or not booleans, integers or "
+                    "texts"
+                )
         named = tuple(Named(column_name(key), Field(path)) for key, path in paths.items())
         nodes = [node for part in rest for node in part.find_all(exp.AggFunc)]
         figures = {self._text(node): node for node in nodes}
@@ -274,7 +278,7 @@ class _Translation:
             function, operand, allowed = "count_distinct", operand.expressions[0], _KEYS
         number = number_of(operand) if operand is not None else None
         if number is None:
-            raise NoPlan(f"{node.key} is of something other than a field")
+            raise NoPlan(f"{node.key} does not have a field as its argument")
         path = self.fields[number]
         kinds = self._kinds_of(path)
         adds = function in ("sum", "avg")

@@ -49,7 +49,7 @@ def plan_of(text: str) -> Plan:
 
 
 def _no_names() -> Sequence[str]:
-    raise NoPlan("it has *, and the fields are not known")
+    raise NoPlan("it has *, but the names of the fields are not known in advance")
 
 
 def _count_if_only_that(step: Step) -> Step:

@@ -70,26 +70,30 @@ def decode_column(leaf: Leaf, data: bytes | memoryview, *, use_native: bool | No
     (total,) = _TOTAL.unpack(ByteReader(data).take(_TOTAL.size))
     reader = ByteReader(memoryview(data)[:total])
     if reader.left != total:
-        raise CorruptError(f"a column's chunk has {total} bytes, but only {reader.left} are left")
+        raise CorruptError(f"a column's chunk declares {total} bytes, but has only {reader.left}")
     reader.take(_TOTAL.size)
     max_level, level_bytes, count = reader.zigzag(), reader.zigzag(), reader.zigzag()
     if max_level != leaf.max_level or not 0 <= count <= MOST_TOKENS:
-        raise CorruptError(f"a column's chunk has {count} levels up to {max_level}; allowed for {leaf.path}: "
-                           f"{MOST_TOKENS} levels up to {leaf.max_level}")  # fmt: skip
+        raise CorruptError(
+            f"a column's chunk has {count} levels, the highest is {max_level}; expected for {leaf.path}: "
+            f"at most {MOST_TOKENS} levels, the highest is {leaf.max_level}"
+        )
     levels = hybrid.decode(reader.take(level_bytes), leaf.level_bits, count)
     column = Column(leaf, levels, values_of(leaf.kind, []))
     wanted = int(np.count_nonzero(column.present))
     values = ByteReader(reader.take(reader.varint()))
-    if reader.left or bool(wanted) != bool(values.left):
-        raise CorruptError(
-            f"a column's chunk has {values.left} bytes for {wanted} values, then {reader.left} more bytes"
-        )
+    if reader.left:
+        raise CorruptError(f"a column's chunk has {reader.left} bytes after its values")
+    if bool(wanted) != bool(values.left):
+        raise CorruptError(f"a column's chunk has {values.left} bytes for {wanted} values")
     if not wanted:
         return column
     decoded = _decoded(column, values, wanted)
     if values.left or len(decoded) != wanted:
-        raise CorruptError(f"a column's chunk has {len(decoded)} values, then {values.left} bytes; its levels require "
-                           f"exactly {wanted} values")  # fmt: skip
+        raise CorruptError(
+            f"a column's chunk has {len(decoded)} values, followed by {values.left} bytes; "
+            f"expected {wanted} values (one for each level that requires a value), followed by 0 bytes"
+        )
     return Column(leaf, levels, decoded)
 
 

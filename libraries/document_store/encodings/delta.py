@@ -39,8 +39,10 @@ def decode(reader: ByteReader, most: int) -> np.ndarray:
     """Decode the next values as int64. Raises CorruptError for invalid bytes or more than `most` values."""
     block, miniblocks, count, first = reader.varint(), reader.varint(), reader.varint(), reader.zigzag()
     if (block, miniblocks) != (BLOCK, MINIBLOCKS) or count > most:
-        raise CorruptError(f"a column's chunk has {count} integers, blocks of {block} and {miniblocks} miniblocks; "
-                           f"expected at most {most}, {BLOCK} and {MINIBLOCKS}")  # fmt: skip
+        raise CorruptError(
+            f"a column's chunk has {count} integers in blocks of {block} with {miniblocks} miniblocks; "
+            f"expected at most {most} integers in blocks of {BLOCK} with {MINIBLOCKS} miniblocks"
+        )
     # Do not allocate memory for more integers than these bytes can hold.
     if (count - 1) // BLOCK * (1 + MINIBLOCKS) > reader.left:
         raise CorruptError(f"a column's chunk declares {count} integers, too many for its {reader.left} bytes")

@@ -59,7 +59,7 @@ def decode(data: memoryview, width: int, count: int) -> np.ndarray:
         else:
             (value,) = reader.take(1)
             if value >> width:
-                raise CorruptError(f"a column's chunk has a level {value} of more than {width} bits")
+                raise CorruptError(f"a column's chunk has the level {value}, which does not fit in {width} bits")
             values[place : place + length] = value
         if length == 0:
             raise CorruptError("a column's chunk has an empty run of levels")

@@ -85,7 +85,9 @@ def _decoded(
         if fault == kernels.NO_MEMORY:
             raise MemoryError("no memory for a column")
         if fault:
-            raise CorruptError(f"the chunk of column {leaf.number} ({leaf.path}) is damaged, or of another leaf")
+            raise CorruptError(
+                f"the chunk of column {leaf.number} ({leaf.path}) is damaged, or belongs to another column"
+            )
         has_texts, different = is_text(leaf.kind), sizes[3]
         levels, values = np.empty(sizes[0], np.uint8), np.empty(sizes[2], np.uint8)
         offsets = np.empty((different or sizes[1]) + 1 if has_texts else 0, np.int64)

@@ -78,7 +78,10 @@ def ranges(low: object, high: object) -> list[Range]:
     """
     kinds = {_comparable(bound) for bound in (low, high) if bound is not None}
     if len(kinds) != 1:
-        raise QueryError(f"an index needs two bounds of one kind, got {type(low).__name__} and {type(high).__name__}")
+        raise QueryError(
+            "the bounds of an index lookup must be of the same kind, and at most one of them may be None "
+            f"(got {type(low).__name__} and {type(high).__name__})"
+        )
     (kind,) = kinds
     if kind == "number":
         return _integers(low, high) + _doubles(low, high)
@@ -92,7 +95,7 @@ def _comparable(bound: object) -> str:
         return "number"
     if isinstance(bound, bool | str | bytes):
         return type(bound).__name__
-    raise QueryError(f"an index supports numbers, texts, binaries and booleans as bounds, got {bound!r}")
+    raise QueryError(f"an index supports numbers (except NaN), texts, binaries and booleans as bounds, got {bound!r}")
 
 
 def _integers(low: object, high: object) -> list[Range]:

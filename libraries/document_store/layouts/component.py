@@ -52,8 +52,9 @@ class StoredComponent:
             is_known = known is not None and known.to_bytes() == footer.schema
             self._schema = known if known is not None and is_known else Schema.from_bytes(footer.schema)
             self._key_filter = KeyFilter.from_bytes(footer.key_filter)
-            if _KEY_KINDS[self._schema.leaves[0].kind] != footer.key_kind:
-                raise CorruptError(f"the keys of the schema are not of the kind {footer.key_kind}")
+            key_kind = _KEY_KINDS[self._schema.leaves[0].kind]
+            if key_kind != footer.key_kind:
+                raise CorruptError(f"declares {footer.key_kind} keys, but its schema has {key_kind} keys")
             if any(leaf.columns > len(self._schema.leaves) for leaf in footer.leaves):
                 raise CorruptError("a leaf has more columns than the schema describes")
         self._pages = PageReader(reader, footer.compression, np.array(footer.page_bytes, np.int64), cache)

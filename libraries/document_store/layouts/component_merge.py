@@ -78,7 +78,9 @@ def _check_names(components: Sequence[StoredComponent], schema: Schema) -> None:
     for component in components:
         own = names_of(component.schema)
         if component.layout == "vector" and names[: len(own)] != own:
-            raise CorruptError(f"{component.name}: the newest component's schema gives names other numbers")
+            raise CorruptError(
+                f"{component.name}: a field name does not have the same number as in the newest component"
+            )
 
 
 def _merge_rows(

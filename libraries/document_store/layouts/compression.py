@@ -52,7 +52,9 @@ def _compress_zstd(data: bytes | bytearray) -> bytes:
 
 def _decompress_zstd(data: memoryview, length_bytes: int) -> bytes:
     if zstandard.frame_content_size(data) != length_bytes:
-        raise CorruptError(f"{len(data)} bytes of zstd do not declare {length_bytes} decompressed bytes")
+        raise CorruptError(
+            f"{len(data)} bytes of zstd must decompress to {length_bytes} bytes, but do not declare this size"
+        )
     if not hasattr(_threads, "decompressor"):
         _threads.decompressor = zstandard.ZstdDecompressor()
     raw: bytes = _threads.decompressor.decompress(data)

@@ -59,7 +59,7 @@ class LeafFacts:
         found = (len(keys), int(antimatter.sum()))
         if found != (self.count, self.antimatter_count):
             raise CorruptError(f"the leaf has {found[0]} entries, {found[1]} of them anti-matter; the footer declares "
-                               f"{self.count} and {self.antimatter_count}")  # fmt: skip
+                               f"{self.count} entries, {self.antimatter_count} of them anti-matter")  # fmt: skip
         if (keys[0], keys[-1]) != (self.min_key, self.max_key):
             raise CorruptError(f"the leaf has the keys {keys[0]!r} to {keys[-1]!r}; the footer declares "
                                f"{self.min_key!r} to {self.max_key!r}")  # fmt: skip

@@ -74,7 +74,7 @@ def encode_leaf(keys: Keys, antimatter: np.ndarray, columns: int, chunks: Iterab
     page_0 = b"".join((header, offsets.tobytes(), codes.tobytes(), key_bytes, antimatter_bits(antimatter)))
     if len(page_0) > PAGE_BYTES:
         raise ValueError(
-            f"{len(keys)} entries and {columns} columns need a page 0 of {len(page_0)} bytes; {PAGE_BYTES} fit"
+            f"{len(keys)} entries and {columns} columns need a page 0 of {len(page_0)} bytes; at most {PAGE_BYTES} fit"
         )
     return [page_0, *pages]
 
@@ -163,7 +163,7 @@ def decode_page_0(kind: KeyKind, page: bytes, pages: int) -> PageZero:
     if len(set(used)) != len(used):
         raise CorruptError("two columns of a leaf begin at the same byte")
     if used and not PAGE_BYTES <= min(used) <= max(used) < leaf_bytes:
-        raise CorruptError(f"a column begins outside the {leaf_bytes} bytes of its leaf")
+        raise CorruptError(f"a column begins on page 0, or after the {leaf_bytes} bytes of its leaf")
     return PageZero(
         decode_keys(kind, count, data[keys_start:bits_start]),
         antimatter_of(count, antimatter_count, data[bits_start:]),

@@ -85,7 +85,7 @@ def decode_leaf(kind: KeyKind, pages: Sequence[bytes]) -> RowLeaf:
     records = count - antimatter_count
     bits_bytes = (count + 7) // 8 if antimatter_count else 0
     if HEADER_BYTES + key_bytes + bits_bytes + _END_BYTES * records + rows_bytes != len(data):
-        raise CorruptError(f"a leaf of {len(data)} bytes does not have the sizes that its header declares")
+        raise CorruptError(f"a leaf has {len(data)} bytes, which does not match the sizes that its header declares")
     bits_start = HEADER_BYTES + key_bytes
     ends_start = bits_start + bits_bytes
     rows_start = len(data) - rows_bytes

@@ -64,7 +64,7 @@ def decode(data: memoryview, names: Sequence[str]) -> bytes:
     except (IndexError, struct.error, UnicodeDecodeError) as error:
         raise CorruptError(f"a row of {len(data)} bytes ends too early or is not valid UTF-8: {error}") from None
     if not row.is_used_up():
-        raise CorruptError(f"a row of {len(data)} bytes has bytes after its document")
+        raise CorruptError(f"a row of {len(data)} bytes has more bytes than its document needs")
     return msgspec.msgpack.encode(value)
 
 
@@ -154,8 +154,7 @@ class _Row:
             number = self._numbers.varint()
             if number > len(self._names):
                 raise CorruptError(
-                    f"a row uses name {number - 1}, but the last of the {len(self._names)} names is "
-                    f"{len(self._names) - 1}"
+                    f"a row uses field name number {number}, but the schema has only {len(self._names)} field names"
                 )
             if number == 0:
                 yield bytes(self._variable.take(self._lengths.varint())).decode(), self.value(depth + 1)

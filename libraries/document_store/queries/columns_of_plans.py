@@ -179,7 +179,9 @@ def table_of_plan(snapshot: Snapshot, plan: Plan, types: Types) -> pa.Table:
     """
     names = _names(plan)
     if unknown := sorted(set(types) - set(names)):
-        raise QueryError(f"types names {unknown[0]!r}, but the answer has only the columns {', '.join(names)}")
+        raise QueryError(
+            f"`types` has the column {unknown[0]!r}, but the answer has only the columns {', '.join(names)}"
+        )
     if isinstance(plan.result, Project) and not any(isinstance(step, Compute | TopK) for step in plan.steps):
         columns: Sequence[Chunks] = projected(snapshot, plan)
     else:

@@ -200,4 +200,8 @@ def _whole(name: str, column: pa.ChunkedArray) -> Any:
     try:
         return pc.cast(column, pa.int64())
     except pa.ArrowInvalid:
-        raise SQLError(f"the sum {name} is beyond 64 bits; sum doubles, or use avg", "engine") from None
+        raise SQLError(
+            f"column {name} of the answer has an integer beyond 64 bits; compute this column from doubles, "
+            "e.g. sum(CAST(n AS DOUBLE))",
+            "engine",
+        ) from None

@@ -58,7 +58,7 @@ class StoreFields:
         """Return all kinds that a field's values may have. Raises NoPlan for a field beyond the schema's limit, whose
         kinds are not known."""
         if path[0] in self._beyond:
-            raise NoPlan(f"{path[0]} is beyond the limit of the store's schema")
+            raise NoPlan(f"{path[0]} is not in the store's schema, which has reached its limit")
         return self.kinds(path)
 
     def kinds(self, path: FieldPath) -> Kinds:

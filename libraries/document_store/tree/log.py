@@ -67,7 +67,7 @@ class Header:
                 return cls(salt, previous, previous_bytes, bool(previous_synced), bool(synced))
         if len(data) > HEADER_BYTES:
             # The header is synced before the first frame is written.
-            raise CorruptError(f"{name}: its header was changed, although frames follow. Restore the log from a copy.")
+            raise CorruptError(f"{name}: its header was changed after it was stored. Restore the log from a copy.")
         return None
 
 
@@ -175,7 +175,7 @@ def _chain(headers: dict[int, Header], first: int) -> list[int]:
         number = headers[number].previous
     if not chain or chain[-1] != first:
         what = f"log {first} is missing, or damaged at its start"
-        raise CorruptError(f"{what}. It has what was stored since the last flush: restore it from a copy.")
+        raise CorruptError(f"{what}. Restore log {first}, which has what was stored since the last flush, from a copy.")
     return chain[::-1]
 
 

@@ -102,15 +102,15 @@ def decode_manifest(data: bytes) -> Manifest:
     """Decode a manifest. Raises CorruptError for bytes that `write_manifest` cannot have written."""
     content = data[12:]
     if data[:4] != _MAGIC or int.from_bytes(data[4:12], "little") != xxhash.xxh3_64_intdigest(content):
-        raise CorruptError("the store's manifest was changed after it was stored. Restore it from a copy.")
+        raise CorruptError("the store's manifest was changed after it was stored. Restore the manifest from a copy.")
     try:
         manifest = msgspec.json.decode(content, type=Manifest)
     except (msgspec.MsgspecError, ValueError) as error:
         raise CorruptError(f"the store's manifest cannot be read: {error}") from None
     if manifest.format != FORMAT:
         raise CorruptError(
-            f"the store has format {manifest.format}, but this release reads {FORMAT}; store its documents again, or "
-            "open it with the release that wrote it"
+            f"the store has format {manifest.format}, but this release reads only format {FORMAT}; open the store with "
+            "the release that wrote it, or store the documents again in a new folder"
         )
     return manifest
 

@@ -41,10 +41,10 @@ class Batch(msgspec.Struct, array_like=True, frozen=True):
             batch = _DECODER.decode(data)
         except (msgspec.MsgspecError, ValueError) as error:
             raise CorruptError(f"a frame of the log is not a batch: {error}") from None
-        if len(batch.keys) != len(batch.rows) or len(set(map(type, batch.keys))) > 1:
-            raise CorruptError(
-                f"a frame of the log has {len(batch.keys)} keys for {len(batch.rows)} rows, or keys of two kinds"
-            )
+        if len(batch.keys) != len(batch.rows):
+            raise CorruptError(f"a frame of the log has {len(batch.keys)} keys, but {len(batch.rows)} rows")
+        if len(set(map(type, batch.keys))) > 1:
+            raise CorruptError("a frame of the log has both integers and texts as keys")
         return batch
 
     def size_bytes(self) -> int:

@@ -170,10 +170,10 @@ class Tree:
             stored = getattr(manifest, name)
             if wanted not in (None, stored):
                 # By default, the key is 'id', and the others are those of the store.
-                with_it = f"{name}={stored!r}" if name == "key" else f"that {name}, or omit {name}="
+                with_it = f"{name}={stored!r}" if name == "key" else f"{name}={stored!r}, or omit {name}="
                 raise DocumentStoreError(
-                    f"{self.folder}: this store's {name} is {stored!r}, not {wanted!r}. Open it with {with_it}; "
-                    f"another {name} needs another folder."
+                    f"{self.folder}: this store's {name} is {stored!r}, not {wanted!r}. Open the store with "
+                    f"{with_it}; for {name}={wanted!r}, use a new folder."
                 )
 
     def _replayed(self, found: list[ReadLog]) -> Memtable:

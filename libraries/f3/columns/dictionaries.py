@@ -94,7 +94,8 @@ def build(arrays: Sequence[pa.Array]) -> Dictionary:
     growing = Growing(arrays[0].type, sum(map(len, arrays)), _MOST_BYTES)
     for array in arrays:
         if not growing.add(array):
-            raise F3Error(f"the distinct values of {sum(map(len, arrays))} rows have more than {_MOST_BYTES} bytes")
+            rows = sum(map(len, arrays))
+            raise F3Error(f"the distinct values of {rows} rows exceed {_MOST_BYTES} bytes, the limit of a dictionary")
     return growing.dictionary()
 
 
@@ -110,7 +111,7 @@ def looked_up(values: pa.Array, indices: pa.Array) -> pa.Array:
     index is out of range, or if there are no values.
     """
     if len(values) == 0:
-        raise F3Error("values are needed from an empty dictionary")
+        raise F3Error("values cannot be looked up in an empty dictionary")
     highest = pc.max(indices).as_py()
     if highest is not None and highest >= len(values):
         raise F3Error(f"index {highest} is out of range of a dictionary of {len(values)} entries")

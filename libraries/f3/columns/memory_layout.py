@@ -39,4 +39,7 @@ def shape_of(arrow_type: pa.DataType) -> Shape:
     plain = types.is_integer(arrow_type) or types.is_floating(arrow_type) or types.is_temporal(arrow_type)
     if plain or types.is_decimal128(arrow_type) or types.is_decimal256(arrow_type):
         return Shape(FIXED, arrow_type.bit_width // 8)
-    raise F3Error(f"values of type {arrow_type} cannot be stored as one EncUnit; see docs/f3.md for flat types")
+    raise F3Error(
+        f"values of type {arrow_type} cannot be stored as one EncUnit, which can hold booleans, numbers, decimals "
+        "(128 or 256 bits), dates, times, strings or binaries"
+    )

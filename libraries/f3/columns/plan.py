@@ -295,7 +295,8 @@ class ReadPlan:
             for column in columns:
                 stored = self._contents.column(group, column)
                 if stored.rows != rows:
-                    raise F3Error(f"column {node.what}: has {stored.rows} rows in row group {group}, which has {rows}")
+                    what = f"column {node.what}"
+                    raise F3Error(f"{what}: has {stored.rows} rows in row group {group}, but that row group has {rows}")
         if node.is_struct:
             for child in node.children:
                 self._check_rows(child, groups)
@@ -310,7 +311,7 @@ class ReadPlan:
         )
         for (offset, size_bytes, _), (following, _, number) in pairwise(places):
             if following < offset + size_bytes:
-                raise F3Error(f"physical column {number}: has an IOUnit at {following}, inside another IOUnit")
+                raise F3Error(f"physical column {number}: its IOUnit at {following} begins inside another IOUnit")
 
     def _check_items(self, node: Node, ordinals: Sequence[int], counts: Sequence[int]) -> None:
         """Check the number of rows of a child's units. `counts` has the number of rows that the parent's unit with the
@@ -319,7 +320,8 @@ class ReadPlan:
         for ordinal, count in zip(ordinals, counts, strict=True):
             rows = _unit(column, ordinal).rows
             if rows != count:
-                raise F3Error(f"column {node.what}: unit {ordinal} has {rows} rows where {count} are referred to")
+                parent = f"unit {ordinal} of the parent column"
+                raise F3Error(f"column {node.what}: unit {ordinal} has {rows} rows, but {parent} refers to {count}")
 
     # --- bytes -----------------------------------------------------------------------------------------------------
 
@@ -568,7 +570,9 @@ class ReadPlan:
         present, parts = lists[0]
         for other, others in lists[1:]:
             if not other.equals(present) or not all(map(np.array_equal, others, parts)):
-                raise F3Error(f"column {node.what}: its fields do not have the same lists")
+                raise F3Error(
+                    f"column {node.what}: its fields disagree on which lists are present or where each begins"
+                )
         with Placed(f"column {node.what}"):
             everything = pa.array(np.ones(len(fields[0]), bool))
             items = shredding.structs(node.type.value_type, everything, fields)
@@ -581,7 +585,8 @@ class ReadPlan:
 
 def _unit(column: StoredColumn, ordinal: int) -> Unit:
     if ordinal >= len(column.units):
-        raise F3Error(f"unit {ordinal} of a column is needed; it has {len(column.units)}")
+        count = len(column.units)
+        raise F3Error(f"unit {ordinal} of a column is needed, but the column has {count} units, counted from 0")
     return column.units[ordinal]
 
 

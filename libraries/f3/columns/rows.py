@@ -123,7 +123,8 @@ def _numbers(rows: Sequence[int] | np.ndarray) -> np.ndarray:
     # numpy converts a mix of uint64 and signed numbers to inexact floats, and larger numbers to objects.
     if numbers.ndim == 1 and numbers.dtype.kind in "fO" and all(map(_is_whole, rows)):
         return np.array(rows, object)
-    raise F3Error(f"rows must be a slice, range or list of row numbers (got {type(rows).__name__} of {numbers.dtype})")
+    held = f" of {numbers.dtype}" if numbers.ndim == 1 else f" with {numbers.ndim} dimensions" if numbers.ndim else ""
+    raise F3Error(f"rows must be a slice, range or list of row numbers (got {type(rows).__name__}{held})")
 
 
 def _is_whole(number: object) -> bool:
@@ -132,8 +133,9 @@ def _is_whole(number: object) -> bool:
 
 def _check_reach(lowest: int, highest: int, count: int) -> None:
     if lowest < 0 or highest >= count:
-        asked = f"row {highest} does" if lowest == highest else f"rows {lowest} to {highest} do"
-        raise F3Error(f"{asked} not exist; the file has {count} rows, counted from 0")
+        wrong = lowest if lowest < 0 else highest
+        asked = "" if lowest == highest else f" (wanted: rows from {lowest} to {highest})"
+        raise F3Error(f"row {wrong} does not exist{asked}; the file has {count} rows, counted from 0")
 
 
 def _reach(wanted: range, starts: np.ndarray) -> tuple[int, int]:

@@ -126,8 +126,8 @@ def node_of(field: pa.Field, column: int, *, name: str | None = None, depth: int
             following = child.numbers.stop
         return Node(what, field.type, column, tuple(children))
     raise F3Error(
-        f"column {what}: the type {field.type} cannot be stored in F3, which has booleans, numbers, decimals (128, "
-        f"256), times, strings, binaries, and lists and structs of them; cast the column"
+        f"column {what}: the type {field.type} cannot be stored in F3; cast the column to booleans, numbers, decimals "
+        "(128 or 256 bits), dates, times, strings or binaries, or to lists or structs of these"
     )
 
 
@@ -194,7 +194,7 @@ def rows_alone(schema: pa.Schema, rows: int) -> pa.Table:
 def validity_of(present: pa.Array) -> pa.Buffer | None:
     """Return the bitmap of a Boolean column, or None if all values are true. Raises F3Error if the column has nulls."""
     if present.null_count:
-        raise F3Error("a column of presence bits has nulls")
+        raise F3Error(f"a column of presence bits must not have nulls (got {present.null_count})")
     if present.true_count == len(present):
         return None
     bits = present.buffers()[1]
@@ -209,7 +209,7 @@ def structs(arrow_type: pa.DataType, present: pa.Array, children: list[pa.Array]
     rows = len(present)
     for child in children:
         if len(child) != rows:
-            raise F3Error(f"{rows} structs have a field of {len(child)} values")
+            raise F3Error(f"each field of {rows} structs must have {rows} values (got {len(child)})")
     return pa.Array.from_buffers(arrow_type, rows, [validity_of(present)], children=children)
 
 
@@ -217,7 +217,7 @@ def item_counts(parts: list[np.ndarray]) -> list[int]:
     """Return the number of items in each unit, from the offsets of the unit. Raises F3Error if offsets descend."""
     for part in parts:
         if len(part) and np.any(part[1:] < part[:-1]):
-            raise F3Error("offsets of lists descend")
+            raise F3Error("the offset of a list is less than the offset before it")
     return [int(part[-1]) - int(part[0]) if len(part) else 0 for part in parts]
 
 
@@ -230,9 +230,9 @@ def lists(arrow_type: pa.DataType, present: pa.Array, parts: list[np.ndarray], i
     total = sum(counts)
     rows = sum(max(len(part) - 1, 0) for part in parts)
     if rows != len(present):
-        raise F3Error(f"{len(present)} lists have offsets for {rows}")
+        raise F3Error(f"there are presence bits for {len(present)} lists, but offsets for {rows}")
     if total != len(items):
-        raise F3Error(f"lists of {total} items have {len(items)}")
+        raise F3Error(f"the offsets of lists refer to {total} items, but there are {len(items)}")
     width = np.int64 if pa.types.is_large_list(arrow_type) else np.int32
     if width is np.int32 and total > _MOST_ITEMS:
         raise TooLongError(f"{total} items are too many for one array of {arrow_type}")

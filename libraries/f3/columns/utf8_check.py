@@ -34,7 +34,7 @@ def check_texts(node: Node, piece: Piece, rows: pa.Array, first_row: int) -> Non
     found = _first_wrong(_piece_of(node, piece.node, rows.slice(first, 1)).values)
     raise F3Error(
         f"column {piece.node.what}, row {first_row + first} (counted from 0): the string {found!r:.60} is not UTF-8\n"
-        "  decode it from its actual encoding, or cast the column to binary"
+        "  decode the strings from their actual encoding, or cast the column to binary"
     )
 
 

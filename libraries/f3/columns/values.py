@@ -95,7 +95,7 @@ class Values:
         filled = [place for place, unit in enumerate(units) if unit.rows]
         for (scope, _, _), run in groupby(filled, key=lambda place: units[place].kind):
             if scope != metadata.NO_DICTIONARY:
-                raise F3Error("lists have a dictionary; only values can have one")
+                raise F3Error("the EncUnits of lists must not have a dictionary; only flat values can have one")
             places = list(run)
             members = [units[place] for place in places]
             payloads = [framing.split(self._payload(unit, unit.start, unit.values), count) for unit in members]
@@ -104,7 +104,7 @@ class Values:
             edges = [each + 1 for each in rows]
             offsets = self._together(members[0], [each[1] for each in payloads], offsets_type, edges)
             if offsets.null_count:
-                raise F3Error("offsets of lists are missing")
+                raise F3Error("the offsets of lists contain nulls")
             split = np.split(offsets.to_numpy(), np.cumsum(edges)[:-1])
             for place, part, each in zip(places, split, payloads, strict=True):
                 parts[place], rest[place] = part, each[-1]
@@ -219,7 +219,7 @@ class _DictionaryValues(Values):
 
 def _checked(array: pa.Array, arrow_type: pa.DataType, rows: int) -> pa.Array:
     if array.type != arrow_type:
-        raise F3Error(f"{array.type} was decoded instead of {arrow_type}")
+        raise F3Error(f"the decoder returned the type {array.type} instead of {arrow_type}")
     if len(array) != rows:
-        raise F3Error(f"{len(array)} rows were decoded instead of {rows}")
+        raise F3Error(f"the decoder returned {len(array)} rows instead of {rows}")
     return array

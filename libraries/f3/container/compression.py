@@ -87,7 +87,7 @@ def decompress(stored: memoryview, compression: int, what: str) -> memoryview:
 def _zstd(stored: memoryview, most: int, what: str) -> memoryview:
     size = zstandard.frame_content_size(stored)
     if size > most:
-        raise _too_much(what, size, len(stored))
+        raise _too_much(what, f"claim to unpack to {size}", len(stored))
     if size >= 0:
         return memoryview(zstandard.ZstdDecompressor().decompress(stored, max_output_size=size))
     # Do not use `zstandard.decompress`, which accepts a truncated frame.
@@ -97,20 +97,20 @@ def _zstd(stored: memoryview, most: int, what: str) -> memoryview:
         while part := reader.read(_STEP_BYTES):
             total += len(part)
             if total > most:
-                raise _too_much(what, total, len(stored))
+                raise _too_much(what, f"unpack to at least {total}", len(stored))
             parts.append(part)
     return memoryview(b"".join(parts))
 
 
 def _lz4(stored: memoryview, most: int, what: str) -> memoryview:
     if len(stored) < _LENGTH.size:
-        raise F3Error(f"{what}: {len(stored)} bytes are too few for an LZ4 block with its length")
+        raise F3Error(f"{what}: {len(stored)} bytes are too few for an LZ4 block, which begins with a 4-byte size")
     (size,) = _LENGTH.unpack_from(stored)
     if size > most:
-        raise _too_much(what, size, len(stored))
+        raise _too_much(what, f"claim to unpack to {size}", len(stored))
     block = stored[_LENGTH.size :]
     if not _unpacks_to(block, size):
-        raise F3Error(f"{what}: cannot be decompressed: the LZ4 block does not hold the stated {size} bytes")
+        raise F3Error(f"{what}: cannot be decompressed: the LZ4 block does not unpack to the stated {size} bytes")
     return memoryview(pa.Codec("lz4_raw").decompress(block, decompressed_size=size, asbytes=True))
 
 
@@ -132,5 +132,5 @@ def _unpacks_to(block: memoryview, size: int) -> bool:
     return False
 
 
-def _too_much(what: str, size: int, stored: int) -> F3Error:
-    return F3Error(f"{what}: {stored} bytes claim to unpack to {size}, which exceeds the limit")
+def _too_much(what: str, unpacked: str, stored: int) -> F3Error:
+    return F3Error(f"{what}: {stored} bytes {unpacked}, which exceeds the limit of {_most_unpacked(stored)} bytes")

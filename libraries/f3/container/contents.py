@@ -73,7 +73,7 @@ class Contents:
         for piece in io.pieces(self.source, self.source.size_bytes - POSTSCRIPT_BYTES):
             digest.update(piece)
         if digest.intdigest() != checksum:
-            raise F3Error(f"the file does not match its checksum: {checksum:016x}, found {digest.intdigest():016x}")
+            raise F3Error(f"the file's checksum is {digest.intdigest():016x}, expected {checksum:016x}")
 
     def _check_edges(self) -> None:
         """Check that the metadata of the columns begin where the postscript states, and end where the footer begins.
@@ -86,7 +86,7 @@ class Contents:
             end = last.offset + last.size_bytes
         if start != self._metadata_start or end != self._footer_start:
             said = f"{self._metadata_start} to {self._footer_start}"
-            raise F3Error(f"metadata are at {start} to {end}; the postscript says {said}")
+            raise F3Error(f"the metadata of the columns are at {start} to {end}, but the postscript states {said}")
 
     # --- columns ---------------------------------------------------------------------------------------------------
 
@@ -98,7 +98,7 @@ class Contents:
                 if (group, column) not in self._columns:
                     spans[group, column] = self._metadata_span(group, column)
         if len(set(spans.values())) != len(spans):
-            raise F3Error("two columns have the same metadata")
+            raise F3Error("the metadata of two columns, or of a column in two row groups, are in the same place")
         found = io.read_spans(self.source, spans.values())
         for (group, column), span in spans.items():
             what = f"metadata of column {column}, row group {group}"
@@ -120,7 +120,9 @@ class Contents:
         section = self.footer.column(group, column)
         start, stop = section.offset, section.offset + section.size_bytes
         if not self._metadata_start <= start < stop <= self._footer_start:
-            raise F3Error(f"the metadata of column {column}, row group {group} are outside the metadata section")
+            inside = f"not empty and within bytes {self._metadata_start} to {self._footer_start}"
+            what = f"the metadata of column {column}, row group {group}"
+            raise F3Error(f"{what} must be {inside} (got {start} to {stop})")
         return start, stop
 
     # --- bytes -----------------------------------------------------------------------------------------------------
@@ -161,14 +163,16 @@ class Contents:
     def module(self, wasm_id: int) -> bytes:
         """Return the code of an embedded module. Raises F3Error if there is none."""
         if wasm_id >= len(self.module_sections):
-            raise F3Error(f"module {wasm_id} is needed, but the file has only {len(self.module_sections)} modules")
+            count = len(self.module_sections)
+            raise F3Error(f"module {wasm_id} is needed, but the file has only {count} modules, counted from 0")
         section = self.module_sections[wasm_id]
         return bytes(self.source.read(section.offset, section.size_bytes))
 
     def decoder(self, unit: EncUnit) -> Decoder:
         """Return the decoder of a unit. Raises F3Error if the file does not contain the module that decodes it."""
         if unit.wasm_id is None:
-            raise F3Error(_NO_CODE if unit.encoding == metadata.CASCADE else f"encoding {unit.encoding} has no module")
+            no_module = f"an EncUnit with encoding {unit.encoding} names no module that decodes it"
+            raise F3Error(_NO_CODE if unit.encoding == metadata.CASCADE else no_module)
         return self._decoder(unit.wasm_id)
 
     def _decoder(self, wasm_id: int) -> Decoder:
@@ -208,18 +212,22 @@ class Contents:
         """Read a shared dictionary, which consists of one or more parts. Return the units of each part, with their
         bytes. Raises F3Error if no dictionary has this id and type."""
         if number >= self.footer.dictionaries:
-            raise F3Error(f"shared dictionary {number} is needed; the file has {self.footer.dictionaries}")
+            count = self.footer.dictionaries
+            raise F3Error(f"shared dictionary {number} is needed, but the file has {count}, counted from 0")
         if self._dictionary_types is None:
             self._dictionary_types = read_schema(self.footer.dictionary_schema)
         types = self._dictionary_types
         # The F3 authors' program drops the time zone of the dictionary's type.
-        if number >= len(types) or _without_zone(types.field(number).type) != _without_zone(arrow_type):
-            raise F3Error(f"shared dictionary {number} does not hold {arrow_type}")
+        if number >= len(types):
+            raise F3Error(f"shared dictionary {number} has no type; only {len(types)} types are stored, counted from 0")
+        held = types.field(number).type
+        if _without_zone(held) != _without_zone(arrow_type):
+            raise F3Error(f"shared dictionary {number} must hold {arrow_type}, but holds {held}")
         parts = []
         for place in self.footer.dictionary(number):
             chunk = self.footer.dictionary_chunk(place)
             if chunk.scope != metadata.NO_DICTIONARY:
-                raise F3Error(f"shared dictionary {number} uses another dictionary")
+                raise F3Error(f"shared dictionary {number}: its IOUnit {place} uses a dictionary, which is not allowed")
             stored = stored_column([chunk], f"shared dictionary {number}", self._metadata_start)
             span = (chunk, chunk.offset, chunk.offset + chunk.size_bytes)
             parts.append((stored, self.fetched({key_of(chunk): span})))
@@ -255,8 +263,8 @@ class Contents:
 
 
 _NO_CODE = (
-    "is in the original's built-in encoding, and the file does not contain the code that decodes it; "
-    "write it again with the original's option write_built_in_wasm"
+    "is in the built-in encoding of the F3 authors' program, and the file does not contain the code that decodes this "
+    "encoding; write the file again with that program's option write_built_in_wasm"
 )
 
 

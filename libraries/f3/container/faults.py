@@ -39,11 +39,11 @@ def wrong_rows(chunk: Chunk, rows: int) -> str:
     """Return the message for an IOUnit whose units have `rows` rows, which is not the number of rows that the IOUnit
     states."""
     if not may_be_pairs(chunk):
-        return f"the units of an IOUnit of {chunk.rows} rows have {rows}"
+        return f"the IOUnit at {chunk.offset} has {chunk.rows} rows, but its units have {rows}"
     return (
         f"the IOUnit at {chunk.offset} is marked as having no dictionary, and its units have {rows} rows instead of "
-        f"{chunk.rows}. Every second unit together has {chunk.rows}, as in pairs of a dictionary and its indices, but "
-        f"the column's first row group has no such pairs; {_PAIRS_AGAIN}"
+        f"{chunk.rows}. The rows of every second unit add up to {chunk.rows}, as in pairs of a dictionary and its "
+        f"indices, but the column's first row group has no such pairs; {_PAIRS_AGAIN}"
     )
 
 
@@ -51,7 +51,7 @@ def wrong_pair(start: int) -> str:
     """Return the message for an EncUnit that does not belong to the dictionary that seems to precede it."""
     return (
         f"EncUnit at {start}: does not hold indices into the EncUnit before it. Its IOUnit is marked as having no "
-        f"dictionary, but has the rows of such pairs; {_PAIRS_AGAIN}"
+        f"dictionary, but has the row counts of such pairs; {_PAIRS_AGAIN}"
     )
 
 
@@ -84,8 +84,8 @@ def not_unpacked(data: memoryview, unit: EncUnit, why: str) -> str:
     # A broken zstd frame still begins with the magic number. LZ4 blocks have hardly any such mark.
     if unit.compression == metadata.ZSTD and not is_no_packed_unit(front, unit):
         return why
-    begins = f"is marked {_marked(unit)} and begins with {front.hex()}"
-    allowed = f", a frame with {_ZSTD_FRAME.hex()}" if unit.compression == metadata.ZSTD else ""
+    begins = f"is marked {_marked(unit)} and {f'begins with {front.hex()}' if front else 'is empty'}"
+    allowed = f", but a zstd frame begins with {_ZSTD_FRAME.hex()}" if unit.compression == metadata.ZSTD else ""
     return f"{why}; the EncUnit of a shared dictionary {begins}{allowed}; {_RAW_AGAIN}"
 
 
@@ -94,8 +94,8 @@ def raw_units(units: Sequence[tuple[int, EncUnit]], among: int) -> str:
     unit; `among` is the number of examined units."""
     start, first = units[0]
     return (
-        f"shared dictionaries: {len(units)} of {among} examined EncUnits, the first at {start}, are marked "
-        f"{_marked(first)} but not compressed; those that are blobs of the built-in encoding are read as blobs"
+        f"shared dictionaries: {len(units)} of {among} examined EncUnits, the first at {start}, are marked compressed "
+        f"(the first as {_marked(first)}) but are not; those that are blobs of the built-in encoding are read as blobs"
     )
 
 
@@ -104,10 +104,10 @@ def _marked(unit: EncUnit) -> str:
 
 
 _PAIRS_AGAIN = (
-    "the original's writer makes this error in local dictionaries from the second row group on: write the file again "
+    "the F3 authors' writer makes this error in local dictionaries from the second row group on: write the file again "
     "with one row group, or without local dictionaries"
 )
 _RAW_AGAIN = (
-    "the original's writer stores dictionaries raw under this mark, and only blobs of the built-in encoding can be "
-    "read: write the file again without a codec"
+    "the F3 authors' writer stores dictionaries uncompressed despite this mark, and then only blobs of the built-in "
+    "encoding can be read: write the file again without a codec"
 )

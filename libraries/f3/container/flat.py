@@ -122,7 +122,8 @@ class Table:
         found = self._vector(slot, 4)
         count = 0 if found is None else found[1]
         if found is None or not 0 <= index < count:
-            raise F3Error(f"{self._what}: element {index} is needed; the vector has {count}")
+            has = f"the vector has {count} elements, counted from 0"
+            raise F3Error(f"{self._what}: element {index} is needed, but {has}")
         return Table(self._data, _followed(self._data, found[0] + 4 * index, self._what), self._what, self._walk)
 
     def elements(self, slot: int) -> Iterator[Table]:
@@ -151,7 +152,10 @@ class Table:
     def _spend(self, count: int) -> None:
         self._walk.left -= count
         if self._walk.left < 0:
-            raise F3Error(f"{self._what}: holds more tables than fit into {len(self._data)} bytes; some form a loop")
+            raise F3Error(
+                f"{self._what}: more FlatBuffers tables or strings are referenced than {len(self._data)} bytes can "
+                "hold; several references lead to the same place"
+            )
 
     def _vector(self, slot: int, width: int) -> tuple[int, int] | None:
         """Return the position of a vector's first element and the number of elements, or None if the field is
@@ -171,14 +175,14 @@ def _layout(data: memoryview, place: int, what: str) -> tuple[int, ...]:
     """Return the offset of each field from the table's start. It is 0 for absent fields."""
     size_bytes = _at(_U16, data, place, what)
     if size_bytes < 4 or size_bytes % 2 or place + size_bytes > len(data):
-        raise F3Error(f"{what}: a table's layout at {place} does not fit into {len(data)} bytes")
+        raise F3Error(f"{what}: the vtable at {place} of a FlatBuffers table has an invalid size of {size_bytes} bytes")
     return struct.unpack_from(f"<{min((size_bytes - 4) // 2, _MOST_SLOTS)}H", data, place + 4)
 
 
 def _checked_vector(data: memoryview, place: int, width: int, what: str) -> tuple[int, int]:
     count = _at(_U32, data, place, what)
     if place + 4 + count * width > len(data):
-        raise F3Error(f"{what}: a vector of {count} elements at {place} does not fit into {len(data)} bytes")
+        raise F3Error(f"{what}: a vector of {count} elements at {place} exceeds the buffer of {len(data)} bytes")
     return place + 4, count
 
 
@@ -186,7 +190,7 @@ def _followed(data: memoryview, place: int, what: str) -> int:
     """Return the position that the offset stored at `place` leads to."""
     target = place + _at(_U32, data, place, what)
     if target >= len(data):
-        raise F3Error(f"{what}: an offset at {place} leads to {target}, outside its {len(data)} bytes")
+        raise F3Error(f"{what}: an offset at {place} leads to {target}, outside the buffer of {len(data)} bytes")
     return target
 
 
@@ -198,14 +202,14 @@ def _at(kind: struct.Struct, data: memoryview, place: int, what: str) -> int:
             pass
         else:
             return value
-    raise F3Error(f"{what}: {kind.size} bytes at {place} are outside its {len(data)} bytes")
+    raise F3Error(f"{what}: {kind.size} bytes at {place} are outside the buffer of {len(data)} bytes")
 
 
 def _text(data: memoryview, what: str) -> str:
     # F3 stores only section names as strings. Without a limit, many references to one long string would be expensive.
     if len(data) > 256:
-        raise F3Error(f"{what}: a name has {len(data)} bytes; at most 256 are allowed")
+        raise F3Error(f"{what}: a section name has {len(data)} bytes; at most 256 are allowed")
     try:
         return str(data, "utf-8")
     except UnicodeDecodeError as error:
-        raise F3Error(f"{what}: a name is not UTF-8 ({error.reason} at byte {error.start})") from None
+        raise F3Error(f"{what}: a section name is not UTF-8 ({error.reason} at byte {error.start})") from None

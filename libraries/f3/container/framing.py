@@ -53,11 +53,14 @@ def is_blob(data: memoryview, rows: int) -> bool:
 
 def _framed(unit: memoryview, count: int) -> list[memoryview]:
     start = 4 + 4 * count
-    if len(unit) < start or unit[3] != count:
-        raise F3Error(f"{count} payloads are needed; the frame of {len(unit)} bytes has another number")
+    if len(unit) < start:
+        raise F3Error(f"the frame of {count} payloads needs at least {start} bytes, but the EncUnit has {len(unit)}")
+    if unit[3] != count:
+        raise F3Error(f"the EncUnit ({len(unit)} bytes) must have {count} payloads, but its frame declares {unit[3]}")
     lengths = struct.unpack_from(f"<{count}I", unit, 4)
     if start + sum(lengths) != len(unit):
-        raise F3Error(f"payloads of {', '.join(map(str, lengths))} bytes do not add up to {len(unit)}")
+        declared, left = " + ".join(map(str, lengths)), len(unit) - start
+        raise F3Error(f"the frame declares payloads of {declared} bytes, but {left} bytes follow its header")
     payloads = []
     for length in lengths:
         payloads.append(unit[start : start + length])
@@ -86,19 +89,21 @@ def _blob(data: memoryview) -> tuple[Table, int]:
     length = _length_at(data, message)
     start = message + 4
     if start + length > len(data):
-        raise F3Error(f"a blob's message of {length} bytes does not fit into {len(data)}")
+        raise F3Error(f"a blob declares a message of {length} bytes at {start}, but only {len(data) - start} are left")
     described = root(data[start : start + length], "blob")
     if described.u8(1) != _ARRAY_DATA:
-        raise F3Error("a blob does not hold an array")
+        raise F3Error("the message of a blob does not describe an array")
     array = described.needed(2, "array")
     end = start + length + sum(buffer.u64(0) + buffer.u16(1) for buffer in array.elements(2))
     if end > len(data):
-        raise F3Error(f"a blob of {end} bytes does not fit into {len(data)}")
+        raise F3Error(f"a blob declares {end} bytes, but only {len(data)} are left")
     return array, end
 
 
 def _length_at(data: memoryview, place: int) -> int:
     if place + 4 > len(data):
-        raise F3Error(f"a blob of {len(data)} bytes ends before its messages do")
+        raise F3Error(
+            f"byte {place} of a blob must begin the length of a message, but the blob has only {len(data)} bytes"
+        )
     length: int = _U32.unpack_from(data, place)[0]
     return length

@@ -148,7 +148,7 @@ def _check_open(location: object, *methods: str) -> None:
 def _text(location: str | os.PathLike[str]) -> str:
     name = os.fspath(location)
     if not isinstance(name, str):
-        raise F3Error(f"{name!r:.60} is a path of bytes; convert it with os.fsdecode")
+        raise F3Error(f"{name!r:.60} is a path as bytes; convert the path to a string with os.fsdecode")
     return name
 
 
@@ -168,7 +168,7 @@ def read_spans(
         last = first + 1
         while last < len(wanted) and wanted[last][0] <= stop + source.near_bytes:
             if wanted[last][0] < stop:
-                raise F3Error(f"two parts of the file overlap at {wanted[last][0]}")
+                raise F3Error(f"two parts of the file overlap at byte {wanted[last][0]}")
             stop = wanted[last][1]
             last += 1
         block = source.read(start, stop - start, buffer)
@@ -222,7 +222,7 @@ class _LocalSource:
         while done < size_bytes:
             count = os.preadv(self._descriptor, [data[done:]], offset + done)
             if count == 0:
-                raise F3Error(f"ended at {offset + done} while it was read")
+                raise F3Error(_shorter(offset + done, self.size_bytes))
             done += count
         return data.toreadonly()
 
@@ -248,7 +248,7 @@ class _OpenSource:
         while missing:
             part = self._file.read(missing)
             if not part:
-                raise F3Error(f"ended at {offset + size_bytes - missing} while it was read")
+                raise F3Error(_shorter(offset + size_bytes - missing, self.size_bytes))
             parts.append(part)
             missing -= len(part)
         return memoryview(parts[0] if len(parts) == 1 else b"".join(parts))
@@ -256,6 +256,10 @@ class _OpenSource:
     def close(self) -> None:
         if self._ours:
             self._file.close()
+
+
+def _shorter(end: int, size_bytes: int) -> str:
+    return f"became shorter after it was opened: had {size_bytes} bytes, but has none from {end} on"
 
 
 def _check_within(source: ByteSource, offset: int, size_bytes: int) -> None:
@@ -271,7 +275,7 @@ class _LocalTarget:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if path.exists() and not path.is_file():
             # Renaming a file to /dev/null would replace the device by a regular file.
-            raise F3Error(f"{path}: is a device, a pipe or a socket; name the path of a file")
+            raise F3Error(f"{path}: is a device, a pipe or a socket; use the path of a regular file")
         self._asked = path
         # Replace the target of a symbolic link, so that the link remains.
         path = Path(os.path.realpath(path))
@@ -355,7 +359,7 @@ def _filesystem(name: str) -> tuple[Any, str]:
     try:
         fsspec = importlib.import_module("fsspec.core")
     except ImportError:
-        raise F3Error(f"{name}: needs fsspec: pip install fsspec") from None
+        raise F3Error(f"{name}: URLs need the package fsspec: 'pip install fsspec'") from None
     try:
         # Use a separate file system object, because a transaction covers all files of the object.
         filesystem, path = fsspec.url_to_fs(name, skip_instance_cache=True)

@@ -62,7 +62,9 @@ def read_postscript(end: bytes, file_bytes: int) -> Postscript:
     if compression != 0:
         raise F3Error(f"has a compressed footer (type {compression}), which is not supported")
     if not 0 < footer <= metadata <= file_bytes - POSTSCRIPT_BYTES:
+        most = file_bytes - POSTSCRIPT_BYTES
         raise F3Error(
-            f"states a footer of {footer} bytes in {metadata} bytes of metadata, which do not fit into {file_bytes}"
+            f"states a footer of {footer} bytes in {metadata} bytes of metadata "
+            f"(required: 1 <= footer <= metadata <= {most})"
         )
     return Postscript(metadata, footer, data, schema, compression, kind, major, minor)

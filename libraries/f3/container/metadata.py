@@ -92,8 +92,9 @@ class Footer:
         if counts is None or len(counts) == 0:
             raise F3Error("footer: has no row groups")
         self.row_counts: Sequence[int] = counts
-        if self._groups.count(3) != len(counts):
-            raise F3Error(f"footer: {self._groups.count(3)} row groups have metadata, {len(counts)} have rows")
+        described = self._groups.count(3)
+        if described != len(counts):
+            raise F3Error(f"footer: has metadata of {described} row groups, but row counts of {len(counts)}")
         self._described: dict[int, Table] = {}
 
     @property
@@ -133,7 +134,7 @@ class Footer:
         place = names.index(name)
         offsets, sizes, packed = sections.u64s(1), sections.u32s(2), sections.bytes(3)
         if offsets is None or sizes is None or not place < min(len(offsets), len(sizes)):
-            raise F3Error(f"footer: the section {name} has no offset or size")
+            raise F3Error(f"footer: the section {name} has no offset or no size")
         if packed is not None and place < len(packed) and packed[place] != UNCOMPRESSED:
             raise F3Error(f"footer: the section {name} is compressed, which is not supported")
         return Section(offsets[place], sizes[place])
@@ -150,8 +151,13 @@ class Footer:
     def dictionary(self, number: int) -> tuple[int, ...]:
         """Return the ids of the IOUnits that form a shared dictionary when they are concatenated."""
         ids = self._shared.element(1, number).u32s(0)
-        if ids is None or len(ids) > self._shared.count(0) or len(set(ids)) != len(ids):
-            raise F3Error(f"shared dictionary {number}: names no IOUnits, or one of them twice")
+        if ids is None:
+            raise F3Error(f"shared dictionary {number}: has no list of IOUnits")
+        count = self._shared.count(0)
+        if len(ids) > count:
+            raise F3Error(f"shared dictionary {number}: names {len(ids)} IOUnits, but only {count} are stored")
+        if len(set(ids)) != len(ids):
+            raise F3Error(f"shared dictionary {number}: names an IOUnit twice")
         return tuple(ids)
 
     def dictionary_chunk(self, number: int) -> Chunk:
@@ -208,7 +214,7 @@ def _chunk(table: Table, what: str) -> Chunk:
     )
     stored = sum(unit.size_bytes for unit in units)
     if stored != chunk.size_bytes:
-        raise F3Error(f"{what}: has {chunk.size_bytes} bytes, but its units have {stored}")
+        raise F3Error(f"{what}: has {chunk.size_bytes} bytes, but its EncUnits together have {stored}")
     return chunk
 
 
@@ -217,7 +223,7 @@ def _ordinals(table: Table, units: int, what: str) -> tuple[int, ...]:
     if ordinals is None:
         return ()
     if len(ordinals) > units:
-        raise F3Error(f"{what}: names {len(ordinals)} dictionaries among {units} EncUnits")
+        raise F3Error(f"{what}: names {len(ordinals)} dictionaries, but has only {units} EncUnits")
     return tuple(ordinals)
 
 

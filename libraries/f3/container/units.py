@@ -134,8 +134,11 @@ def _singles(chunk: Chunk) -> list[Unit]:
 def _pairs(chunk: Chunk, what: str) -> list[Unit]:
     pairs = len(chunk.units) // 2
     even = tuple(range(0, 2 * pairs, 2))
-    if len(chunk.units) != 2 * pairs or chunk.dictionary_units not in ((), even):
-        raise F3Error(f"{what}: its {len(chunk.units)} units are not pairs of a dictionary and its indices")
+    if len(chunk.units) != 2 * pairs:
+        count = len(chunk.units)
+        raise F3Error(f"{what}: pairs of a dictionary and its indices need an even number of EncUnits (got {count})")
+    if chunk.dictionary_units not in ((), even):
+        raise F3Error(f"{what}: the dictionaries must be every second EncUnit, from the first on, but are not")
     start = chunk.offset
     found = []
     for dictionary, indices in zip(chunk.units[::2], chunk.units[1::2], strict=True):

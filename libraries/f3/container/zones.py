@@ -121,17 +121,18 @@ def read_zones(data: memoryview, schema: pa.Schema, rows: int) -> ZoneMaps | Non
     """Return the zone maps of a file with `rows` rows. Return None if the section has an unknown version. Raises
     F3Error."""
     if len(data) < _HEAD.size:
-        raise F3Error("zone maps: the section is cut short")
+        raise F3Error(f"zone maps: the section needs at least {_HEAD.size} bytes (got {len(data)})")
     mark, version, zones, columns = _HEAD.unpack_from(data)
     if mark != _MARK:
-        raise F3Error("zone maps: the section does not begin as such a section does")
+        raise F3Error(f"zone maps: the section begins with {mark!r}, expected {_MARK!r}")
     if version != _VERSION:
         return None
-    if len(data) != _HEAD.size + 4 * (zones + columns) + 21 * zones * columns + _CHECKSUM.size:
-        raise F3Error(f"zone maps: {len(data)} bytes do not fit {zones} zones of {columns} columns")
+    size_bytes = _HEAD.size + 4 * (zones + columns) + 21 * zones * columns + _CHECKSUM.size
+    if len(data) != size_bytes:
+        raise F3Error(f"zone maps: {zones} zones of {columns} columns need {size_bytes} bytes (got {len(data)})")
     # A wrong bound would make a filter silently lose rows, so the checksum is verified even with verify="none".
     if _CHECKSUM.unpack_from(data, len(data) - _CHECKSUM.size)[0] != xxhash.xxh64_intdigest(data[: -_CHECKSUM.size]):
-        raise F3Error("zone maps: they do not match their checksum")
+        raise F3Error("zone maps: the section does not match its checksum")
     place = _HEAD.size
 
     def taken(form: str, *shape: int) -> Any:
@@ -141,10 +142,13 @@ def read_zones(data: memoryview, schema: pa.Schema, rows: int) -> ZoneMaps | Non
         return found
 
     row_counts, places = taken("<u4", zones).astype(np.int64), taken("<u4", columns)
-    if row_counts.sum() != rows or not row_counts.all():
-        raise F3Error(f"zone maps: their zones have {row_counts.sum()} rows; the file has {rows}")
+    if not row_counts.all():
+        raise F3Error("zone maps: a zone has 0 rows; each zone must have at least 1")
+    if row_counts.sum() != rows:
+        raise F3Error(f"zone maps: the zones have {row_counts.sum()} rows, but the file has {rows}")
     if np.any(places[1:] <= places[:-1]) or np.any(places >= len(schema)):
-        raise F3Error(f"zone maps: their columns are not {columns} of the file's {len(schema)}, in order")
+        got = f"got {places.tolist()!s:.60}"
+        raise F3Error(f"zone maps: the column numbers must ascend and be less than {len(schema)} ({got})")
     fields = [schema.field(int(each)) for each in places]
     return ZoneMaps(
         columns=[ZoneColumn((field.name,), kind_of_type(field.type)) for field in fields],

@@ -57,9 +57,10 @@ def compiled(module: bytes) -> bytes:
     try:
         done = subprocess.run(command, input=module, capture_output=True, timeout=_WAITED_FOR * seconds)
     except subprocess.TimeoutExpired:
-        raise CompilingError(f"it takes more than {seconds} s") from None
+        raise CompilingError(f"compilation takes more than {seconds} s") from None
     if done.returncode < 0:
-        raise CompilingError(f"it takes more than {seconds} s, or more than {_MEMORY_BYTES >> 30} GiB of memory")
+        memory = f"{_MEMORY_BYTES >> 30} GiB of memory"
+        raise CompilingError(f"compilation takes more than {seconds} s, or more than {memory}")
     if done.returncode:
         raise CompilingError(done.stderr.decode("utf-8", "replace") or "the compiler gave no reason")
     return done.stdout

@@ -69,19 +69,23 @@ def _check_interface(module: Any) -> None:
     wasmtime = wasmtime_package()
     for wanted in module.imports:
         if wanted.module != _WASI or not isinstance(wanted.type, wasmtime.FuncType) or not _is_of_wasi(wanted.type):
-            raise F3Error(f"the decoder in the file imports {wanted.module}.{wanted.name}, which decoders do not get")
+            name = f"{wanted.module}.{wanted.name}"
+            allowed = "only functions of WASI, which take integers and return at most one i32, are allowed"
+            raise F3Error(f"the decoder in the file imports {name}; {allowed}")
     exports = {export.name: export.type for export in module.exports}
     versions = [name.removeprefix(_VERSION_PREFIX) for name in exports if name.startswith(_VERSION_PREFIX)]
     if not versions:
         raise F3Error(f"the decoder in the file exports no {_VERSION_PREFIX}1_0, so it is not a decoder of F3")
     major = versions[0].partition("_")[0]
     if not major.isdecimal() or len(major) > 4 or int(major) > _NEWEST_VERSION:
-        raise F3Error(f"the decoder in the file has interface {versions[0]}; up to {_NEWEST_VERSION} is supported")
+        supported = f"versions up to {_NEWEST_VERSION} are supported"
+        raise F3Error(f"the decoder in the file has interface {versions[0]}; {supported}")
     if not isinstance(exports.get("memory"), wasmtime.MemoryType):
         raise F3Error("the decoder in the file exports no memory")
     for name, shape in _INTERFACE.items():
         if not _is_function(exports.get(name), shape):
-            raise F3Error(f"the decoder in the file exports no function {name} of {shape[0]} to {shape[1]} numbers")
+            signature = f"with {shape[0]} parameters and {shape[1]} results of type i32"
+            raise F3Error(f"the decoder in the file exports no function {name} {signature}")
 
 
 def _is_of_wasi(function: Any) -> bool:

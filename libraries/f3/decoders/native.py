@@ -42,10 +42,10 @@ FAULTS = {
     2: "the payload has an invalid node, width or count",
     3: "the payload has an index out of range",
     4: "the payload nests nodes too deeply",
-    5: "the payload asks for more work than its rows call for",
-    6: "the payload has other rows or another type than the metadata say",
+    5: "the payload needs more decoding work than its number of rows allows",
+    6: "the payload has another number of rows or another type than the metadata state",
     7: "the payload has a string that is not UTF-8",
-    8: "the payload needs more memory than any valid one",
+    8: "the payload needs more memory than any valid payload",
     9: "the file cannot be read, or was made shorter since it was opened",
 }
 """Error code of kernels.h -> message."""
@@ -319,7 +319,7 @@ def allocate(shape: Shape, rows: int, data_bytes: int, nullable: bool) -> tuple[
         offsets = pa.allocate_buffer((rows + 1) * shape.width_bytes) if shape.kind == TEXT else None
         values = pa.allocate_buffer(values_bytes)
     except MemoryError:
-        raise F3Error(f"{rows} rows of {values_bytes} bytes together do not fit into memory; read fewer") from None
+        raise F3Error(f"{rows} rows of {values_bytes} bytes in total do not fit into memory; read fewer rows") from None
     if offsets:
         ctypes.memset(offsets.address, 0, shape.width_bytes)
     return validity, offsets, values
@@ -329,9 +329,10 @@ def check_size(shape: Shape, rows: int, data_bytes: int) -> int:
     """Return the size in bytes of a column's values. Raises F3Error if it exceeds the limit for one array."""
     values_bytes = data_bytes if shape.kind == TEXT else rows * shape.width_bytes or (rows + 7) // 8
     if max(values_bytes, rows * shape.width_bytes) > MOST_ARRAY_BYTES:
-        raise F3Error(f"{rows} rows of {values_bytes} bytes together are too many for one array; read fewer at a time")
+        raise F3Error(f"{rows} rows of {values_bytes} bytes in total are too many for one array; read fewer at a time")
     if shape.kind == TEXT and shape.width_bytes == 4 and data_bytes > 2**31 - 1:
         raise F3Error(
-            f"{data_bytes} bytes of strings do not fit into one array; read fewer rows, or store large_string"
+            f"{data_bytes} bytes of strings do not fit into one array; read fewer rows, or store the column as "
+            "large_string or large_binary"
         )
     return values_bytes

@@ -27,9 +27,11 @@ def array_of(buffers: list[pa.Buffer], arrow_type: pa.DataType, shape: Shape, ro
     Raises F3Error if a buffer is too short, or if strings refer to bytes outside the buffers.
     """
     validity = buffers[0] if buffers[0].size else None
-    if validity is not None and validity.size < (rows + 7) // 8:
-        raise F3Error(f"the decoder in the file returns {validity.size} bytes of validity for {rows} rows")
-    value_bytes = 16 * rows if shape.kind == TEXT else rows * shape.width_bytes or (rows + 7) // 8
+    bitmap_bytes = (rows + 7) // 8
+    if validity is not None and validity.size < bitmap_bytes:
+        few = f"{validity.size} bytes of validity where {rows} rows need {bitmap_bytes}"
+        raise F3Error(f"the decoder in the file returns {few}")
+    value_bytes = 16 * rows if shape.kind == TEXT else rows * shape.width_bytes or bitmap_bytes
     if buffers[1].size < value_bytes:
         raise F3Error(f"the decoder in the file returns {buffers[1].size} bytes where {rows} rows need {value_bytes}")
     if shape.kind != TEXT:
@@ -41,7 +43,8 @@ def array_of(buffers: list[pa.Buffer], arrow_type: pa.DataType, shape: Shape, ro
     # Many string views may refer to the same bytes, which would be copied once per view.
     text_bytes = int(np.ascontiguousarray(views[:, :4]).view("<u4").sum(dtype=np.uint64))
     if text_bytes > _MOST_TEXT_BYTES:
-        raise F3Error(f"the decoder in the file returns invalid strings: {text_bytes} bytes of {rows} strings")
+        many = f"{text_bytes} bytes of {rows} strings exceed the limit of {_MOST_TEXT_BYTES}"
+        raise F3Error(f"the decoder in the file returns invalid strings: {many}")
     view_type = pa.string_view() if shape.utf8 else pa.binary_view()
     stored = [validity, pa.py_buffer(np.ascontiguousarray(views)), *buffers[2:]]
     try:

@@ -34,7 +34,7 @@ def wasmtime_package() -> Any:
     try:
         import wasmtime
     except ImportError:
-        raise F3Error("decoding by Wasm needs the package wasmtime: pip install wasmtime") from None
+        raise F3Error("decoding by Wasm needs the package wasmtime: 'pip install wasmtime'") from None
     return wasmtime
 
 

@@ -110,7 +110,7 @@ def _harmless(name: str, results: int) -> Any:
                 memory.write(caller, bytearray(4), address % (1 << 32))
             return 0
         if results == 0:
-            raise _RefusedError(f"calls {name}")
+            raise _RefusedError(f"calls {name}, which is not allowed")
         return 0 if name in ("environ_get", "args_get", "random_get") else _NOT_SUPPORTED
 
     return answer
@@ -202,7 +202,7 @@ class Sandbox:
 
 
 def _stopped(limits: Limits) -> str:
-    return f"the decoder in the file was stopped after its {limits.seconds} s and the time that its calls add"
+    return f"the decoder in the file was stopped after its time limit: {limits.seconds} s, and more for each call"
 
 
 class _RefusedError(Exception):
@@ -340,7 +340,7 @@ class _Instance:
         """Return the host's address of a range of the guest's memory. Raises F3Error if the range is outside that
         memory."""
         if address + size_bytes > self._size:
-            raise F3Error(f"the decoder in the file names {what} outside its memory ({size_bytes} bytes at {address})")
+            raise F3Error(f"the decoder in the file puts {what} outside its memory ({size_bytes} bytes at {address})")
         return self._base + address
 
     # ---- F3's interface: one EncUnit per call
@@ -367,9 +367,9 @@ class _Instance:
             address, length, _ = _RESULT.unpack_from(results, 0)
             raise F3Error(f"the decoder in the file says: {self._text(address, min(length, 200))}")
         if count == _MOST_BUFFERS:
-            raise F3Error(f"the decoder in the file returns more than {_MOST_BUFFERS} buffers for an EncUnit")
+            raise F3Error(f"the decoder in the file returns {_MOST_BUFFERS} or more buffers for an EncUnit, too many")
         if count < 2:
-            raise F3Error(f"the decoder in the file returns {count} buffers; an array has two or more")
+            raise F3Error(f"the decoder in the file returns {count} buffers; an array needs at least 2")
         buffers = []
         returned = 0
         for number in range(count):
@@ -377,7 +377,7 @@ class _Instance:
             returned += length
             if returned > self._size:
                 # Repeated references to the same bytes would each be copied.
-                raise F3Error("the decoder in the file returns buffers of more bytes together than its memory has")
+                raise F3Error("the decoder in the file returns buffers with more bytes in total than its memory has")
             place = self._place(address, length, "a buffer") if length else 0
             buffers.append(pa.py_buffer(ctypes.string_at(place, length) if length else b""))
         return array_of(buffers, arrow_type, shape, rows)

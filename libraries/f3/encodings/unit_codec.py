@@ -64,7 +64,9 @@ def register(name: str, encode: Encoder, wasm: bytes) -> None:
     if name == CORE or name in _added:
         raise F3Error(f"an encoding named {name!r} exists; choose another name")
     if not wasm.startswith(b"\0asm"):
-        raise F3Error(f"encoding {name!r}: its decoder is not a Wasm module, which begins with the bytes 00 61 73 6d")
+        raise F3Error(
+            f"encoding {name!r}: its decoder must be a Wasm module, but does not begin with the bytes 00 61 73 6d"
+        )
     if find_spec("wasmtime") is not None:
         with Placed(f"encoding {name!r}"):
             Sandbox(wasm, DEFAULT_LIMITS).prepare()
@@ -74,7 +76,7 @@ def register(name: str, encode: Encoder, wasm: bytes) -> None:
 def unregister(name: str) -> None:
     """Remove an added encoding. Files that use it stay readable. Raises F3Error if no added encoding has this name."""
     if _added.pop(name, None) is None:
-        raise F3Error(f"no added encoding is named {name!r}; there are: {', '.join(_added) or 'none'}")
+        raise F3Error(f"no added encoding is named {name!r}; added encodings: {', '.join(_added) or 'none'}")
 
 
 @cache
@@ -131,7 +133,8 @@ def encode(array: pa.Array, *, allow: frozenset[str] | None = None, symbols: Sym
         whole = _without_nulls(array) if nullable else array
         data_bytes = len(encoders.strings_of(whole).data)
         if data_bytes >= 1 << 31:
-            raise F3Error(f"{data_bytes} bytes of strings are too many for one EncUnit of {len(array)} rows; use fewer")
+            many = f"{data_bytes} bytes of strings in {len(array)} rows are too many for one EncUnit"
+            raise F3Error(f"{many}; at most {(1 << 31) - 1} fit. Use fewer rows")
         parts.append(encoders.encode_strings(whole, choice))
     elif shape.kind == BITS:
         parts.append(encoders.encode_bits(_bits_of(array), choice))

@@ -91,5 +91,5 @@ def test_without_the_sandbox_the_native_library_reads_and_nothing_else(elsewhere
     else:
         assert done.stderr.splitlines()[-1] == (
             "libraries.f3.errors.F3Error: 0.f3: column line: decoding by Wasm needs the package wasmtime: "
-            "pip install wasmtime"
+            "'pip install wasmtime'"
         )

@@ -83,7 +83,7 @@ def test_absent_fields_are_zero_or_nothing():
     assert everything(table) == [0, 0, 0, 0, [], [], [], [], b"", None, 0, False, False]
     with pytest.raises(F3Error, match="empty: has no schema"):
         table.needed(3, "schema")
-    with pytest.raises(F3Error, match="element 0 is needed; the vector has 0"):
+    with pytest.raises(F3Error, match="element 0 is needed, but the vector has 0 elements"):
         table.element(3, 0)
 
 
@@ -113,7 +113,7 @@ def test_random_bytes_end_in_an_error_or_in_values():
 
 
 def test_a_field_past_the_end_is_an_error_with_its_place():
-    with pytest.raises(F3Error, match=r"footer: an offset at 0 leads to 99, outside its 8 bytes"):
+    with pytest.raises(F3Error, match=r"footer: an offset at 0 leads to 99, outside the buffer of 8 bytes"):
         root(memoryview(struct.pack("<II", 99, 0)), "footer")
 
 
@@ -138,5 +138,5 @@ def test_tables_that_point_to_each_other_are_walked_over_for_a_while_only():
     table = root(memoryview(data + vector + struct.pack("<iI", last - 4, 0)), "loop")
 
     assert len(list(table.elements(0))) == count
-    with pytest.raises(F3Error, match="more tables than fit"):
+    with pytest.raises(F3Error, match=r"more FlatBuffers tables or strings are referenced than \d+ bytes can hold"):
         list(table.elements(0))

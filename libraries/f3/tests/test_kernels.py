@@ -108,7 +108,7 @@ def test_a_forged_payload_is_refused(name, decoder):
 
 def test_more_work_than_any_encoder_asks_for_is_refused(decoder):
     payload = header(FIXED, 4, 20_000, nullable=False) + bushy(7, 20_000)
-    with pytest.raises(F3Error, match="more work than its rows call for"):
+    with pytest.raises(F3Error, match="more decoding work than its number of rows allows"):
         decoder.decode(payload, pa.int32(), 20_000)
 
 
@@ -153,7 +153,7 @@ FORGED_STRINGS = {
     "symbols of nine bytes": (
         node(Tag.PLAIN, constant(4, 1) + node(Tag.SYMBOLS, b"\x09" + u64(0) + bytes(ROWS), 1)), ROWS, "invalid node"
     ),
-    "more than an array holds": (node(Tag.CONSTANT, b""), 2**31, "invalid node|other rows"),
+    "more than an array holds": (node(Tag.CONSTANT, b""), 2**31, "invalid node|another number of rows"),
 }  # fmt: skip
 
 

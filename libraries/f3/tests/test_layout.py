@@ -30,7 +30,7 @@ def test_the_checksum_is_the_original_s():
         (8, b"\1", "a compressed footer"),
         (4, b"\0", "of 0 bytes in 42"),
         (4, b"\x30", "of 48 bytes in 42"),
-        (3, b"\x10", "do not fit into 1000"),
+        (3, b"\x10", "metadata <= 968"),
     ],
 )
 def test_what_cannot_be_is_refused(place, byte, told):

@@ -130,7 +130,7 @@ def test_one_of_many_columns_is_looked_up_without_a_walk(monkeypatch):
         (replace(CHUNKS[0], scope=7), "scope 7"),
         (replace(CHUNKS[0], size_bytes=19), "has 19 bytes, .* have 18"),
         (replace(CHUNKS[0], units=(replace(PLAIN, compression=3),)), "compression type 3"),
-        (replace(CHUNKS[2], dictionary_units=(0, 2)), "names 2 dictionaries among 1 EncUnits"),
+        (replace(CHUNKS[2], dictionary_units=(0, 2)), "names 2 dictionaries, but has only 1 EncUnits"),
     ],
 )
 def test_an_io_unit_that_cannot_be_is_refused(chunk, told):
@@ -139,7 +139,7 @@ def test_an_io_unit_that_cannot_be_is_refused(chunk, told):
 
 
 def test_a_dictionary_that_names_an_io_unit_twice_is_refused():
-    with pytest.raises(F3Error, match="twice"):
+    with pytest.raises(F3Error, match="names an IOUnit twice"):
         Footer(memoryview(footer_bytes(dictionary_positions=[(0, 0)]))).dictionary(0)
 
 

@@ -89,7 +89,7 @@ def test_with_the_file_verified_a_flipped_bit_of_an_io_unit_is_found():
     assert with_its_checksum(whole) == whole
     flipped = bytearray(whole)
     flipped[flipped.index(b"qst")] ^= 1
-    with pytest.raises(F3Error, match="the file does not match its checksum"):
+    with pytest.raises(F3Error, match="the file's checksum is"):
         opened(bytes(flipped), verify="file")
     # The checksum of the whole file matches here, because it is computed after the change.
     file = opened(with_its_checksum(flipped), verify="file")
@@ -161,7 +161,7 @@ def test_a_built_in_unit_with_code_is_read():
 
 @pytest.mark.parametrize(
     ("described", "told"),
-    [({"module": None}, "encoding 255 has no module"), ({"module": 2}, "module 2 is needed, but the file has only 2")],
+    [({"module": None}, "encoding 255 names no module"), ({"module": 2}, "module 2 is needed, .* 2 modules, counted")],
 )
 def test_a_unit_whose_module_is_not_there_is_refused(described, told):
     file = Original(pa.schema({"a": INT}))
@@ -174,7 +174,7 @@ def test_a_file_without_optional_sections_is_opened():
     file = Original(pa.schema({"a": INT}))
     file.group(1, [file.chunk([numbers([1])], 1)])
     assert opened(file.bytes(slot_3=None)).schema.names == ["a"]
-    with pytest.raises(F3Error, match="module 0 is needed, but the file has only 0"):
+    with pytest.raises(F3Error, match="module 0 is needed, but the file has only 0 modules"):
         opened(file.bytes(slot_3=None)).read()
 
 
@@ -234,7 +234,7 @@ def test_named_local_dictionaries_must_be_the_even_ones():
         if fine:
             assert opened(file.bytes()).read()["a"].to_pylist() == ["x"]
         else:
-            with pytest.raises(F3Error, match="are not pairs"):
+            with pytest.raises(F3Error, match="must be every second EncUnit"):
                 opened(file.bytes()).read()
 
 
@@ -282,14 +282,14 @@ def test_shared_dictionaries_lose_their_time_zone_and_are_read():
 
 
 def test_a_dictionary_of_another_type_is_refused():
-    with pytest.raises(F3Error, match="column a: shared dictionary 0 does not hold string"):
+    with pytest.raises(F3Error, match="column a: shared dictionary 0 must hold string, but holds int32"):
         opened(shared_file(types=pa.int32()).bytes()).read()
 
 
 def test_a_dictionary_that_is_not_there_is_refused():
     file = Original(pa.schema({"a": TEXT}))
     file.group(1, [file.chunk([indices([0], pa.uint8())], 1, scope=SHARED, dictionary=4)])
-    with pytest.raises(F3Error, match="shared dictionary 4 is needed; the file has 0"):
+    with pytest.raises(F3Error, match="shared dictionary 4 is needed, but the file has 0"):
         opened(file.bytes()).read()
     with pytest.raises(F3Error, match=r"shared dictionary 4 is needed|has no table of shared dictionaries"):
         opened(file.bytes(slot_5=None)).read()
@@ -336,7 +336,7 @@ def test_lists_of_structs_without_columns_of_their_own_are_read():
 
 
 def test_fields_with_other_lists_each_are_refused():
-    with pytest.raises(F3Error, match="column a: its fields do not have the same lists"):
+    with pytest.raises(F3Error, match="column a: its fields disagree on which lists are present"):
         opened(pushed_file(second=[True, True]).bytes()).read()
 
 
@@ -346,14 +346,14 @@ def test_fields_with_other_lists_each_are_refused():
 def test_a_column_with_other_rows_than_its_row_group_is_refused():
     file = Original(pa.schema({"a": INT}))
     file.group(3, [file.chunk([numbers([1, 2])], 2)])
-    with pytest.raises(F3Error, match="column a: has 2 rows in row group 0, which has 3"):
+    with pytest.raises(F3Error, match="column a: has 2 rows in row group 0, but that row group has 3"):
         opened(file.bytes()).read()
 
 
 def test_an_io_unit_with_other_rows_than_its_units_is_refused():
     file = Original(pa.schema({"a": INT}))
     file.group(3, [file.chunk([numbers([1, 2])], 3)])
-    with pytest.raises(F3Error, match="the units of an IOUnit of 3 rows have 2"):
+    with pytest.raises(F3Error, match=r"the IOUnit at \d+ has 3 rows, but its units have 2"):
         opened(file.bytes()).read()
 
 
@@ -361,14 +361,14 @@ def test_lists_with_other_items_than_their_unit_are_refused():
     file = Original(pa.schema({"a": pa.list_(INT)}), modules=[BLOBS])
     lists = [unit(list_unit([True], [0, 2]), 1)]
     file.group(1, [file.chunk(lists, 1)], [file.chunk([unit(blob(plain([1], INT)), 1)], 1)])
-    with pytest.raises(F3Error, match=r"column a\[\]: unit 0 has 1 rows where 2 are referred to"):
+    with pytest.raises(F3Error, match=r"column a\[\]: unit 0 has 1 rows, but unit 0 of the parent column refers to 2"):
         opened(file.bytes()).read()
 
 
 def test_items_without_a_unit_are_refused():
     file = Original(pa.schema({"a": pa.list_(INT)}), modules=[BLOBS])
     file.group(1, [file.chunk([unit(list_unit([True], [0, 2]), 1)], 1)], [])
-    with pytest.raises(F3Error, match="unit 0 of a column is needed; it has 0"):
+    with pytest.raises(F3Error, match="unit 0 of a column is needed, but the column has 0 units, counted from 0"):
         opened(file.bytes()).read()
 
 
@@ -421,5 +421,5 @@ def test_offsets_that_are_missing_are_refused():
     file = Original(pa.schema({"a": pa.list_(INT)}), modules=[BLOBS])
     lists = [unit(list_unit([True, True], [0, None, 1]), 2)]
     file.group(2, [file.chunk(lists, 2)], [file.chunk([unit(blob(plain([1], INT)), 1)], 1)])
-    with pytest.raises(F3Error, match="column a: offsets of lists are missing"):
+    with pytest.raises(F3Error, match="column a: the offsets of lists contain nulls"):
         opened(file.bytes()).read()

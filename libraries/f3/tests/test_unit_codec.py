@@ -271,7 +271,7 @@ def test_other_rows_or_another_type_than_written_are_refused(decoder, sandbox):
     payload = unit_codec.encode(pa.array([1, 2, 3])).payload
     for one in (decoder, sandbox):
         for arrow_type, rows in ((pa.int64(), 4), (pa.int32(), 3), (pa.string(), 3), (pa.bool_(), 3)):
-            with pytest.raises(F3Error, match="other rows or another type"):
+            with pytest.raises(F3Error, match="another number of rows or another type"):
                 one.decode(payload, arrow_type, rows)
 
 

@@ -135,7 +135,7 @@ HOSTILE = {
     "own exports with memory outside": (
         module(more='(func (export "f3_room") (param i32) (result i32) (i32.const -64))'
                '(func (export "f3_decode_part") (param i32) (result i32) (i32.const 0))'),
-        "cut short|other rows|outside its memory",
+        "cut short|another number of rows|outside its memory",
     ),
 }  # fmt: skip
 
@@ -205,7 +205,7 @@ def test_hostile_views_end_in_an_error(name):
 
 def test_buffers_without_end_end_in_an_error():
     endless = "(i32.store (local.get $out) (i32.const 64)) (i32.store offset=4 (local.get $out) (i32.const 16))"
-    with pytest.raises(F3Error, match="more than 5000 buffers"):
+    with pytest.raises(F3Error, match="5000 or more buffers"):
         decoded(module(following=endless), pa.string(), 1)
 
 
@@ -214,7 +214,7 @@ def test_the_same_memory_again_and_again_ends_in_an_error():
     again = "(i32.store (local.get $out) (i32.const 0)) (if (i32.lt_u (global.get $asked) (i32.const 4999)) (then" \
         "(i32.store (local.get $out) (i32.const 64)) (i32.store offset=4 (local.get $out) (i32.const 131000))))" \
         "(global.set $asked (i32.add (global.get $asked) (i32.const 1)))"  # fmt: skip
-    with pytest.raises(F3Error, match="more bytes together than its memory has"):
+    with pytest.raises(F3Error, match="more bytes in total than its memory has"):
         decoded(module(following=again), pa.binary(), 1)
 
 
@@ -455,7 +455,7 @@ def many_locals(count: int) -> str:
 @pytest.mark.timeout(60)
 def test_a_module_that_keeps_the_compiler_busy_is_given_up():
     started = time.process_time() + sum(os.times()[2:4])
-    with pytest.raises(F3Error, match="compiled: it takes more than 2 s"):
+    with pytest.raises(F3Error, match="compiled: compilation takes more than 2 s"):
         decoded(module(more=many_locals(20_000)))
     assert time.process_time() + sum(os.times()[2:4]) - started < 5
 

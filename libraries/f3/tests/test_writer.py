@@ -179,7 +179,7 @@ def test_nothing_is_added_to_a_complete_file():
 
 def test_other_columns_than_the_file_has_are_refused():
     writer = f3.Writer(io.BytesIO(), NUMBERS.schema, coding=plain_coding)
-    with pytest.raises(f3.F3Error, match="the columns are b: int64; the file has a: int64"):
+    with pytest.raises(f3.F3Error, match="the new rows have the columns b: int64; the file has a: int64"):
         writer.write_table(pa.table({"b": [1]}))
 
 
@@ -234,7 +234,7 @@ def test_a_name_may_be_as_long_as_names_may_be(tmp_path, name):
 
 def test_columns_that_differ_in_their_nulls_are_told_apart():
     schema = pa.schema([pa.field("a", pa.int64(), nullable=False)])
-    with pytest.raises(f3.F3Error, match="the columns are a: int64; the file has a: int64 not null"):
+    with pytest.raises(f3.F3Error, match="the new rows have the columns a: int64; the file has a: int64 not null"):
         f3.Writer(io.BytesIO(), schema, coding=plain_coding).write_table(NUMBERS)
 
 
@@ -319,7 +319,7 @@ def test_a_unit_holds_no_more_items_than_are_read(monkeypatch):
     told = file.describe().columns
     assert [(each.name, each.enc_units) for each in told] == [("a", 2), ("b", 3), ("b[]", 3)]
     assert file.read().equals(lists)
-    with pytest.raises(f3.F3Error, match=r"column b\[\]: a row has 1001 items; an EncUnit may have 1000"):
+    with pytest.raises(f3.F3Error, match=r"column b\[\]: a row has 1001 items; an EncUnit holds at most 1000"):
         stored(pa.table({"b": [[1], [1] * 1001]}), rows_per_unit=900)
 
 

@@ -83,10 +83,16 @@ class Assembling:
         last = after or Position(-1, -1, 0)
         for note, batch in batches:
             same = (note.partition, note.group) == (last.partition, last.group)
-            if note.group not in groups.get(note.partition, ()) or note.rows != (last.rows if same else 0):
-                raise DamagedError(f"partition {note.partition}, row group {note.group}: rows arrived out of order")
+            if note.group not in groups.get(note.partition, ()):
+                raise DamagedError(f"{_where(note)} arrived, which was not requested")
+            if note.rows != (expected := last.rows if same else 0):
+                raise DamagedError(
+                    f"{_where(note)}: the rows that arrived begin at row {note.rows}, expected row {expected}"
+                )
             if (note.partition, note.group) < (last.partition, last.group):
-                raise DamagedError(f"partition {note.partition}, row group {note.group} arrived after a later one")
+                raise DamagedError(
+                    f"{_where(note)} arrived after partition {last.partition}, row group {last.group}, out of order"
+                )
             last = Position(note.partition, note.group, note.rows + batch.num_rows)
             yield last, note.partition, from_plain(batch, self.shown)
 
@@ -96,7 +102,10 @@ class Assembling:
         current = -1
         for note, batch in batches:
             if note.partition < current:
-                raise DamagedError(f"the aggregate of partition {note.partition} arrived after a later one")
+                raise DamagedError(
+                    f"the aggregate of partition {note.partition} arrived after that of partition {current}, out of "
+                    "order"
+                )
             if note.partition > current:
                 for part in held:
                     yield Position(current + 1, WHOLE, 0), current, part
@@ -177,8 +186,12 @@ class Assembling:
         return self.footers.get(piece.digest, load)
 
 
+def _where(note: Note) -> str:
+    return f"partition {note.partition}, row group {note.group}"
+
+
 def _missing() -> ParsedFooter:
-    raise UnavailableError("a cached footer was evicted after the request had left it out: requesting it again")
+    raise UnavailableError("the node did not send a footer, and the client's cache no longer holds it: asking again")
 
 
 def _fresh(batches: Iterator[pa.RecordBatch], skipped: int) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -200,7 +213,9 @@ def _digests(
     0."""
     shape = footer.metadata.num_row_groups, footer.metadata.num_columns
     if len(chunks) != 8 * len(groups) * len(leaves) or (groups and groups[-1] >= shape[0]):
-        raise DamagedError(f"partition {piece.position}: the catalog's plan does not fit the footer of the file")
+        raise DamagedError(
+            f"partition {piece.position}: the catalog's plan does not match the footer of the partition's file"
+        )
     found = np.zeros(shape, np.uint64)
     found[np.ix_(groups, leaves)] = np.frombuffer(chunks, "<u8").reshape(len(groups), len(leaves))
     return found
@@ -234,7 +249,7 @@ class _Parts:
     def finish(self) -> None:
         """Raise DamagedError if chunks are left or the stream does not end correctly."""
         if (coming := self._peek()) is not None:
-            raise DamagedError(f"chunks of partition {coming[0]} arrived after the end of the requested data")
+            raise DamagedError(f"chunks of partition {coming[0]} arrived after all requested chunks had arrived")
 
     def _peek(self) -> tuple[int, pa.RecordBatch] | None:
         if self._next is None and (arrived := next(self._batches, None)) is not None:

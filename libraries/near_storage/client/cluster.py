@@ -67,7 +67,7 @@ def endpoints(
         translated = wire.translated(where, client.schema(table))
         if not translated.complete:
             raise RequestError(
-                f"the filter {str(where)[:200]} has parts that only the client can apply: remove them here and apply "
+                f"the filter {str(where)[:200]} has parts that nodes do not support: remove these parts, and apply "
                 "them in the tasks"
             )
         where = translated.predicate
@@ -99,7 +99,7 @@ def read_arrow(endpoint: Endpoint, columns: Sequence[str] | None = None) -> pa.T
 def _client(uri: str, token: str | None, tls_roots: bytes | None) -> Client:
     token = token or os.environ.get(TOKEN_VARIABLE)
     if not token:
-        raise RequestError(f"no token: set the environment variable {TOKEN_VARIABLE} on the workers")
+        raise RequestError(f"no token: set the environment variable {TOKEN_VARIABLE}, here and on all workers")
     key = uri, token, tls_roots
     with _lock:
         if key not in _clients:

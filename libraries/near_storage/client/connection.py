@@ -174,8 +174,10 @@ class Client:
         """
         silent = {each.node for each in self.check().findings if each.kind == "silent"}
         if node in self.nodes() and node not in silent:
-            told = f"Node {node} answers: forget only what is gone for good. To remove this node, stop it first."
-            raise RequestError(told)
+            raise RequestError(
+                f"Node {node} answers, but only nodes that are gone for good can be forgotten. To remove this node, "
+                "stop it first."
+            )
         self._catalog.act("forget", OfNode(node))
 
     def check(self, verify: bool = False) -> Checked:

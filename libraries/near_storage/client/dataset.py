@@ -21,7 +21,9 @@ from libraries.near_storage.predicates import wire
 from libraries.near_storage.query import Aggregate, Query
 from libraries.near_storage.serving.protocol import Way
 
-BY_OURSELVES = "this pyarrow function bypasses the Dataset's own methods; use its scanner, to_table or to_batches"
+BY_OURSELVES = (
+    "this pyarrow function bypasses the Dataset's own methods; use the Dataset's scanner, to_table or to_batches"
+)
 
 Columns = list[str] | dict[str, pc.Expression] | None
 
@@ -81,7 +83,9 @@ class NearStorageDataset(ds.UnionDataset):
 
     def __reduce__(self) -> NoReturn:
         """Refuse to pickle a connection."""
-        raise TypeError("a near storage Dataset cannot be pickled: send workers endpoints (client.cluster) instead")
+        raise TypeError(
+            "a near storage Dataset cannot be pickled: send endpoints to the workers instead (client.cluster.endpoints)"
+        )
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         """Refuse to pickle, as `__reduce__`."""
@@ -101,7 +105,8 @@ class NearStorageDataset(ds.UnionDataset):
                 raise TypeError(f"no column {field.name!r} in table {self._table}")
             if not self._table_schema.field(field.name).type.equals(field.type):
                 raise TypeError(
-                    f"column {field.name!r} has type {self._table_schema.field(field.name).type}, not {field.type}"
+                    f"column {field.name!r} has type {self._table_schema.field(field.name).type} in the table, but "
+                    f"{field.type} in the given schema"
                 )
         return self._view(schema=schema)
 

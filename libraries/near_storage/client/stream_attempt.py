@@ -51,7 +51,7 @@ def checked(
     while True:
         arrived = pump.take(idle_s)
         if arrived is None:
-            raise DamagedError("the stream ended early, without its totals")
+            raise DamagedError("the stream ended early: the totals, which come last, are missing")
         try:
             note = decode_note(arrived.note)
         except RequestError as error:
@@ -74,7 +74,10 @@ def checked(
 
 def _check_totals(totals: Totals, number: int, rows: int, groups: int, limit: int | None) -> None:
     if (totals.batches, totals.rows) != (number, rows):
-        raise DamagedError(f"received {number} batches of {rows} rows, but {totals.batches} of {totals.rows} were sent")
+        raise DamagedError(
+            f"received {number} batches with {rows} rows in total, but the node sent {totals.batches} batches with "
+            f"{totals.rows} rows"
+        )
     enough = totals.limited and limit is not None and rows >= limit
     if totals.groups != groups and not enough:
-        raise DamagedError(f"the node read {totals.groups} row groups, expected {groups}")
+        raise DamagedError(f"the node read {totals.groups} row groups, but {groups} were requested")

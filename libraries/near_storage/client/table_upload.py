@@ -159,7 +159,8 @@ def _commit(target: CatalogTarget, upload: str) -> int:
         return target.ask("commit", OfUpload(upload), Committed).version
     except UnavailableError as error:
         raise UnavailableError(
-            f"all data is stored, but the version may not be visible yet; look once the catalog answers ({error})"
+            "all data is stored, but the new version may not be current yet; check it when the catalog answers again "
+            f"({error})"
         ) from None
 
 
@@ -235,7 +236,7 @@ class _Sending:
         """The error of the upload, including the error for a node that hangs. None if the node has the file."""
         if self.receipt.done():
             return self.receipt.exception()
-        hung = f"node {self._node.node}: accepted no data for at least {self._target.patience.idle_s:g} s"
+        hung = f"node {self._node.node}: did not respond for at least {self._target.patience.idle_s:g} s"
         return _NodesLost({self._node.node: UnavailableError(hung)})
 
     def _run(self) -> None:
@@ -272,7 +273,7 @@ class _Sending:
         finally:
             self._until_s = math.inf
         if receipt is None:
-            raise UnavailableError(f"node {self._node.node}: ended without a receipt")
+            raise UnavailableError(f"node {self._node.node}: the upload ended without a receipt")
         return bytes(receipt)
 
     def _wait_for(self, stored_bytes: int) -> None:

@@ -99,7 +99,7 @@ class CompactMetadata:
         """Return the metadata of one file's row groups. The file gets number 0. Raises RequestError if there is no such
         file."""
         if not 0 <= file < self.files:
-            raise RequestError(f"compact metadata: no file {file}, there are {self.files}")
+            raise RequestError(f"compact metadata: no file {file}; there are {self.files} files, counted from 0")
         first, last = (int(place) for place in np.searchsorted(self.file, (file, file + 1)))
         bits = np.unpackbits(self.flags[..., first // 8 : -(-last // 8)], axis=-1)[..., first % 8 :][
             ..., : last - first
@@ -136,18 +136,28 @@ def load(data: bytes) -> CompactMetadata:
     """
     body, digest = memoryview(data)[:-_DIGEST_BYTES], data[-_DIGEST_BYTES:]
     if hashlib.blake2b(body, digest_size=_DIGEST_BYTES).digest() != digest:
-        raise DamagedError(f"compact metadata: {len(data)} bytes do not match their digest; create them again")
+        raise DamagedError(f"compact metadata: {len(data)} bytes do not match their digest; create the metadata again")
     end = 8 + int.from_bytes(body[4:8], "little")
     try:
         head = msgspec.msgpack.decode(body[8:end], type=_Head)
     except msgspec.DecodeError as error:
-        raise DamagedError(f"compact metadata: begin with {bytes(body[:4])!r}; create them again ({error})") from error
+        raise DamagedError(
+            f"compact metadata: the header after {bytes(body[:4])!r} cannot be decoded ({error}); create the "
+            "metadata again"
+        ) from error
     columns, groups = len(head.columns), head.groups
     bit_bytes = -(-groups // 8)
     count = columns * groups
     sizes = (PLACE.itemsize * count, 16 * count, 3 * columns * bit_bytes, 8 * groups, 8 * groups, 4 * groups)
-    if body[:4] != _MARK or groups < 0 or end + sum(sizes) != len(body):
-        raise DamagedError(f"compact metadata: {len(body)} bytes do not fit {groups} row groups; create them again")
+    if body[:4] != _MARK:
+        raise DamagedError(
+            f"compact metadata: begin with {bytes(body[:4])!r}, expected {_MARK!r}; create the metadata again"
+        )
+    if groups < 0 or end + sum(sizes) != len(body):
+        raise DamagedError(
+            f"compact metadata: {len(body)} bytes do not fit {groups} row groups of {columns} columns; create the "
+            "metadata again"
+        )
     places = list(accumulate(sizes, initial=end))
     where, codes, flags, rows, base, file = (body[start:stop] for start, stop in pairwise(places))
     return CompactMetadata(

@@ -105,7 +105,7 @@ def read_footer(file: BinaryIO) -> Footer:
     """
     size = file.seek(0, os.SEEK_END)
     if size < len(MAGIC) + TAIL_BYTES:
-        raise FooterError(f"Parquet file: {size} bytes are too few; it is truncated or not Parquet")
+        raise FooterError(f"Parquet file: {size} bytes are too few; the file is truncated or not Parquet")
     file.seek(0)
     head = file.read(len(MAGIC))
     file.seek(size - TAIL_BYTES)
@@ -114,11 +114,15 @@ def read_footer(file: BinaryIO) -> Footer:
         raise FooterError("Parquet file: encrypted footers are not supported; store the file decrypted")
     if head != MAGIC or magic != MAGIC:
         raise FooterError(
-            f"Parquet file: begins with {head!r} and ends with {magic!r}, not {MAGIC!r}; it is truncated or not Parquet"
+            f"Parquet file: begins with {head!r} and ends with {magic!r}; both must be {MAGIC!r}: the file is "
+            "truncated or not Parquet"
         )
     start = size - TAIL_BYTES - length
     if start < len(MAGIC):
-        raise FooterError(f"Parquet file: declares a footer of {length} bytes, but has {size} bytes")
+        raise FooterError(
+            f"Parquet file: declares a footer of {length} bytes, but the file of {size} bytes has room for only "
+            f"{size - len(MAGIC) - TAIL_BYTES}"
+        )
     if length > MOST_METADATA_BYTES:
         raise FooterError(f"Parquet file: the footer has {length} bytes, at most {MOST_METADATA_BYTES} are allowed")
     file.seek(start)
@@ -146,7 +150,7 @@ def parse_footer(metadata: bytes, file_bytes: int) -> Footer:
         groups = tuple(_without_bounds(group) for group in groups)
     rows = sum(group.rows for group in groups)
     if rows != found[3]:
-        raise FooterError(f"Parquet footer: the row groups have {rows} rows in total, the file declares {found[3]}")
+        raise FooterError(f"Parquet footer: the row groups have {rows} rows in total, but {found[3]} are declared")
     _check_ranges(groups, data_end)
     return Footer(rows, columns, groups, schema_hash(found[2]), file_bytes, data_end, len(metadata))
 
@@ -156,7 +160,9 @@ def _check_writer(created_by: bytes) -> None:
     declared end (PARQUET-816)."""
     match = re.match(rb"parquet-mr(?: version (\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?)?", created_by, re.IGNORECASE)
     if match and tuple(int(part or 0) for part in match.groups()) < (1, 2, 9):
-        raise FooterError("Parquet footer: written by parquet-mr before 1.2.9, whose ranges are wrong; rewrite it")
+        raise FooterError(
+            "Parquet footer: written by parquet-mr before 1.2.9, which declares wrong byte ranges; rewrite the file"
+        )
 
 
 LAST_FALSE_FASTPARQUET = (2026, 9, 0)
@@ -187,7 +193,7 @@ def _without_bounds(group: RowGroup) -> RowGroup:
 def _row_group(index: int, found: dict[int, Any], columns: tuple[Column, ...], paths: list[list[bytes]]) -> RowGroup:
     rows, chunks = found[3], found[1]
     if rows < 0:
-        raise FooterError(f"Parquet footer: row group {index} has {rows} rows")
+        raise FooterError(f"Parquet footer: row group {index} declares {rows} rows; the number must not be negative")
     if len(chunks) != len(columns):
         raise FooterError(f"Parquet footer: row group {index} has {len(chunks)} chunks for {len(columns)} columns")
     made = []
@@ -201,19 +207,23 @@ def _row_group(index: int, found: dict[int, Any], columns: tuple[Column, ...], p
 
 def _chunk(found: dict[int, Any], column: Column, path: list[bytes], rows: int) -> Chunk:
     if found.get(1):
-        raise FooterError("the chunk is in another file (file_path); only complete files are supported")
+        raise FooterError(
+            "the chunk's file_path names a separate file; only files that contain all their chunks are supported"
+        )
     metadata = found.get(3)
-    if metadata is None or 8 in found or 9 in found:
-        raise FooterError("the chunk is encrypted or has no metadata; store the file decrypted")
+    if 8 in found or 9 in found:
+        raise FooterError("the chunk is encrypted; store the file decrypted")
+    if metadata is None:
+        raise FooterError("the chunk has no metadata; write the file again")
     if metadata[3] != path or column.physical != _physical(metadata[1]):
         raise FooterError("the chunk has another path or type than the schema's column")
     start = _start(metadata)
     length = metadata[7]
     values = metadata[5]
     if start < 0 or length < 0 or values < 0:
-        raise FooterError(f"declares {values} values in {length} bytes at byte {start}; none may be negative")
+        raise FooterError(f"declares {values} values in {length} bytes at byte {start}; no number may be negative")
     if column.flat and values != rows:
-        raise FooterError(f"has {values} values, its row group {rows} rows")
+        raise FooterError(f"has {values} values, but its row group has {rows} rows")
     return Chunk(start, length, values, _statistics(metadata[12], column, values) if 12 in metadata else None)
 
 
@@ -232,7 +242,7 @@ def _start(metadata: dict[int, Any]) -> int:
 def _statistics(found: dict[int, Any], column: Column, values: int) -> Statistics:
     nulls, nans = found.get(3), found.get(9)
     if (nulls or 0) < 0 or (nans or 0) < 0 or (nulls or 0) + (nans or 0) > values:
-        raise FooterError(f"has {nulls} nulls and {nans} NaNs among {values} values")
+        raise FooterError(f"counts {nulls or 0} nulls and {nans or 0} NaNs, which do not fit its {values} values")
     minimum = maximum = minimum_exact = maximum_exact = None
     if column.order != "undefined":
         minimum, maximum = found.get(6), found.get(5)
@@ -263,17 +273,27 @@ def _check_ranges(groups: tuple[RowGroup, ...], data_end: int) -> None:
             # An empty row group is never read, and writers set the positions of its chunks to 0.
             is_read = start < end and group.rows > 0
             if end > data_end or (is_read and start < len(MAGIC)):
-                raise FooterError(f"{_at(where)} declares bytes {start} to {end}, the data are in 4 to {data_end}")
-            if start - base > MOST_FROM_BASE or chunk.length > MOST_FROM_BASE:
                 raise FooterError(
-                    f"{_at(where)} is 4 GiB or more from the start of its row group; write smaller row groups"
+                    f"{_at(where)} declares bytes {start} to {end}, outside the data (bytes {len(MAGIC)} to {data_end})"
+                )
+            if chunk.length > MOST_FROM_BASE:
+                raise FooterError(
+                    f"{_at(where)} has {chunk.length} bytes; 4 GiB or more are not supported: write smaller row groups"
+                )
+            if start - base > MOST_FROM_BASE:
+                raise FooterError(
+                    f"{_at(where)} begins {start - base} bytes after the start of the row group; 4 GiB or more are not "
+                    "supported: write smaller row groups"
                 )
             if is_read:
                 spans.append((start, end, where))
     spans.sort()
     for (_, end, one), (start, _, other) in pairwise(spans):
         if start < end:
-            raise FooterError(f"{_at(other)} begins at byte {start}, within that of {one}, which ends at {end}")
+            raise FooterError(
+                f"{_at(other)} begins at byte {start}, inside the chunk of row group {one[0]}, column {one[1]}, which "
+                f"ends at byte {end}"
+            )
 
 
 def _at(where: tuple[int, int]) -> str:

@@ -103,7 +103,7 @@ def child() -> None:
         answer = getattr(importlib.import_module(module), name)(sys.stdin.buffer)
         code = _ANSWERED
         if len(answer) > answer_bytes:
-            answer, code = f"the answer has {len(answer)} bytes, {answer_bytes} are allowed".encode(), _FAILED
+            answer, code = f"the answer has {len(answer)} bytes, at most {answer_bytes} are allowed".encode(), _FAILED
     except FooterError as error:
         answer, code = str(error).encode(), _REFUSED
     except Exception as error:

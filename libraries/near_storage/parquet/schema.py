@@ -134,7 +134,7 @@ def leaves(elements: list[dict[int, Any]], orders: list[dict[int, Any]] | None) 
     from the number of leaves.
     """
     if not elements:
-        raise FooterError("Parquet schema: no root")
+        raise FooterError("Parquet schema: no root element")
     found: list[Column] = []
     open_groups = [_Group(_children(elements[0]), (), 0, 0)]
     for index, element in enumerate(elements[1:], start=1):
@@ -153,10 +153,12 @@ def leaves(elements: list[dict[int, Any]], orders: list[dict[int, Any]] | None) 
         else:
             open_groups.append(_Group(_children(element), path, nulls, repeats))
             if len(open_groups) > MOST_SCHEMA_DEPTH:
-                raise FooterError(f"Parquet schema: nested deeper than {MOST_SCHEMA_DEPTH} at element {index}")
+                raise FooterError(
+                    f"Parquet schema: element {index} is nested more than {MOST_SCHEMA_DEPTH} levels deep"
+                )
     missing = sum(group.to_come for group in open_groups)
     if missing:
-        raise FooterError(f"Parquet schema: groups declare {missing} elements more than exist")
+        raise FooterError(f"Parquet schema: the groups declare {missing} more elements than exist")
     if orders is None:
         return tuple(found)
     if len(orders) != len(found):
@@ -182,10 +184,12 @@ def _sorted(value: Any) -> Any:
 def _leaf(element: dict[int, Any], index: int, path: tuple[str, ...], nulls: int, repeats: int) -> Column:
     physical = _known(element[1], PHYSICAL_TYPES, "type", index)
     if element.get(5):
-        raise FooterError(f"Parquet schema: element {index} has a type and {element[5]} children; only one is allowed")
+        raise FooterError(
+            f"Parquet schema: element {index} has both a type and {element[5]} children; a leaf has no children"
+        )
     length = element.get(2, 0) if physical == "FIXED_LEN_BYTE_ARRAY" else 0
     if length < 0:
-        raise FooterError(f"Parquet schema: element {index} has values of {length} bytes")
+        raise FooterError(f"Parquet schema: element {index} has values of a negative length, {length} bytes")
     return Column(path, physical, length, _logical(element, index), "undefined", nulls, repeats)
 
 
@@ -196,7 +200,7 @@ def _logical(element: dict[int, Any], index: int) -> Logical | None:
         return _CONVERTED.get(element[6], Logical("unknown")) if 6 in element else None
     union = element[10]
     if len(union) > 1:
-        raise FooterError(f"Parquet schema: element {index} has {len(union)} logical types at once")
+        raise FooterError(f"Parquet schema: element {index} has {len(union)} logical types; at most one is allowed")
     for number, fields in union.items():
         if number == 5:
             return Logical("decimal", scale=fields[1], precision=fields[2])
@@ -211,7 +215,7 @@ def _logical(element: dict[int, Any], index: int) -> Logical | None:
 
 def _ordered(index: int, column: Column, union: dict[int, Any]) -> Column:
     if len(union) > 1:
-        raise FooterError(f"Parquet footer: column {index} has {len(union)} orders at once")
+        raise FooterError(f"Parquet footer: column {index} has {len(union)} column orders; at most one is allowed")
     order: Order = next((_ORDERS[number] for number in union), "undefined")
     floating = column.physical in ("FLOAT", "DOUBLE") or (
         column.logical is not None and column.logical.name == "float16"

@@ -119,8 +119,10 @@ class _Reader:
         if isinstance(kind, ListOf) and wire == LIST:
             return self.list(kind, holder, number)
         if wire != kind:
+            wanted = STRUCT if isinstance(kind, Struct) else LIST if isinstance(kind, ListOf) else kind
             raise FooterError(
-                f"Thrift: {holder.name}'s field {number} has the wire type {wire} at byte {self.position}, not {kind}"
+                f"Thrift: field {number} of {holder.name}, at byte {self.position}, has the wire type {wire} "
+                f"instead of {wanted}"
             )
         if kind == BINARY:
             return self.binary()
@@ -129,7 +131,9 @@ class _Reader:
     def list(self, wanted: ListOf, holder: Struct, number: int) -> list[Any]:
         wire, size = self.list_header()
         if size > wanted.most:
-            raise FooterError(f"Thrift: {holder.name}'s field {number} has {size} elements, at most {wanted.most}")
+            raise FooterError(
+                f"Thrift: {holder.name}'s field {number} has {size} elements, at most {wanted.most} are allowed"
+            )
         return [self.value(wire, wanted.element, holder, number) for _ in range(size)]
 
     def list_header(self) -> tuple[int, int]:
@@ -177,7 +181,9 @@ class _Reader:
     def require(self, size: int) -> None:
         left = len(self.data) - self.position
         if size > left:
-            raise FooterError(f"Thrift: {size} bytes or elements are declared at byte {self.position}, {left} remain")
+            raise FooterError(
+                f"Thrift: {size} bytes or elements are declared at byte {self.position}, but only {left} bytes remain"
+            )
 
     def advance(self, size: int) -> None:
         self.require(size)
@@ -186,7 +192,7 @@ class _Reader:
     def skip(self, wire: int, depth: int) -> None:
         """Skip a value. Boolean fields need no call, because the type of the field holds the value."""
         if depth > MOST_NESTING:
-            raise FooterError(f"Thrift: nested deeper than {MOST_NESTING} at byte {self.position}")
+            raise FooterError(f"Thrift: nested more than {MOST_NESTING} levels deep at byte {self.position}")
         if I16 <= wire <= I64:
             data = self.data
             position = self.position

@@ -86,7 +86,7 @@ def _check_depth(tokens: list[sqlglot.tokens.Token]) -> None:
         open_ += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
         in_a_row = in_a_row + 1 if token.token_type in _BEFORE else 0
         if max(open_, in_a_row) > MOST_OPEN:
-            raise PredicateError(f"the SQL is nested more than {MOST_OPEN} deep: reduce its nesting")
+            raise PredicateError(f"the SQL is nested more than {MOST_OPEN} levels deep: reduce its nesting")
 
 
 def _scope(select: exp.Select) -> Scope:
@@ -123,7 +123,8 @@ def _group_by(select: exp.Select, scope: Scope) -> tuple[str, ...]:
     only(group, "expressions")
     columns = tuple(column_of(each, scope) for each in group.expressions)
     if len(set(columns)) < len(columns):
-        raise PredicateError(f"GROUP BY names a column twice: {', '.join(columns)[:100]}")
+        twice = next(column for column in columns if columns.count(column) > 1)
+        raise PredicateError(f"GROUP BY names the column {twice!r} twice: name it once")
     return columns
 
 
@@ -135,13 +136,14 @@ def _answer(
     items = select.expressions
     if not items:
         raise PredicateError(
-            'SELECT takes columns, aggregates or *. If this is the name of a column, put it in double quotes: "name"'
+            "SELECT names no column: name columns or aggregates, or write *. Put names that are SQL keywords "
+            'in double quotes, e.g. "all"'
         )
     stars = [item for item in items if isinstance(item, exp.Star)]
     if stars:
         only(stars[0])
         if len(items) > 1 or select.args.get("group") is not None:
-            raise refused(stars[0], "use * without other columns and without GROUP BY")
+            raise refused(stars[0], "use * only without other columns and without GROUP BY")
         return None, (), None
     found = [_item(item, scope) for item in items]
     columns = tuple(item for item in found if isinstance(item, str))
@@ -151,7 +153,7 @@ def _answer(
     if twice is not None:
         if columns.count(twice) > 1:
             raise PredicateError(f"SELECT names the column {twice!r} twice: name it once, and copy it in the answer")
-        raise PredicateError(f"the answer would have two columns {twice!r}: rename an aggregate with AS")
+        raise PredicateError(f"the answer would have two columns named {twice!r}: rename an aggregate with AS")
     return columns, aggregates, None if names == (*columns, *(each.name for each in aggregates)) else names
 
 
@@ -159,9 +161,10 @@ def _item(item: exp.Expression, scope: Scope) -> str | Aggregate:
     name = None
     if isinstance(item, exp.Alias):
         only(item, "this", "alias")
-        name, item = limits.check_name(item.alias, "an aggregate"), item.this
-        if isinstance(item, exp.Column):
-            raise refused(item, "columns cannot be renamed; rename them in the answer")
+        name = limits.check_name(item.alias, "an aggregate")
+        if isinstance(item.this, exp.Column):
+            raise refused(item, "only aggregates can be renamed; rename the column in the answer")
+        item = item.this
     if isinstance(item, exp.Column):
         return column_of(item, scope)
     function = _AGGREGATES.get(type(item))
@@ -188,7 +191,7 @@ def _limit(select: exp.Select) -> int | None:
     only(limit, "expression")
     rows = limit.expression
     if type(rows) is not exp.Literal or rows.is_string or not rows.this.isdecimal() or len(rows.this) > 19:
-        raise refused(limit, "LIMIT takes a number of rows")
+        raise refused(limit, f"LIMIT takes a whole number of rows, at most {MOST_ROWS}")
     if int(rows.this) > MOST_ROWS:
         raise refused(limit, f"LIMIT is at most {MOST_ROWS}")
     return int(rows.this)
@@ -200,5 +203,5 @@ def _check_groups(query: Query) -> None:
     beside = [column for column in query.columns if column not in query.group_by]
     if beside:
         raise PredicateError(
-            f"the column {beside[0]!r} is neither in GROUP BY nor in an aggregate: add it to GROUP BY, or remove it"
+            f"the column {beside[0]!r} must be in GROUP BY or inside an aggregate: add it to GROUP BY, or remove it"
         )

@@ -46,8 +46,10 @@ def only(node: exp.Expression, *allowed: str) -> None:
     """Raise PredicateError if a node has arguments that are not in `allowed`, the arguments that the caller handles."""
     for name, value in node.args.items():
         if name not in allowed and value not in (None, False, []):
-            place = value if isinstance(value, exp.Expression) else node
-            raise refused(place, f"remove its {name.strip('_').upper()}")
+            part = name.strip("_").upper()
+            if isinstance(value, exp.Expression):
+                raise refused(value, f"remove this {part}")
+            raise refused(node, f"remove its {part}")
 
 
 def condition(node: exp.Expression, scope: Scope) -> Predicate:
@@ -77,7 +79,10 @@ def condition(node: exp.Expression, scope: Scope) -> Predicate:
         return _like(node, None, scope)
     if kind is exp.Escape and type(node.this) is exp.Like:
         return _escaped_like(node, scope)
-    raise refused(node, "WHERE compares columns with constants, by AND, OR, NOT, BETWEEN, IN, IS NULL, LIKE 'prefix%'")
+    raise refused(
+        node,
+        "WHERE compares columns with constants, and supports AND, OR, NOT, BETWEEN, IN, IS NULL, LIKE 'prefix%'",
+    )
 
 
 def column_of(node: exp.Expression, scope: Scope) -> str:
@@ -91,8 +96,8 @@ def column_of(node: exp.Expression, scope: Scope) -> str:
     if qualifier is not None and qualifier.this != scope.alias:
         raise refused(
             node,
-            f"{scope.alias} is the only table, and fields inside columns are filtered on the client; "
-            f'quote a name with a dot: "{qualifier.this[:60]}.{node.this.this[:60]}"',
+            f"{scope.alias} is the only table; if {qualifier.this[:60]} is a column, filter its fields on the client; "
+            f'if the dot is part of a column\'s name, write "{qualifier.this[:60]}.{node.this.this[:60]}"',
         )
     return str(node.this.this)
 
@@ -123,7 +128,8 @@ def _constant(node: exp.Expression) -> Literal:
     found = literal_of(node)
     if found is None:
         raise refused(
-            node, "a constant is required here: a number, 'text', TRUE, NULL, DATE '2020-12-31', TIMESTAMP '...'"
+            node,
+            "a constant is required here, e.g. a number, 'text', TRUE, NULL, DATE '2020-12-31' or TIMESTAMP '...'",
         )
     return found
 
@@ -175,11 +181,11 @@ def _like(node: exp.Expression, escape: str | None, scope: Scope) -> Predicate:
     only(node, "this", "expression", "negate")
     pattern = node.expression
     if type(pattern) is not exp.Literal or not pattern.is_string:
-        raise refused(node, "LIKE takes 'prefix%'")
+        raise refused(node, "LIKE takes a constant text, e.g. 'prefix%'")
     column = column_of(node.this, scope)
     text, rest = _before_wildcard(pattern.this, escape, node)
     if rest.strip("%"):
-        raise refused(node, "LIKE takes one % at the end of its pattern, and no _")
+        raise refused(node, "LIKE supports only one wildcard: % at the end of the pattern")
     found: Predicate = Prefix(column, text) if rest else Comparison("==", column, literal(text))
     return _negated(node, found)
 

@@ -51,7 +51,9 @@ def _number(text: str, sign: int) -> Literal:
     found = _NUMBER.fullmatch(text)
     digits = (found[1] + (found[2] or "")).lstrip("0") if found else ""
     if found is None or not (found[1] or found[2]) or len(digits) > MOST_DIGITS:
-        raise PredicateError(f"cannot parse the number {text[:60]}: write at most {MOST_DIGITS} digits")
+        raise PredicateError(
+            f"cannot parse the number {text[:60]}: write at most {MOST_DIGITS} digits, and at most 4 in the exponent"
+        )
     if found[2] is None and found[3] is None:
         return literal(sign * int(text))
     # Arithmetic, even negation, would round to the 28 digits of Python's context.
@@ -60,7 +62,9 @@ def _number(text: str, sign: int) -> Literal:
         return literal(number)
     as_float = float(number)
     if math.isinf(as_float) or (as_float == 0 and digits):
-        raise PredicateError(f"the number {text[:60]} exceeds the range of a double: use one nearer to 1")
+        raise PredicateError(
+            f"the number {text[:60]} is outside the range of a double: use 0, or a number from 1e-323 to 1.7e308"
+        )
     return literal(as_float)
 
 
@@ -86,7 +90,7 @@ def _timestamp(text: str) -> Literal:
 def _timestamp_with_zone(text: str) -> Literal:
     nanoseconds, has_offset = datetime_text.nanoseconds_since_1970(text)
     if not has_offset:
-        raise PredicateError(f"TIMESTAMPTZ {text[:60]!r} has no offset: write it as '2020-12-31 00:00:00+00:00'")
+        raise PredicateError(f"TIMESTAMPTZ {text[:60]!r} has no offset: write e.g. '2020-12-31 00:00:00+00:00'")
     return _finest(nanoseconds, "UTC")
 
 
@@ -96,7 +100,7 @@ def _finest(nanoseconds: int, zone: str | None) -> Literal:
         return Literal(nanoseconds // 1_000, pa.timestamp("us", zone))
     low, high = integer_range(pa.int64())
     if not low <= nanoseconds <= high:
-        raise PredicateError("timestamps with nanoseconds must be between 1677 and 2262: write microseconds")
+        raise PredicateError("timestamps with nanoseconds must be between 1677 and 2262: round to microseconds")
     return Literal(nanoseconds, pa.timestamp("ns", zone))
 
 

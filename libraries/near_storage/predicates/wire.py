@@ -137,7 +137,7 @@ def _to_json(predicate: Predicate) -> Message:
             return {"op": "or", "parts": [_to_json(part) for part in parts]}
         case Not(part):
             return {"op": "not", "part": _to_json(part)}
-    raise RequestError(f"{type(predicate).__name__} is not part of a filter")
+    raise RequestError(f"a filter cannot contain an object of type {type(predicate).__name__}")
 
 
 def _written(message: Message) -> bytes:
@@ -167,7 +167,7 @@ def _read(message: bytes) -> Message:
 def _fields(message: object, *names: str) -> Message:
     """Return the message if it is an object with exactly these keys."""
     if not isinstance(message, dict) or message.keys() != set(names):
-        raise RequestError(f"expected a message with the keys {', '.join(names)}, got {_shown(message)}")
+        raise RequestError(f"expected a message with exactly the keys {', '.join(names)} (got {_shown(message)})")
     return message
 
 
@@ -176,7 +176,7 @@ def _predicate(message: object, depth: int) -> Predicate:
         raise RequestError(f"the filter is more than {limits.MOST_DEPTH} levels deep: reduce its nesting")
     operation = message.get("op") if isinstance(message, dict) else None
     if not isinstance(operation, str) or operation not in _READERS:
-        raise RequestError(f"a condition needs an op of {', '.join(_READERS)}, got {_shown(message)}")
+        raise RequestError(f"the op of a condition must be one of {', '.join(_READERS)} (got {_shown(message)})")
     return _READERS[operation](message, depth)
 
 
@@ -207,14 +207,14 @@ def _prefix(message: object, depth: int) -> Predicate:
 def _known(message: object, depth: int) -> Predicate:
     fields = _fields(message, "op", "column", "value")
     if not isinstance(fields["value"], bool):
-        raise RequestError(f"expected true or false, got {_shown(fields['value'])}")
+        raise RequestError(f"the value of the op 'known' must be true or false (got {_shown(fields['value'])})")
     return Known(_column(fields), fields["value"])
 
 
 def _constant(message: object, depth: int) -> Predicate:
     value = _fields(message, "op", "value")["value"]
     if value is not None and not isinstance(value, bool):
-        raise RequestError(f"expected true, false or null, got {_shown(value)}")
+        raise RequestError(f"the value of the op 'constant' must be true, false or null (got {_shown(value)})")
     return Constant(value)
 
 
@@ -246,7 +246,10 @@ _READERS: dict[str, Callable[[object, int], Predicate]] = {
 def _parts(message: object, depth: int) -> tuple[Predicate, ...]:
     parts = _list(_fields(message, "op", "parts")["parts"], "parts")
     if len(parts) > limits.MOST_NODES:
-        raise RequestError(f"the filter has more than {limits.MOST_NODES} conditions: use fewer, or an IN list")
+        raise RequestError(
+            f"the filter has more than {limits.MOST_NODES} conditions, counting AND, OR and NOT too: "
+            "use fewer, or an IN list"
+        )
     return tuple(_predicate(part, depth + 1) for part in parts)
 
 
@@ -265,7 +268,7 @@ def _aggregate(message: object) -> Aggregate:
 def _limit(value: object) -> int | None:
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_ROWS):
         return value
-    raise RequestError(f"the limit must be a number of rows of at least 0, got {_shown(value)}")
+    raise RequestError(f"the limit must be a whole number of rows from 0 to {MOST_ROWS} (got {_shown(value)})")
 
 
 def _optional_names(value: object, what: str) -> tuple[str, ...] | None:
@@ -282,7 +285,7 @@ def _column(fields: Message) -> str:
 
 def _list(value: object, what: str) -> list[object]:
     if not isinstance(value, list):
-        raise RequestError(f"{what} must be a list, got {_shown(value)}")
+        raise RequestError(f"{what} must be a list (got {_shown(value)})")
     if what not in ("literals", "parts") and len(value) > MOST_COLUMNS:
         raise RequestError(f"{what} has {len(value)} entries, at most {MOST_COLUMNS} are allowed")
     return value
@@ -290,7 +293,7 @@ def _list(value: object, what: str) -> list[object]:
 
 def _text(value: object, what: str) -> str:
     if not isinstance(value, str) or not is_utf8(value):
-        raise RequestError(f"{what} must be text, got {_shown(value)}")
+        raise RequestError(f"{what} must be valid UTF-8 text (got {_shown(value)})")
     if what != "a prefix" and len(value.encode()) > limits.MOST_NAME_BYTES:
         raise RequestError(f"{what} has more than {limits.MOST_NAME_BYTES} bytes: {value[:40]!r}...")
     return value

@@ -84,7 +84,7 @@ def type_of(name: object) -> pa.DataType:
             return _DECIMALS[found[1]](int(found[2]), int(found[3]))
         except (ValueError, pa.ArrowInvalid):
             pass
-    raise RequestError(f"{repr(name)[:60]} is not a type of literals")
+    raise RequestError(f"{repr(name)[:60]} is not a type that a literal can have")
 
 
 def literal_to_json(literal: Literal) -> dict[str, object]:
@@ -126,12 +126,12 @@ def _value_from_json(value: object, type: pa.DataType) -> object:
             return Decimal(_matched(_DECIMAL_VALUE, value, type))
         if kind is TypeFamily.BINARY:
             return _from_base64(value)
-    raise RequestError(f"{repr(value)[:60]} is not a value of {type} in a message")
+    raise RequestError(f"{repr(value)[:60]} does not encode a value of type {type}")
 
 
 def _matched(pattern: re.Pattern[str], value: str, type: pa.DataType) -> str:
     if not pattern.fullmatch(value):
-        raise RequestError(f"{value[:60]!r} is not a value of {type} in a message")
+        raise RequestError(f"{value[:60]!r} does not encode a value of type {type}")
     return value
 
 
@@ -139,4 +139,4 @@ def _from_base64(value: str) -> bytes:
     try:
         return base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError):
-        raise RequestError(f"{value[:60]!r} is not base64 in a message") from None
+        raise RequestError(f"a binary literal must be valid base64 (got {value[:60]!r})") from None

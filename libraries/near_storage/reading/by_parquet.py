@@ -51,11 +51,11 @@ class StoredChunks:
         bytes changed."""
         digest = self._places.get((offset, nbytes))
         if digest is None:
-            raise DamagedError(f"the footer refers to {nbytes} bytes at {offset}, not a chunk of the row group")
+            raise DamagedError(f"the footer refers to {nbytes} bytes at byte {offset}, which are not a requested chunk")
         data = self._bytes(offset, nbytes)
         self.read_bytes += nbytes
         if chunk_digest(data) != digest:
-            raise DamagedError(f"{nbytes} bytes at {offset} changed since they were stored; check the node")
+            raise DamagedError(f"{nbytes} bytes at byte {offset} changed since they were stored; check the node")
         return data
 
     def _bytes(self, offset: int, nbytes: int) -> pa.Buffer:

@@ -55,12 +55,15 @@ def batches(
         fitting = decoder.reading(together, leaves, fitting).rows
         yield from decoder.batches(together, leaves, fitting)
     if (part := next(rows, None)) is not None:
-        raise DamagedError(f"{_where(part)}: arrived after the end of the requested data")
+        raise DamagedError(f"{_where(part)}: this part arrived after all requested parts had arrived")
 
 
 def _valid(batch: pa.RecordBatch) -> pa.RecordBatch:
     if not batch.schema.equals(PARTS):
-        raise DamagedError(f"parts have columns {batch.schema.names}, expected {PARTS.names}; compare releases")
+        raise DamagedError(
+            f"parts must have the columns {PARTS.names} with the types of this release (got {batch.schema.names}); use "
+            "the same release on both ends"
+        )
     try:
         batch.validate()
     except pa.ArrowInvalid as error:
@@ -119,16 +122,18 @@ class Received:
         key = part.row_group, part.column
         chunk = self._expected.get(key)
         if chunk is None:
-            raise DamagedError(f"{_where(part)}: repeated, out of order, or not requested")
+            raise DamagedError(f"{_where(part)}: this part is repeated, out of order, or not requested")
         if part.offset != chunk.start + chunk.received:
-            raise DamagedError(f"{_where(part)}: expected byte {chunk.start + chunk.received} of the file")
+            raise DamagedError(f"{_where(part)}: this part must begin at byte {chunk.start + chunk.received}")
         if chunk.digest is None:
             chunk.digest = part.digest
         if part.digest != chunk.digest:
-            raise DamagedError(f"{_where(part)}: the node's digest differs from the stored one; check the node")
+            raise DamagedError(
+                f"{_where(part)}: the digest sent with this part differs from the expected one; check the node"
+            )
         chunk.received += len(part.data)
         if chunk.received > chunk.length:
-            raise DamagedError(f"{_where(part)}: {len(part.data)} bytes exceed the chunk of {chunk.length} bytes")
+            raise DamagedError(f"{_where(part)}: {chunk.received} bytes arrived for a chunk of {chunk.length} bytes")
         chunk.pieces.append(part.data)
         if chunk.received < chunk.length:
             if chunk.hashing is None:
@@ -145,7 +150,7 @@ class Received:
         has arrived completely."""
         chunks = self._whole.get((offset, nbytes))
         if not chunks:
-            raise DamagedError(f"the footer refers to {nbytes} bytes at {offset}, which are not a requested chunk")
+            raise DamagedError(f"the footer refers to {nbytes} bytes at byte {offset}, which are not a requested chunk")
         pieces = chunks.pop().pieces
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 

@@ -48,7 +48,7 @@ class Leaves:
             leaves = self._of.get(name)
             if leaves is None:
                 some = ", ".join(map(repr, self._names[:20]))
-                raise RequestError(f"no column {name!r} in the table; it has {some}")
+                raise RequestError(f"no column {name!r} in the table; the columns are {some}")
             if name in self._twice:
                 raise RequestError(f"the table has two columns named {name!r}: neither can be requested")
             found.append(leaves)

@@ -113,7 +113,9 @@ class Decoder:
             for batch in reader.iter_batches(batch_rows, row_groups=groups, column_indices=leaves, use_threads=True):
                 yield working_types.working(batch)
         except pa.ArrowNotImplementedError as error:
-            raise RequestError(f"row group {groups[0]}: pyarrow does not support it: {str(error)[:200]}") from error
+            raise RequestError(
+                f"row group {groups[0]}: pyarrow does not support its data: {str(error)[:200]}"
+            ) from error
         except (pa.ArrowException, OSError) as error:
             raise DamagedError(f"row group {groups[0]}: cannot be decoded: {str(error)[:200]}") from error
 

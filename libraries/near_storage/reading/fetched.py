@@ -56,16 +56,21 @@ class FetchedChunks:
         bytes changed."""
         digest = self._places.get((offset, nbytes))
         if digest is None:
-            raise DamagedError(f"the footer refers to {nbytes} bytes at {offset}, not a chunk of the row group")
+            raise DamagedError(f"the footer refers to {nbytes} bytes at byte {offset}, which are not a requested chunk")
         data = self._slice(offset, nbytes)
         if chunk_digest(data) != digest:
-            raise DamagedError(f"{nbytes} bytes at {offset} of the received file changed; use another replica")
+            raise DamagedError(
+                f"the received file has changed since it was stored, in the {nbytes} bytes from byte {offset} on; "
+                "use another replica"
+            )
         return data
 
     def _slice(self, offset: int, nbytes: int) -> memoryview:
         end = offset + nbytes
         if not 0 <= offset <= end <= self._starts[-1]:
-            raise DamagedError(f"bytes {offset} to {end} are needed, but the received file has {self._starts[-1]}")
+            raise DamagedError(
+                f"bytes {offset} to {end} are needed, but the received file has {self._starts[-1]} bytes"
+            )
         number = bisect_right(self._starts, offset) - 1
         parts = []
         while nbytes:

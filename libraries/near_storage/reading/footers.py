@@ -92,7 +92,7 @@ def checked(footer_bytes: bytes, digest: str) -> ParsedFooter:
     found = hashlib.blake2b(footer_bytes, digest_size=32).hexdigest()
     if found != digest:
         raise DamagedError(
-            f"the received footer has digest {found[:16]}..., the stored one {digest[:16]}...: "
+            f"the received footer has digest {found[:16]}..., but the stored one has {digest[:16]}...: "
             "use another replica, and check the node"
         )
     return parse(footer_bytes)

@@ -61,7 +61,9 @@ class LocalFile:
         differs."""
         identity = identity_of(path.stat())
         if identity[2] != info.stored_bytes:
-            raise StaleError(f"{path.name}: has {identity[2]} bytes, {info.stored_bytes} were stored; store it again")
+            raise StaleError(
+                f"{path.name}: has {identity[2]} bytes, but {info.stored_bytes} were stored; store the file again"
+            )
         start = info.stored_bytes - info.footer_bytes
         return cls(path, identity, info.schema, info.compact, info.chunk_digests, start, info.footer_digest)
 
@@ -76,7 +78,9 @@ class LocalFile:
         fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             if identity_of(os.fstat(fd)) != self.identity:
-                raise StaleError(f"{self.path.name}: was replaced or changed since it was prepared; prepare it again")
+                raise StaleError(
+                    f"{self.path.name}: was replaced or changed since it was prepared; prepare the file again"
+                )
             yield fd
         finally:
             os.close(fd)

@@ -67,9 +67,15 @@ def read(chunk: memoryview) -> list[Page]:
         of_values = found.get({DATA_PAGE: 5, DICTIONARY_PAGE: 7, DATA_PAGE_V2: 8}.get(kind, 0), {})
         values = of_values.get(1, 0)
         encoding = of_values.get(4 if kind == DATA_PAGE_V2 else 2, 0)
-        if min(plain_bytes, stored_bytes, values) < 0 or start + stored_bytes > len(chunk):
+        if min(plain_bytes, stored_bytes, values) < 0:
             raise DamagedError(
-                f"page {len(pages)} of a chunk declares {values} values in {stored_bytes} bytes at {start}"
+                f"page {len(pages)} of a chunk declares {values} values in {stored_bytes} bytes ({plain_bytes} "
+                "uncompressed); no number may be negative"
+            )
+        if start + stored_bytes > len(chunk):
+            raise DamagedError(
+                f"page {len(pages)} of a chunk declares {stored_bytes} bytes from byte {start} on, but the chunk has "
+                f"{len(chunk)} bytes"
             )
         pages.append(Page(kind, start, stored_bytes, plain_bytes, values, encoding))
         position = start + stored_bytes

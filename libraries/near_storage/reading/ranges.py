@@ -41,7 +41,7 @@ def read(fd: int, offsets: Positions, lengths: Positions, into: memoryview, gap_
     """
     total = int(lengths.sum())
     if into.nbytes != total:
-        raise ValueError(f"the ranges have {total} bytes, but the memory {into.nbytes}")
+        raise ValueError(f"the ranges have {total} bytes, but the buffer has {into.nbytes}")
     if len(offsets) and bool((offsets[1:] - offsets[:-1] == lengths[:-1]).all()):
         fill(fd, int(offsets[0]), [into])
         return total
@@ -79,8 +79,8 @@ def fill(fd: int, offset: int, pieces: Sequence[memoryview]) -> None:
             return
         if got == 0:
             raise DamagedError(
-                f"the file ends at byte {os.fstat(fd).st_size}, but {wanted} bytes from {offset} on were requested: "
-                "it was truncated after it was stored; check or repair the node"
+                f"the file ends at byte {os.fstat(fd).st_size}, but {wanted} bytes from byte {offset} on were "
+                "requested: the file was truncated after it was stored; check or repair the node"
             )
         offset += got
         wanted -= got

@@ -41,7 +41,7 @@ def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     try:
         return working_types.cast(batch, schema)
     except pa.ArrowException as error:
-        raise RequestError(f"{error}: such rows cannot be sent; request the way v2") from None
+        raise RequestError(f"the way 'v1' cannot convert these rows ({error}); choose the way 'v2'") from None
 
 
 _WIDTHS = {
@@ -135,7 +135,7 @@ def check(batch: pa.RecordBatch, digest: int, place: Sequence[int] = ()) -> None
     except (pa.ArrowException, ValueError, OverflowError) as error:
         raise DamagedError(f"a batch is malformed: {str(error)[:200]}") from None
     if not right:
-        raise DamagedError("a batch changed in transit: its digest differs")
+        raise DamagedError("a batch changed in transit: the digest of the batch differs")
     if any(pa.types.is_nested(field.type) for field in batch.schema):
         # Lengths inside nested columns are in no buffer, so the digest does not cover them.
         try:

@@ -137,7 +137,7 @@ class CatalogServer(GuardedServer):
         security.require(context, "client", "cluster")
         action = self._actions.get(name)
         if action is None:
-            raise RequestError(f"{name!r}: not an action of the catalog ({', '.join(self._actions)})")
+            raise RequestError(f"{name!r}: not an action of the catalog; the actions are {', '.join(self._actions)}")
         security.require(context, *action.roles)
         if not action.heavy:
             return _bytes(action.answer(body))
@@ -286,7 +286,7 @@ def _asked(descriptor: flight.FlightDescriptor) -> Ask:
         try:
             (name,) = (part.decode() for part in descriptor.path)
         except ValueError:
-            raise RequestError("descriptor: use a path of one part, the table's name") from None
+            raise RequestError("descriptor: the path must have one part, the table's name in UTF-8") from None
         return Ask(msgspec.Raw(wire.encode_query(Query(name))), "v1")
     return decode(Ask, descriptor.command or b"")
 

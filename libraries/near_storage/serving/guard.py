@@ -41,8 +41,8 @@ _GRPC = re.compile(r"Flight returned \w+ error, with message: (failed to connect
 """Matches the text that Flight and gRPC write before the reason why a server cannot be reached."""
 
 _ADDRESS_STEPS = {
-    errno.EADDRINUSE: "another program uses it: give another port with --port, 0 for any free port",
-    errno.EACCES: "only root may use this port: give one of at least 1024 with --port, 0 for any free port",
+    errno.EADDRINUSE: "another program uses the port: give another one with --port (0: any free port)",
+    errno.EACCES: "only root can use this port: give one of at least 1024 with --port (0: any free port)",
 }
 
 ResultT = TypeVar("ResultT")
@@ -174,7 +174,7 @@ class GuardedServer(flight.FlightServerBase):
         except pa.ArrowException:
             raise RequestError(
                 f"{host}:{port}: cannot listen there; the port is in use, or the certificate and key do not match\n"
-                "  give another port with --port, 0 for any free port, or check the certificate"
+                "  give another port with --port (0: any free port), or check the certificate"
             ) from None
         self.location = f"{scheme}://{host}:{self.port}"
 
@@ -204,7 +204,7 @@ class GuardedServer(flight.FlightServerBase):
 
     def answer_info(self, context: flight.ServerCallContext, descriptor: flight.FlightDescriptor) -> flight.FlightInfo:
         """Return the endpoints of a query."""
-        raise RequestError("this server plans no queries; ask the catalog")
+        raise RequestError("this server does not plan queries; send the query to the catalog")
 
     def answer_list(self, context: flight.ServerCallContext) -> list[flight.FlightInfo]:
         """Return all tables that can be requested."""
@@ -265,7 +265,7 @@ class GuardedServer(flight.FlightServerBase):
         writer: flight.MetadataRecordBatchWriter,
     ) -> None:
         """Refuse Flight's DoExchange, which is not used."""
-        raise to_flight(RequestError("this server exchanges no streams"))
+        raise to_flight(RequestError("this server does not support DoExchange"))
 
 
 def _command(descriptor: flight.FlightDescriptor) -> bytes:

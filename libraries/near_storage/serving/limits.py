@@ -92,7 +92,9 @@ class Gate:
         with self._lock:
             if self._under_way >= limits.requests + limits.waiting:
                 told = number_of(self._under_way, "request is", "requests are")
-                raise BusyError(f"{told} under way, at most {limits.requests + limits.waiting}: retry later")
+                raise BusyError(
+                    f"{told} under way, at most {limits.requests + limits.waiting} are allowed: retry later"
+                )
             self._under_way += 1
             self.admitted += 1
         try:
@@ -147,8 +149,8 @@ class Gate:
         """
         if needed > self._memory_bytes:
             raise TooLargeError(
-                f"{what}: needs {size_of(needed)} of memory, limit {size_of(self._memory_bytes)} for all requests to a "
-                "node; request fewer columns, or the way v2"
+                f"{what}: needs {size_of(needed)} of memory, but all requests to a node together get "
+                f"{size_of(self._memory_bytes)}; request fewer columns, or choose the way 'v2'"
             )
 
         self._tidy()
@@ -168,8 +170,8 @@ class Gate:
         with self._lock:
             if not self._wait(self._for_memory, request, fits, self._limits.wait_s):
                 raise BusyError(
-                    f"{what}: needs {size_of(needed)} of memory, other requests hold {size_of(self._held_bytes)} of "
-                    f"{size_of(self._memory_bytes)}: retry later"
+                    f"{what}: needs {size_of(needed)} of memory, but other requests hold {size_of(self._held_bytes)} "
+                    f"of {size_of(self._memory_bytes)}: retry later"
                 )
         self.take_turn(request, TURN_S)
 

@@ -162,7 +162,10 @@ class Maintaining:
         message = Copy(step.digest, stored_bytes, locations[step.source], ticket)
         info = PartitionInfo.decode(self._peers.act(locations[step.target], "copy", message, copy_s(stored_bytes)))
         if not info.same_content(self._catalog.info(step.digest)):
-            raise DamagedError(f"node {step.target} describes its copy differently; the copy is not counted")
+            raise DamagedError(
+                f"node {step.target} describes its copy of partition {step.digest} differently than the catalog does; "
+                "the copy is not recorded"
+            )
         self._catalog.upkeep.record(step.digest, step.target)
 
     def _record(self, step: integrity.Record) -> None:

@@ -138,12 +138,16 @@ class StorageNode(GuardedServer):
         disk."""
         grant, _ = open_ticket(self._secret, command, clock.now_s(), ("put",))
         if not reader.schema.equals(UPLOAD):
-            raise RequestError(f"upload: got columns {reader.schema.names}, expected one of large_binary named 'data'")
+            raise RequestError(
+                "upload: must have exactly one column, 'data', of type large_binary and not nullable "
+                f"(got the columns {reader.schema.names})"
+            )
         (piece,) = grant.pieces
         limit_bytes = min(grant.stored_bytes, self._limits.partition_bytes)
         if grant.stored_bytes > limit_bytes:
             raise RequestError(
-                f"upload: partition of {grant.stored_bytes:,} bytes, this node allows {limit_bytes:,}: split the table"
+                f"upload: the partition has {grant.stored_bytes:,} bytes, but this node allows {limit_bytes:,}: upload "
+                "smaller partitions"
             )
         with self._uploads.admitting():
             info = self._store.put(_uploaded(reader), piece.digest, limit_bytes)
@@ -156,7 +160,7 @@ class StorageNode(GuardedServer):
         security.require(context, "cluster")
         action = self._actions.get(name)
         if action is None:
-            raise RequestError(f"{name!r}: not an action of a node ({', '.join(self._actions)})")
+            raise RequestError(f"{name!r}: not an action of a node; the actions are {', '.join(self._actions)}")
         reply = action(body)
         return reply if isinstance(reply, bytes) else encode(reply)
 
@@ -210,14 +214,14 @@ def _uploaded(reader: flight.MetadataRecordBatchReader) -> Iterator[memoryview]:
         except (pa.ArrowException, OSError) as error:
             raise UnavailableError(f"upload: interrupted ({type(error).__name__})") from None
         if batch is None:
-            raise RequestError("upload: a message without data")
+            raise RequestError("upload: a message has no data")
         if batch.nbytes > UPLOAD_BATCH_BYTES + (1 << 16):
-            raise RequestError(f"upload: a message of {batch.nbytes} bytes, at most {UPLOAD_BATCH_BYTES} are allowed")
+            raise RequestError(f"upload: a message has {batch.nbytes} bytes, at most {UPLOAD_BATCH_BYTES} are allowed")
         try:
             batch.validate(full=True)
         except pa.ArrowInvalid:
-            raise RequestError("upload: a message that is not a valid batch") from None
+            raise RequestError("upload: a message is not a valid batch") from None
         for value in batch.column(0):
             if not value.is_valid:
-                raise RequestError("upload: a null piece")
+                raise RequestError("upload: a piece is null")
             yield memoryview(value.as_buffer())

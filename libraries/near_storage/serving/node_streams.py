@@ -309,7 +309,8 @@ def _check_groups(info: PartitionInfo, groups: list[int]) -> None:
     partition."""
     if groups and not 0 <= min(groups) <= max(groups) < len(info.compact.rows):
         raise StaleError(
-            f"Partition {info.digest} has {len(info.compact.rows)} row groups, and the request names others"
+            f"Partition {info.digest} has {len(info.compact.rows)} row groups, but the request names the row groups "
+            f"{min(groups)} to {max(groups)}, counted from 0"
         )
 
 

@@ -279,4 +279,7 @@ def _share(table: Table, chosen: Sequence[Chosen], nodes: tuple[Node, ...], way:
 def check_positions(ask: Ask) -> None:
     """Raise RequestError if partitions are requested without a version, or by a negative number."""
     if ask.positions is not None and (ask.version is None or any(position < 0 for position in ask.positions)):
-        raise RequestError("request partitions by numbers of at least 0, together with their version")
+        raise RequestError(
+            "a request for partitions needs a version and partition numbers of at least 0 "
+            f"(got the numbers {str(list(ask.positions))[:100]}, version {ask.version})"
+        )

@@ -133,7 +133,10 @@ def from_runs(runs: Sequence[int]) -> list[int]:
     """Decode the numbers of `to_runs`. Raises RequestError for invalid runs and for too many numbers."""
     firsts, counts = runs[::2], runs[1::2]
     if len(firsts) != len(counts) or min(runs, default=0) < 0 or sum(counts) > MOST_GROUPS:
-        raise RequestError(f"row groups: expected runs of first and count, at most {MOST_GROUPS} groups in total")
+        raise RequestError(
+            "row groups: must be pairs of a first number and a count, none of them negative, and at most "
+            f"{MOST_GROUPS} groups in total"
+        )
     return [number for first, count in zip(firsts, counts, strict=True) for number in range(first, first + count)]
 
 
@@ -379,7 +382,9 @@ def decode(kind: type[MessageT], data: bytes | memoryview, most_bytes: int = REQ
     invalid."""
     name = getattr(kind, "__name__", "message")
     if len(data) > most_bytes:
-        raise RequestError(f"{name}: {len(data)} bytes, at most {most_bytes} are allowed; request less at once")
+        raise RequestError(
+            f"{name}: has {len(data)} bytes, but at most {most_bytes} are allowed; request less per call"
+        )
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -391,7 +396,7 @@ def decode_note(data: bytes | memoryview) -> Note | Totals:
     try:
         return msgspec.json.decode(data, type=Note | Totals)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RequestError(f"note of a batch: not of this protocol ({error})") from None
+        raise RequestError(f"the note in a batch's metadata is not a message of this protocol ({error})") from None
 
 
 def pack_schema(schema: pa.Schema) -> bytes:

@@ -37,7 +37,9 @@ class Caller:
 
     def __init__(self, token: str | None = None, tls_roots: bytes | None = None) -> None:
         if token is not None and not (token.isascii() and token.isprintable()):
-            raise UnauthenticatedError("token: contains invalid characters; ask the operator of the catalog for one")
+            raise UnauthenticatedError(
+                "token: contains characters that are not printable ASCII; ask the operator of the catalog for a token"
+            )
         self._token = token
         self._tls_roots = tls_roots
         self._clients: dict[str, flight.FlightClient] = {}
@@ -108,4 +110,4 @@ def check_location(location: str) -> None:
     if not known or parts.hostname is None:
         raise RequestError(f"{location!r}: no host, or no port from 1 to 65535; write grpc://HOST:PORT")
     if parts.scheme != "grpc+tls" and not is_loopback(parts.hostname):
-        raise RequestError(f"{location}: without TLS only this machine can be called; use grpc+tls://")
+        raise RequestError(f"{location}: without TLS only loopback addresses can be called; use grpc+tls://")

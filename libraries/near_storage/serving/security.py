@@ -77,11 +77,11 @@ def read_secret(file: Path) -> bytes:
     except OSError as error:
         raise RequestError(f"secret: cannot read {file} ({error.strerror})") from None
     if mode & 0o077:
-        raise RequestError(f"secret: {file} is readable by other users; run: chmod 600 {file}")
+        raise RequestError(f"secret: {file} is readable by other users; run 'chmod 600 {file}'")
     if len(secret) < SECRET_BYTES:
         raise RequestError(
             f"secret: {file} has {len(secret)} bytes, at least {SECRET_BYTES} are required; on a node, "
-            "copy the file of the catalog; on the catalog, delete the file, and it creates a new one"
+            "copy the catalog's file; on the catalog, delete the file, and the catalog creates a new one"
         )
     return secret
 
@@ -105,7 +105,7 @@ def check_address(host: str, tls: Tls | None) -> None:
     """
     if tls is None and not is_loopback(host):
         raise RequestError(
-            f"{host}: without TLS only this machine can be served. "
+            f"{host}: without TLS a server may listen only on a loopback address. "
             "Give a certificate and its key, or serve on 127.0.0.1"
         )
 
@@ -158,7 +158,7 @@ class BearerFactory(flight.ServerMiddlewareFactory):
             return Bearer("nobody")
         role = self._role(shown[0]) if len(shown) == 1 else None
         if role is None:
-            raise flight.FlightUnauthenticatedError("token: unknown; ask the operator of the catalog for one")
+            raise flight.FlightUnauthenticatedError("token: unknown; ask the operator of the catalog for a valid token")
         return Bearer(role)
 
     def _role(self, header: object) -> Role | None:
@@ -181,4 +181,4 @@ def role_of(context: flight.ServerCallContext) -> Role:
 def require(context: flight.ServerCallContext, *roles: Role) -> None:
     """Raise UnauthenticatedError unless the caller has one of the roles."""
     if role_of(context) not in roles:
-        raise UnauthenticatedError(f"this requires the token of a {' or '.join(roles)}")
+        raise UnauthenticatedError(f"this call requires the token of a {' or '.join(roles)}")

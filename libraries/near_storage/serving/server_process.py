@@ -54,7 +54,9 @@ def serve_catalog(
     of near storage if the folder, the address or a file cannot be used.
     """
     if grace_s < LIFETIME_S:
-        raise RequestError(f"the grace period must be at least the ticket life of {LIFETIME_S} s (got {grace_s:g} s)")
+        raise RequestError(
+            f"the grace period must be at least {LIFETIME_S} s, the lifetime of a ticket (got {grace_s:g} s)"
+        )
     stopping = _stop_signals()
     catalog = Catalog(folder, replicas, grace_s)
     server = CatalogServer(catalog, secret, tokens, host, port, tls, tls_roots, limits, orphan_age_s)

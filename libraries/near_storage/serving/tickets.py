@@ -74,7 +74,7 @@ def issue(secret: bytes, grant: Grant) -> bytes:
     if _HEAD.size + len(payload) > REQUEST_BYTES:
         raise RequestError(
             f"the ticket of this query has {len(payload)} bytes, at most {REQUEST_BYTES} are allowed: "
-            "request split endpoints, or use a filter that leaves fewer row groups"
+            "request one endpoint for each partition (`split`), or use a filter that leaves fewer row groups"
         )
     return _HEAD.pack(_MAGIC, _signature(secret, payload), len(payload)) + payload
 
@@ -93,7 +93,7 @@ def open_ticket(secret: bytes, ticket: bytes, now_s: float, kinds: tuple[str, ..
     time, before the grant is decoded.
     """
     if len(ticket) > REQUEST_BYTES:
-        raise RequestError(f"ticket: {len(ticket)} bytes, at most {REQUEST_BYTES} are allowed")
+        raise RequestError(f"ticket: has {len(ticket)} bytes, at most {REQUEST_BYTES} are allowed")
     forged = UnauthenticatedError("ticket: not signed by this cluster; ask the catalog for one")
     if len(ticket) < _HEAD.size:
         raise forged
@@ -132,7 +132,7 @@ def open_receipt(secret: bytes, receipt: bytes | memoryview, most_bytes: int) ->
     """Return upload, node and encoded `PartitionInfo` of a receipt. Raises UnauthenticatedError if the signature is
     wrong, and RequestError if the receipt is longer than `most_bytes`."""
     if len(receipt) > most_bytes:
-        raise RequestError(f"receipt: {len(receipt)} bytes, at most {most_bytes} are allowed")
+        raise RequestError(f"receipt: has {len(receipt)} bytes, at most {most_bytes} are allowed")
     payload = memoryview(receipt)[32:]
     if not hmac.compare_digest(_signature(secret, payload), bytes(receipt[:32])) or len(payload) < 4:
         raise UnauthenticatedError("receipt: not signed by a node of this cluster")

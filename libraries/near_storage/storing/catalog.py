@@ -126,11 +126,12 @@ class Catalog:
                 "SELECT name, folder FROM nodes WHERE name = ? OR folder = ?", (name, folder)
             ).fetchall():
                 if known != name:
-                    raise RequestError(f"This folder belongs to node {known}: start it with that name.")
+                    raise RequestError(f"This folder belongs to node {known}: start the node with that name (--name).")
                 if other != folder:
                     raise RequestError(
-                        f"Node {name} has another folder: start this one with another name (--name). If the other is "
-                        f"gone for good, run 'store repair --forget {name}' first."
+                        f"Node {name} is registered with a folder that is not this one: start this node with a new "
+                        f"name (--name). If the registered node is gone for good, run 'store repair --forget {name}' "
+                        "first."
                     )
             connection.execute(
                 """INSERT INTO nodes VALUES (?, ?, ?)
@@ -161,12 +162,13 @@ class Catalog:
                 tables = sorted({table for _, table in alone})
                 named = ", ".join(tables[:TABLES_NAMED]) + (" and others" if len(tables) > TABLES_NAMED else "")
                 raise RequestError(
-                    f"Node {name} has the only copy of {number_of(partitions, 'partition')} of {named}: start it, and "
-                    "repair the store first. If it is gone for good, put or delete these tables, and forget it after "
-                    f"the grace period of their old versions, {self._grace_s:g} s."
+                    f"Node {name} has the only copy of {number_of(partitions, 'partition')} of {named}: start the "
+                    "node and repair the store first. If the node is gone for good, put these tables again or delete "
+                    "them, and forget the node once the grace period of the tables' old versions "
+                    f"({self._grace_s:g} s) is over."
                 )
             if connection.execute("SELECT * FROM placements WHERE node = ?", (name,)).fetchone():
-                raise RequestError(f"An upload in progress uses node {name}: wait for it, or abort it.")
+                raise RequestError(f"An upload in progress uses node {name}: wait for the upload, or abort it.")
             for table in ("replicas", "removals"):
                 connection.execute(f"DELETE FROM {table} WHERE node = ?", (name,))
             if connection.execute("DELETE FROM nodes WHERE name = ?", (name,)).rowcount == 0:
@@ -231,7 +233,9 @@ class Catalog:
                 (info.encode(), check_digest(info.digest), info.stored_bytes, info.rows),
             )
             if changed.rowcount == 0:
-                raise NotFoundError(f"There is no partition {info.digest} of {info.stored_bytes:,} bytes.")
+                raise NotFoundError(
+                    f"The catalog has no partition {info.digest} of {info.stored_bytes:,} bytes and {info.rows:,} rows."
+                )
 
     def metadata(self, version: TableVersion) -> CompactMetadata:
         """Return the compact metadata of all partitions of a version. `file` in the result is a partition's position in

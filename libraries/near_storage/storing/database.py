@@ -135,7 +135,7 @@ class Database:
             if (application, version) != (0, 0):
                 raise NearStorageError(
                     f"The catalog's file is of another program or release (mark {application:#x}, format {version}; "
-                    f"ours is {APPLICATION:#x}, {FORMAT}): use another folder with this release."
+                    f"this release needs {APPLICATION:#x}, {FORMAT}): use another folder with this release."
                 )
             for table in TABLES:
                 connection.execute(table)
@@ -156,5 +156,5 @@ def _told() -> Iterator[None]:
         if code in ("SQLITE_CORRUPT", "SQLITE_NOTADB"):
             raise DamagedError(f"The catalog's file is damaged ({code}): restore a copy of its folder.") from error
         raise NearStorageError(
-            f"The catalog's file cannot be used ({code}). Check the disk, then request the table's version again."
+            f"The catalog's file cannot be used ({code}): check the disk, then whether the request has taken effect."
         ) from error

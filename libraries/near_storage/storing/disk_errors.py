@@ -28,8 +28,8 @@ def own_folder(calls: durable.FileCalls, folder: Path) -> int:
 def disk_error(error: OSError, what: str) -> NearStorageError:
     """Return the error for a failed file call, without a path. For a full disk, return FullError."""
     if durable.is_full(error):
-        return FullError(f"{what}: the disk is full. Nothing of it was kept; free space, then try again.")
+        return FullError(f"{what}: the disk is full. Nothing new was kept; free space, then try again.")
     if error.errno == errno.ENOENT:
-        return NotFoundError(f"{what}: it no longer exists. Ask the catalog again.")
+        return NotFoundError(f"{what}: a file no longer exists. Ask the catalog again.")
     reason = os.strerror(error.errno) if error.errno else type(error).__name__
     return NearStorageError(f"{what}: the disk failed ({reason}). Check the machine's log before trying again.")

@@ -105,5 +105,5 @@ class Upkeep:
             if not connection.execute("SELECT * FROM version_partitions WHERE digest = ?", place[:1]).fetchone():
                 raise NotFoundError(f"No table needs partition {digest} any more.")
             if connection.execute("SELECT * FROM removals WHERE digest = ? AND node = ?", place).fetchone():
-                raise BusyError(f"Partition {digest} is being removed from node {node}: check again.")
+                raise BusyError(f"Partition {digest} is being removed from node {node}: repair again in a moment.")
             connection.execute("INSERT OR IGNORE INTO replicas VALUES (?, ?)", place)

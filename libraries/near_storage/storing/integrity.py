@@ -178,7 +178,7 @@ class _Checking:
         if digest in self.view.wanted or place in self.view.uploading or place in self.view.removals:
             return
         if not old:
-            self.find("young", node, digest, f"Partition {digest} on node {node} is unknown, and too recent to remove.")
+            self.find("young", node, digest, f"Partition {digest} on node {node} is unknown, and too new to remove.")
             return
         text = f"Partition {digest} on node {node} ({stored_bytes:,} bytes) is not needed by any table."
         self.find("orphan", node, digest, text)
@@ -208,7 +208,7 @@ class _Checking:
             tables = ", ".join(wanted.tables)
             text = f"Partition {digest} of {tables} has {number_of(len(good), 'good replica')} of {self.view.replicas}"
             enough = len(targets) >= missing
-            text += "." if enough else ", and too few nodes answer to copy it to: start more."
+            text += "." if enough else ", and too few nodes answer to hold more copies: start more nodes."
             self.find("few", None, digest, text, wanted.tables, enough)
         return targets
 

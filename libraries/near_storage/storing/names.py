@@ -15,23 +15,32 @@ catalog would therefore cause errors for all clients."""
 
 def check_digest(digest: str) -> str:
     """Check a blake2b-256 digest of 64 lower-case hex digits. Raises `RequestError` for anything else."""
-    return _checked(_DIGEST, digest, "digest of a partition", "64 digits 0-9a-f")
+    return _checked(_DIGEST, digest, "digest of a partition", "64 digits from 0-9 and a-f")
 
 
 def check_table(name: str) -> str:
     """Check a table's name. Allowed are 1 to 128 letters, digits, `_`, `-` and `.`, of which the first is not `-` or
     `.`. Raises `RequestError` for other names."""
-    return _checked(_NAME, name, "name of a table", "1 to 128 letters, digits, _ - ., not starting with - .")
+    return _checked(
+        _NAME, name, "name of a table", "1 to 128 letters, digits, '_', '-' and '.', not starting with '-' or '.'"
+    )
 
 
 def check_node(name: str) -> str:
     """Check a storage node's name by the rule for tables. Raises `RequestError` for invalid names."""
-    return _checked(_NAME, name, "name of a node", "1 to 128 letters, digits, _ - ., not starting with - .")
+    return _checked(
+        _NAME, name, "name of a node", "1 to 128 letters, digits, '_', '-' and '.', not starting with '-' or '.'"
+    )
 
 
 def check_folder(identity: str) -> str:
     """Check the identity of a storage node's folder by the rule for tables. Raises `RequestError` if it is invalid."""
-    return _checked(_NAME, identity, "identity of a folder", "1 to 128 letters, digits, _ - ., not starting with - .")
+    return _checked(
+        _NAME,
+        identity,
+        "identity of a folder",
+        "1 to 128 letters, digits, '_', '-' and '.', not starting with '-' or '.'",
+    )
 
 
 def check_uri(uri: str) -> str:

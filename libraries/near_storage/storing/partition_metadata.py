@@ -90,7 +90,7 @@ class PartitionInfo:
         """Decode the description in `data`. Raises `DamagedError` if the bytes changed since they were encoded."""
         rest = memoryview(data)[DIGEST_BYTES:]
         if blake2b(rest).digest() != bytes(data[:DIGEST_BYTES]):
-            raise DamagedError("The description of a partition is damaged: its digest differs.")
+            raise DamagedError("The description of a partition is damaged: the digest of its bytes differs.")
         try:
             wire = msgspec.msgpack.decode(rest, type=_Wire)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
@@ -98,7 +98,10 @@ class PartitionInfo:
         compact = load(wire.compact)
         shape = (wire.row_groups, wire.columns)
         if compact.chunks.shape != shape or len(wire.chunk_digests) != 8 * wire.row_groups * wire.columns:
-            raise DamagedError(f"The description of partition {wire.digest} has contradictory numbers of row groups.")
+            raise DamagedError(
+                f"The description of partition {wire.digest} has contradictory numbers of row groups, columns "
+                "or digests."
+            )
         return PartitionInfo(
             wire.digest,
             wire.stored_bytes,
@@ -126,7 +129,7 @@ class _Wire(msgspec.Struct, array_like=True, frozen=True):
 
     def __post_init__(self) -> None:
         if self.format != FORMAT:
-            raise ValueError(f"format {self.format}, this release reads {FORMAT}")
+            raise ValueError(f"format {self.format}, but this release reads only {FORMAT}")
         if min(self.stored_bytes, self.rows, self.footer_bytes, self.row_groups, self.columns) < 0:
             raise ValueError("a negative count")
 

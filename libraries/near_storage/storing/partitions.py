@@ -92,12 +92,15 @@ class PartitionStore:
             digest, stored_bytes = self._write(partition, chunks, limit_bytes)
             if expected_digest not in (None, digest):
                 raise DamagedError(
-                    f"Partition {expected_digest} arrived as {stored_bytes:,} other bytes ({digest}): send it again."
+                    f"Partition {expected_digest} arrived changed, as {stored_bytes:,} bytes with the digest {digest}: "
+                    "send it again."
                 )
             with self._told("A partition could not be stored"):
                 info = self._describe(partition, digest)
             if info.stored_bytes != stored_bytes:
-                raise DamagedError(f"Partition {digest}: {stored_bytes:,} bytes written, {info.stored_bytes:,} read.")
+                raise DamagedError(
+                    f"Partition {digest}: {stored_bytes:,} bytes were written, but the file has {info.stored_bytes:,}."
+                )
             self._write(beside, [info.encode()], None)
             with self._names, self._told(f"Partition {digest}"):
                 self._publish(partition, beside, digest)
@@ -300,7 +303,8 @@ class PartitionStore:
                 size += len(chunk)
                 if limit_bytes is not None and size > limit_bytes:
                     raise RequestError(
-                        f"A partition exceeds the {limit_bytes:,} bytes that this node allows: split the table."
+                        f"A partition has more than {limit_bytes:,} bytes, the limit for this call: send only the "
+                        "announced bytes, or split the table into smaller partitions."
                     )
                 hashing.update(chunk)
                 with self._told("A partition could not be stored"):

@@ -79,8 +79,8 @@ class Uploads:
         check_digest(digest)
         if not 0 <= position < MOST_PARTITIONS or not 0 < stored_bytes <= MOST_PARTITION_BYTES:
             raise RequestError(
-                f"Partition {position} of {stored_bytes:,} bytes: a table has at most {MOST_PARTITIONS:,} partitions "
-                f"of 1 to {MOST_PARTITION_BYTES:,} bytes."
+                f"Partition {position} of {stored_bytes:,} bytes is not allowed: a table has at most "
+                f"{MOST_PARTITIONS:,} partitions, numbered from 0, each of 1 to {MOST_PARTITION_BYTES:,} bytes."
             )
         with self._database.transaction() as connection:
             nodes = self._open(connection, upload)
@@ -89,7 +89,10 @@ class Uploads:
                 "SELECT digest FROM upload_partitions WHERE upload = ? AND position = ?", (upload, position)
             ).fetchone()
             if known != digest:
-                raise RequestError(f"Partition {position} of this upload is {known}, not {digest}: begin a new upload.")
+                raise RequestError(
+                    f"Partition {position} of this upload was announced as {known}, not as {digest}: begin a new "
+                    "upload."
+                )
             if not self._placed(connection, upload, digest):
                 chosen = self._choose(connection, nodes, position, digest)
                 connection.executemany(
@@ -120,7 +123,7 @@ class Uploads:
             if (info.digest, info.stored_bytes) != (digest, placed[0]):
                 raise DamagedError(
                     f"Node {node} stored partition {info.digest} of {info.stored_bytes:,} bytes, but {digest} of "
-                    f"{placed[0]:,} bytes was announced: send it again."
+                    f"{placed[0]:,} bytes was announced: send the announced partition to this node again."
                 )
             self._check_columns(connection, upload, info)
             self._remember(connection, info, node)
@@ -193,11 +196,13 @@ class Uploads:
             )
         elif not same_fields(decode_schema(schema), info.schema):
             difference = _difference(decode_schema(schema), info.schema)
-            raise RequestError(f"Partition {info.digest} has other columns than the table's first: {difference}")
+            raise RequestError(
+                f"Partition {info.digest} has other columns than the table's first partition: {difference}"
+            )
         elif leaves_digest != info.leaves_digest:
             raise RequestError(
-                f"Partition {info.digest} stores its columns as other Parquet types than the table's first: write all "
-                "files of a table with one writer and the same settings."
+                f"Partition {info.digest} stores its columns as other Parquet types than the table's first partition: "
+                "write all files of a table with one writer and the same settings."
             )
 
     def _placed(self, connection: sqlite3.Connection, upload: str, digest: str) -> bool:
@@ -232,15 +237,18 @@ class Uploads:
         count, last = connection.execute(
             "SELECT count(*), max(position) FROM upload_partitions WHERE upload = ?", (upload,)
         ).fetchone()
-        if count == 0 or last != count - 1:
+        if count == 0:
+            raise RequestError("This upload has no partitions: place at least one.")
+        if last != count - 1:
             raise RequestError(
-                f"This upload has {number_of(count, 'partition')}, but the last one has number {last}: place all."
+                f"This upload has {number_of(count, 'partition')}, but the last partition has number {last}, counted "
+                "from 0: place the missing partitions."
             )
         missing = connection.execute(
             "SELECT digest, node FROM placements WHERE upload = ? AND NOT acknowledged LIMIT 1", (upload,)
         ).fetchone()
         if missing is not None:
-            raise RequestError(f"Partition {missing[0]} is not yet acknowledged by node {missing[1]}: put it there.")
+            raise RequestError(f"Partition {missing[0]} is not yet acknowledged by node {missing[1]}: send it there.")
 
 
 def forget(connection: sqlite3.Connection, upload: str) -> None:

@@ -54,7 +54,8 @@ def provider_per_month(stored_gb: float, tiers: Sequence[Tier]) -> float:
         cost += max(min(stored_gb, top) - below, 0.0) * tier.per_gb_month
         below = top
     if stored_gb > below:
-        raise ValueError(f"{stored_gb:,.0f} GB: the tiers end at {below:,.0f} GB. Set up_to_gb=None in the last tier.")
+        step = "Set up_to_gb=None in the last tier."
+        raise ValueError(f"No price is known for {stored_gb:,.0f} GB: the last tier ends at {below:,.0f} GB. {step}")
     return cost
 
 

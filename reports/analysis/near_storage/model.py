@@ -79,11 +79,13 @@ def fit(points: Sequence[Point]) -> Curve:
     from scipy.optimize import OptimizeWarning, curve_fit
 
     ordered = sorted(points, key=lambda point: point.percent)
-    if len({point.percent for point in ordered}) <= PARAMETERS:
-        points_text = f"{len(ordered)} point{'s' * (len(ordered) != 1)}"
-        raise NoFit(f"{points_text}: a curve of {PARAMETERS} parameters needs more. Measure more selectivities.")
-    if any(point.percent < 0 or point.gb_per_s <= 0 for point in ordered):
-        raise NoFit("a point has a selectivity below 0 or a throughput of 0, which cannot be measured")
+    different = len({point.percent for point in ordered})
+    if different <= PARAMETERS:
+        raise NoFit(f"a curve needs at least {PARAMETERS + 1} different selectivities (got {different})")
+    for point in ordered:
+        if point.percent < 0 or point.gb_per_s <= 0:
+            got = f"(got {point.percent:g} % with {point.gb_per_s:g} GB/s)"
+            raise NoFit(f"a selectivity must be at least 0 and a throughput above 0 {got}")
     percents = np.array([point.percent for point in ordered])
     measured = np.array([point.gb_per_s for point in ordered])
 
@@ -103,11 +105,15 @@ def fit(points: Sequence[Point]) -> Curve:
     errors = tuple(float(value) for value in np.sqrt(np.diag(covariance)))
     if not (np.isfinite([*found, *errors]).all() and b > 0 and c > 0 and d > 0):
         raise NoFit(
-            f"the fit ends at b = {b:.3g}, c = {c:.3g}, d = {d:.3g}: throughput would not fall as selectivity rises"
+            f"the fit gives b = {b:.3g}, c = {c:.3g}, d = {d:.3g}: throughput would not fall as selectivity rises"
         )
     if a + b / (1 + c * 100**d) <= 0:
-        raise NoFit(f"the fit ends at a = {a:.3g}: throughput would reach 0 before all row groups are read")
+        raise NoFit(
+            f"the fitted curve is impossible: with its parameter a={a:.3g}, throughput is 0 before all row groups "
+            "are read"
+        )
     for name, value, off in (("b", b, errors[1]), ("c", c, errors[2]), ("d", d, errors[3])):
         if off > value:
-            raise NoFit(f"{len(ordered)} points do not determine a curve: {name} would be {value:.3g} ± {off:.2g}")
+            uncertain = f"the error of {name} is too large, {value:.3g} ± {off:.2g}"
+            raise NoFit(f"{len(ordered)} points do not determine a curve: {uncertain}")
     return Curve(a, b, c, d, (errors[0], errors[1], errors[2], errors[3]))

@@ -60,7 +60,7 @@ def expected(throughput: Callable[[float], float], bands: tuple[Band, ...]) -> E
     shares = buckets(bands)
     total = sum(shares.values())
     if abs(total - 100) > 0.1:
-        raise ValueError(f"the bands must hold 100 % of the queries (got {total:.2f} %)")
+        raise ValueError(f"the bands must add up to 100 % of the queries (got {total:.2f} %)")
     rates = {percent: throughput(percent) for percent in shares}
     mean = sum(rates[percent] * share for percent, share in shares.items()) / total
     sustained = total / sum(share / rates[percent] for percent, share in shares.items())

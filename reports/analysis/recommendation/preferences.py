@@ -136,7 +136,9 @@ def parse_weights(text: str, parts: Iterable[str]) -> dict[str, float]:
         inside, closing, number = rest.rpartition("]")
         name, sign, number = (f"{name}[{inside}]", *number.partition("=")[1:]) if closing else part.partition("=")
         name = name.strip() if closing else name.strip().replace("-", "_")
-        if operation_name_of(name).name not in known or (bracket and not closing):
+        if bracket and not closing:
+            raise PreferenceError(f"{part!r} has no closing bracket. Write e.g. take[rows=10]=2.")
+        if operation_name_of(name).name not in known:
             raise PreferenceError(f"{name!r} cannot be weighed{_near(name, known)}")
         if name in weights:
             raise PreferenceError(f"{name} is named twice. Give it one weight.")
@@ -165,7 +167,7 @@ def parse_bytes(text: str) -> int:
     """Parse '8G' or '500 MB' into bytes, in powers of 1000. Raises PreferenceError."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)B?", text.strip(), re.IGNORECASE)
     if match is None or float(match[1]) == 0:
-        raise PreferenceError(f"{text!r} is not a number of bytes. Write e.g. 500M or 8G.")
+        raise PreferenceError(f"{text!r} is not a number of bytes above 0. Write e.g. 500M or 8G.")
     return int(float(match[1]) * _BYTES[match[2].upper()])
 
 
@@ -174,7 +176,7 @@ def parse_bandwidth(text: str) -> float:
     try:
         return float(parse_bytes(text.strip().removesuffix("/s")))
     except PreferenceError:
-        raise PreferenceError(f"{text!r} is not a bandwidth. Write e.g. 200MB/s.") from None
+        raise PreferenceError(f"{text!r} is not a bandwidth above 0. Write e.g. 200MB/s.") from None
 
 
 def _parts(text: str) -> list[str]:
@@ -186,4 +188,4 @@ def _near(name: str, known: Iterable[str]) -> str:
     names = list(known)
     near = difflib.get_close_matches(name, names, n=1)
     guess = f" (did you mean {near[0]!r}?)" if near else ""
-    return f"{guess}. There are {', '.join(names)}."
+    return f"{guess}. Choose among {', '.join(names)}."

@@ -22,6 +22,6 @@ def projected(
     """
     few, many, rows = sizes
     if not 0 < few < many <= rows:
-        raise ValueError(f"sizes of {few:,} and {many:,} rows do not lead to {rows:,}")
+        raise ValueError(f"the numbers of rows must be above 0 and ascend (got {few:,}, {many:,} and {rows:,})")
     slopes = {number: (larger[number] - smaller[number]) / (many - few) for number in smaller.keys() & larger.keys()}
     return {number: larger[number] + max(slopes[number], 0.0) * (rows - many) for number in sorted(slopes)}

@@ -96,8 +96,8 @@ def test_the_suite_sweeps_with_at_most_twelve_variants() -> None:
     ("request_", "words"),
     [
         ({"over": Over("nuls")}, r"'nuls' is not a trait .*\(did you mean 'nulls'\?\)\.\n?.*There are distinct"),
-        ({"over": Over("nulls", ("0",))}, r"nulls has 1 different value .0.; .* at least 2\.\n.*over=\{'nulls'"),
-        ({"over": Over("nulls", ("0", "0.0"))}, "nulls has 1 different value .0, 0.0."),
+        ({"over": Over("nulls", ("0",))}, r"nulls has 1 distinct value .given: 0.; .* at least 2\.\n.*over=\{'nulls'"),
+        ({"over": Over("nulls", ("0", "0.0"))}, "nulls has 1 distinct value .given: 0, 0.0."),
         ({"over": Over("rows"), "rows": 10}, "Omit rows"),
         ({"over": Over("rows_taken"), "operations": ("read",)}, "Omit operations"),
         ({"over": Over("bytes"), "datasets": ("blobs",)}, "no default values for the data set blobs"),

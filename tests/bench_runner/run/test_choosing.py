@@ -332,7 +332,7 @@ def test_programs_measure_and_ask_what_they_measured(
 
 WRONG = [
     ([], "No data were named"),
-    (["--data", "x", "--from", "y"], "Omit one of them"),
+    (["--data", "x", "--from", "y"], "Omit one of the two"),
     (["--datasets", "eq", "--prefer", "speed=3"], "'speed' cannot be weighed"),
     (["--datasets", "eq", "--need", "magic"], "'magic' is not a known need"),
     (["--datasets", "eq", "--accept", "old"], "'old' is not one of 'established', 'young', 'experimental'"),

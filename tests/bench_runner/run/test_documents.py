@@ -167,7 +167,7 @@ def test_a_range_by_index_that_scans_has_no_figures(run: Runner, fault: str) -> 
     save, scan, by_index, read = run(f"faulty-documents[fault={fault}]", *RANGES, "read")
     assert by_index.failure is not None
     assert by_index.failure.kind == "refused"
-    assert f"1% of {TWEETS} documents; measure it with by=scan" in by_index.failure.reason
+    assert f"1% of {TWEETS} documents; use by=scan" in by_index.failure.reason
     assert not by_index.figures
     assert (save.failure, scan.failure, read.failure) == (None, None, None)
 

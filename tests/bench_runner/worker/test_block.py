@@ -68,7 +68,7 @@ def test_memory_is_compared_for_answers_so_large_that_all_have_one() -> None:
 def test_streams_make_as_many_calls_each_or_all_that_fit_together() -> None:
     assert calls_that_fit(1, 1, shorter="fewer", threads=16) == 16 * REPETITIONS
     assert calls_that_fit(1, MOST_RESULT_BYTES // 100, shorter="fewer", threads=16) == 100
-    with pytest.raises(RefusedData, match=r"fewer than 48 fit .* fewer"):
+    with pytest.raises(RefusedData, match=r"fewer than 48 calls fit .* fewer"):
         calls_that_fit(1, MOST_RESULT_BYTES // 40, shorter="fewer", threads=16)
 
 

@@ -105,7 +105,7 @@ def test_ordered_categories_are_not_stored_without_a_dictionary() -> None:
 def test_a_wrong_copy_ends_the_study(table: pa.Table, monkeypatch: pytest.MonkeyPatch) -> None:
     real = parquet._read
     monkeypatch.setattr(parquet, "_read", lambda stored, *, threads: real(stored, threads=threads).slice(1))
-    with pytest.raises(ConversionError, match="A trial returned another table"):
+    with pytest.raises(ConversionError, match="A trial copy differs from the table"):
         parquet.proposals(table, SIZE_ONLY, ARROW, 30.0, 1e6)
 
 

@@ -416,7 +416,7 @@ def test_a_folder_with_other_things_is_left_alone(
     (tmp_path / "thesis.doc").write_text("mine")
     code, _, told = program("report", small.folder, "--html", tmp_path)
     assert code == cli.WRONG_REQUEST
-    assert f"{tmp_path} is not empty and has no site made by Format Bench." in told
+    assert f"{tmp_path} already exists and is not a site of Format Bench." in told
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.doc"]
 
 

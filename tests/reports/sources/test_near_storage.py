@@ -152,7 +152,7 @@ def test_a_mix_has_no_rate_where_its_slowest_queries_were_not_asked() -> None:
 def test_too_few_selectivities_make_no_curve_and_say_so() -> None:
     few = {key: rate for key, rate in theirs().items() if key[0] == V1 and "0.01" not in key[1] and "0.5" not in key[1]}
     throughput, *others = tables([run_of(few)])
-    assert "no curve: 4 points: a curve of 4 parameters needs more" in throughput.title
+    assert "no curve: a curve needs at least 5 different selectivities (got 4)" in throughput.title
     assert [table.title.partition(",")[0] for table in others] == ["section 3.1"]
 
 

@@ -66,7 +66,7 @@ def opened(source: TableFile) -> CalamineWorkbook:
     except python_calamine.CalamineError:
         if not _is_encrypted(source):
             raise
-        step = "Save a copy without it: in Excel, File, Info, Protect Workbook, Encrypt with Password."
+        step = "Save a copy without the password (in Excel: File, Info, Protect Workbook, Encrypt with Password)."
         raise Refused("is protected by a password", step, source.path) from None
 
 
@@ -94,16 +94,15 @@ def chosen(workbook: CalamineWorkbook, source: TableFile) -> Generator[int, None
     if named is not None and named not in work:
         raise Refused(
             f"sheet {printable(sheets[named].name)!r} is not a work sheet, but a chart or macros",
-            f"Name by `sheet` one of {_listed(sheets[place].name for place in work)}.",
+            f"Set `sheet` to one of {_listed(sheets[place].name for place in work)}." if work else "Name another file.",
             source.path,
         )
-    least = 2 if source.options.header else 1
+    least, where = (2, " below the header") if source.options.header else (1, "")
     if named is not None:
         area = _area(workbook, named)
         if len(area.cells) < least:
-            raise Refused(
-                f"sheet {printable(sheets[named].name)!r} has no rows", "Name another by `sheet`.", source.path
-            )
+            reason = f"sheet {printable(sheets[named].name)!r} has no rows{where}"
+            raise Refused(reason, "Set `sheet` to another sheet.", source.path)
         return Sheet(sheets[named].name, named + 1, len(sheets), (), area)
     work.sort(key=lambda place: sheets[place].visible != SheetVisibleEnum.Visible)
     for place in work:
@@ -113,7 +112,7 @@ def chosen(workbook: CalamineWorkbook, source: TableFile) -> Generator[int, None
             break
     else:
         names = _listed(sheet.name for sheet in sheets)
-        raise Refused(f"has no rows in its sheets: {names}", "Name a file with a table.", source.path)
+        raise Refused(f"has no sheet with rows{where} (sheets: {names})", "Name a file with a table.", source.path)
     others = []
     for other in sorted(work[work.index(place) + 1 :]):
         yield 0
@@ -131,7 +130,7 @@ def _named(sheets: Sequence[SheetMetadata], source: TableFile) -> int | None:
     if wanted.isdecimal() and 1 <= int(wanted) <= len(sheets):
         return int(wanted) - 1
     names = _listed(sheet.name for sheet in sheets)
-    raise Refused(f"has no sheet {printable(wanted)!r}, which `sheet` names", f"Its sheets are {names}.", source.path)
+    raise Refused(f"has no sheet {printable(wanted)!r}, the value of `sheet`", f"Its sheets are {names}.", source.path)
 
 
 def _listed(names: Iterable[str]) -> str:

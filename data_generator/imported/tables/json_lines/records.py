@@ -117,13 +117,13 @@ class _Scan:
                     self._refuse(error)
                 return found
             if not isinstance(record, dict):
-                self._say("is JSON, but not an object with names", "Write one object per line: {..}")
+                self._say("is JSON, but not an object", 'Write one object per line, e.g. {"a": 1}')
             found.append(Line(self.line, self._text[self._at : end].encode("utf-8", "surrogatepass")))
             self._move(end)
             self._is_first = False
             self._expected = _Expected.SEPARATOR if self._is_array else _Expected.RECORD
         if self._is_read and self._is_array and self._expected is not _Expected.NOTHING:
-            self._say("ends before ']' closes its array", "It seems to be cut off. Write it again.")
+            self._say("ends before ']' closes its array", "The file seems to be cut off. Write it again.")
         self.is_over = self._is_read
         return found
 
@@ -180,7 +180,7 @@ class _Scan:
             self._say(f"begins an object of more than {MOST_BYTES >> 20} MB", "Leave it out.")
         said, place = getattr(error, "msg", str(error)), getattr(error, "pos", self._at)
         if place >= len(self._text.rstrip()):
-            self._say(f"begins an object that never ends: {said}", "It seems to be cut off. Write it again.")
+            self._say(f"begins an object that never ends: {said}", "The file seems to be cut off. Write it again.")
         self._move(place)
         self._say(f"is not JSON: {said}", "Repair it, or leave it out.")
 

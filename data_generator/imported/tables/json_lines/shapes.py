@@ -14,7 +14,7 @@ _MOST_LEVELS = 8
 _WHITE = " \t\r\n"
 _decode = json.JSONDecoder(parse_int=str, parse_float=str).raw_decode
 
-_FRAME = "python -c \"import json, pandas; pandas.DataFrame({}).to_parquet('NEW.parquet'{})\""
+_FRAME = "python -c \"import json, pandas; pandas.DataFrame({}).to_parquet('NEW.parquet', index=False)\""
 _LOADED = "json.load(open('FILE'))"
 
 
@@ -29,7 +29,7 @@ def refuse_document(beginning: str, where: str, *, is_lines: bool) -> None:
         return
     found = _document(fields, is_lines)
     if found is not None:
-        raise Refused(f"is one JSON object, not a row: {found[0]}", found[1], where)
+        raise Refused(f"is one JSON object that does not look like one row of a table ({found[0]})", found[1], where)
 
 
 def refuse_array(beginning: str, where: str) -> None:
@@ -40,18 +40,18 @@ def refuse_array(beginning: str, where: str) -> None:
     if isinstance(items[0], list):
         reason = "is one JSON array of arrays, as pandas.DataFrame.to_json(orient='values') writes"
         raise Refused(reason, _frame(_LOADED + ").add_prefix('c'"), where)
-    reason = "is one JSON array of values without names"
-    raise Refused(reason, "jq -c '.[] | {value: .}' FILE > NEW.jsonl", where)
+    reason = "is one JSON array of values, not of objects"
+    raise Refused(reason, "Convert it: jq -c '.[] | {value: .}' FILE > NEW.jsonl", where)
 
 
 def refuse_arrays(where: str) -> None:
     """Raise Refused for a file with one array per line."""
     each = "map(json.loads, open('FILE'))).add_prefix('c'"
-    raise Refused("has an array in each line instead of an object with names", _frame(each), where)
+    raise Refused("has an array in each line instead of an object", _frame(each), where)
 
 
-def _frame(made: str, index: str = ", index=False") -> str:
-    return _FRAME.format(made, index)
+def _frame(made: str) -> str:
+    return f"Convert it: {_FRAME.format(made)}"
 
 
 def _document(fields: dict[str, Any], is_lines: bool) -> tuple[str, str] | None:
@@ -62,9 +62,9 @@ def _document(fields: dict[str, Any], is_lines: bool) -> tuple[str, str] | None:
             f"**{{name: part for name, part in {_LOADED}.items() if name != 'index'}}"
         )
     if {"schema", "data"} == names:
-        return "pandas.DataFrame.to_json(orient='table')", "jq -c '.data[]' FILE > NEW.jsonl"
+        return "pandas.DataFrame.to_json(orient='table')", "Convert it: jq -c '.data[]' FILE > NEW.jsonl"
     if {"type", "features"} <= names:
-        return "GeoJSON", "jq -c '.features[]' FILE > NEW.jsonl"
+        return "GeoJSON", "Convert it: jq -c '.features[]' FILE > NEW.jsonl"
     values = list(fields.values())
     if values and all(isinstance(value, dict) and value for value in values):
         return _objects(fields)
@@ -77,13 +77,13 @@ def _document(fields: dict[str, Any], is_lines: bool) -> tuple[str, str] | None:
     if len(of_objects) == 1:
         return f"its rows are in {of_objects[0]!r}", _jq(f".[{json.dumps(of_objects[0])}][]")
     if listed or any(isinstance(value, dict) for value in values):
-        return "some of its fields are lists or objects", "if it is the only row: jq -c . FILE > NEW.jsonl"
+        return "some of its fields are lists or objects", "If it is the only row: jq -c . FILE > NEW.jsonl"
     return None
 
 
 def _jq(expression: str) -> str:
     quoted = expression.replace("'", "'\\''")
-    return f"jq -c '{quoted}' FILE > NEW.jsonl"
+    return f"Convert it: jq -c '{quoted}' FILE > NEW.jsonl"
 
 
 def _begins_with_object(value: Any) -> bool:
@@ -106,7 +106,8 @@ def _objects(fields: dict[str, Any]) -> tuple[str, str]:
     made = f"{_LOADED}).rename_axis('key').reset_index("
     return (
         "an object for each column, as pandas.DataFrame.to_json() writes, or for each row",
-        f"of columns: {_frame(made)}; of rows: jq -c 'to_entries[] | {{key}} + .value' FILE > NEW.jsonl",
+        f"If each is a column: {_FRAME.format(made)}; "
+        "if each is a row: jq -c 'to_entries[] | {key} + .value' FILE > NEW.jsonl",
     )
 
 

@@ -79,7 +79,9 @@ def refuse(line: bytes, where: str) -> NoReturn:
     except _Twice as twice:
         raise Refused(f"has the field {str(twice)!r} twice in one object", _REPAIR, where) from None
     if not isinstance(record, dict):
-        raise Refused(f"is JSON, but not an object with names: {text[:20]!r}", "Write one object per line: {..}", where)
+        raise Refused(
+            f"is JSON, but not an object (given: {text[:20]!r})", 'Write one object per line, e.g. {"a": 1}', where
+        )
     if not _is_flat(record):
         raise Refused("is nested too deeply", "Leave it out.", where)
     raise Refused("has an unpaired surrogate, which is half of a character", _REPAIR, where)

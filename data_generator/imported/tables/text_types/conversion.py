@@ -54,7 +54,7 @@ def check_columns(wanted: Mapping[str, str], names: Sequence[str]) -> None:
     for name in wanted:
         if name not in names:
             few = ", ".join(names[:12]) + (", .." if len(names) > 12 else "")
-            raise Refused(f"has no column {name!r}, which `columns` names", f"Its columns are {few}.")
+            raise Refused(f"has no column {name!r}, which is given in `columns`", f"Its columns are {few}.")
 
 
 def not_taken(name: str, kind: str, unfit: NotOfType, where: str) -> Refused:

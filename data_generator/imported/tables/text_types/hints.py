@@ -103,4 +103,4 @@ def _mixed(name: str, texts: DistinctTexts) -> Note | None:
         return None
     others = texts.chosen(~fitting.distinct)
     said = f"mixed, stays text; no number in {others.rows:,} of {counted(texts.rows, 'value')}"
-    return Note(name, *texts.first(others), said, "repair the file, or take the figures as those of text")
+    return Note(name, *texts.first(others), said, "repair the file, or accept results for a column of text")

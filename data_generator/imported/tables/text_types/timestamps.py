@@ -76,10 +76,10 @@ def _changed(name: str, texts: pa.ChunkedArray, forms: _Forms, values: pa.Chunke
     found, present = [], len(texts) - texts.null_count
     moved = pc.and_not(forms.aware, _matches(texts, _UTC))
     if count := _count(moved):
-        said = f"offsets other than UTC in {count:,} of {present:,} points in time become UTC, the same instants"
+        said = f"{count:,} of {present:,} points in time have other offsets than UTC and become UTC (the same instants)"
         found.append(_note(name, texts, moved, said, f"to keep the offsets, read it as text: {_as_text(name)}"))
     if pt.is_timestamp(values.type) and (count := _count(forms.dates)):
-        said = f"dates among points in time, {count:,} of {present:,}, become midnight of their day"
+        said = f"{count:,} of {present:,} values are dates without a time and become midnight of their day"
         found.append(_note(name, texts, forms.dates, said, f"to keep the dates, read it as text: {_as_text(name)}"))
     return found
 
@@ -89,14 +89,14 @@ def _stays_text(name: str, texts: pa.ChunkedArray, forms: _Forms) -> list[Note]:
     count, present = _count(others), len(texts) - texts.null_count
     if count >= present:
         return []
-    step = "repair the file, or accept figures for text"
+    step = "repair the file, or accept results for a column of text"
     if count:
-        said = f"stays text: neither dates nor points in time in {count:,} of {present:,} values"
+        said = f"stays text: {count:,} of {present:,} values are neither dates nor points in time"
         return [_note(name, texts, others, said, step)] if count <= present * (1 - _MIXED_SHARE) else []
     kind = _type(texts, forms)
     if kind is None:
         without = pc.or_(forms.dates, forms.naive)
-        said = f"stays text: no offset from UTC in {_count(without):,} of {present:,} points in time"
+        said = f"stays text: {_count(without):,} of {present:,} points in time have no offset from UTC, others do"
         return [_note(name, texts, without, said, step)]
     place = _first_that_fails(texts, kind)
     said = f"stays text: {kind} does not hold all of its dates or points in time"

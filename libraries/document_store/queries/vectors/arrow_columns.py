@@ -111,7 +111,7 @@ def typed_column_of(chunks: Chunks, type_: pa.DataType, path: str) -> pa.Chunked
     if len(kinds) == 1:
         return part_of(chunks, kinds[0]).cast(type_)
     if not has_exact_integers(chunks):
-        raise QueryError(f"types, {path}: integers beyond 2**53 would change as float64; use pa.int64()")
+        raise QueryError(f"`types`, {path}: float64 cannot hold integers beyond 2**53 exactly; use pa.int64()")
     return numbers_of(chunks)
 
 

@@ -66,7 +66,7 @@ class View:
             self.present = masked == leaf.max_level
             if np.count_nonzero(self.present) != len(self.values):
                 raise CorruptError(f"column {leaf.number} ({leaf.path}) has {len(self.values)} values, "
-                                   f"its levels require {np.count_nonzero(self.present)}")  # fmt: skip
+                                   f"but its levels require {np.count_nonzero(self.present)}")  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.levels)
@@ -110,7 +110,8 @@ def _slots(leaf: Leaf, masked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     open_arrays = np.searchsorted(around, levels, side="right").astype(np.uint8)
     innermost = np.concatenate((np.zeros(1, np.uint8), around.astype(np.uint8)))[open_arrays]
     if len(masked) and int(masked.max()) > leaf.max_level:
-        raise CorruptError(f"column {leaf.number} ({leaf.path}) has a level above {leaf.max_level}")
+        found = f"level {int(masked.max())}, but its highest level is {leaf.max_level}"
+        raise CorruptError(f"column {leaf.number} ({leaf.path}) stores {found}")
     before = masked[:-1]
     is_slot = np.ones(len(masked), np.bool_)
     np.greater_equal(masked[1:], innermost[before], out=is_slot[1:])

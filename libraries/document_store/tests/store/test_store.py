@@ -92,7 +92,7 @@ def test_parts_of_documents_are_alike_in_memory_and_stored(store):
     store.flush()
     assert list(store.scan(paths)) == wanted
     assert list(store.scan(["a.b"], where=Compare(field("id"), "<", Constant(1)))) == [{"a": {"b": 1}}]
-    with pytest.raises(QueryError, match=r"d\[\*\].*cannot lead into its array"):
+    with pytest.raises(QueryError, match=r"d\[\*\].*have no \[\*\]"):
         store.scan(["d[*].e"])
 
 
@@ -123,7 +123,7 @@ def test_a_caller_names_the_type_of_a_column_of_mixed_values(store):
         assert (column.type, column.to_pylist()) == (type_, values)
     with pytest.raises(QueryError, match=r"types, a: int32 is not supported; allowed are bool, int64"):
         store.to_arrow(["a"], types={"a": pa.int32()})
-    with pytest.raises(QueryError, match="types names 'b', but the answer has only the columns a"):
+    with pytest.raises(QueryError, match="`types` has the column 'b', but the answer has only the columns a"):
         store.to_arrow(["a"], types={"b": pa.int64()})
 
 
@@ -148,7 +148,10 @@ def test_integers_next_to_doubles_become_doubles_only_if_none_changes(store):
         (b'{"id": 1}\n{"id": 2, "a": 9223372036854775808}', "document 1 of the batch, a: "),
         (b'{"id": 1}\n{"id": 2, "a": {"b": 1, "b": 2}}', "document 1 of the batch, a.b: "),
         (b'{"id": 1}\n{"b": 2}', "document 1 of the batch, id: the key must be"),
-        ([{"id": 1}, {"id": "x"}], "document 1 of the batch, id: the key is of another kind"),
+        (
+            [{"id": 1}, {"id": "x"}],
+            "document 1 of the batch, id: the key is a text, but the first key of the batch is an integer",
+        ),
         ([{"id": 1.0}], "document 0 of the batch, id: the key must be"),
         ([{"id": True}], "document 0 of the batch, id: the key must be"),
         ([{"id": 1}, {"id": 2, "a": {"b": 1j}}], "document 1 of the batch, a.b: a document cannot hold a complex"),
@@ -175,7 +178,7 @@ def test_keys_are_of_one_kind_in_a_store(store):
     with pytest.raises(DocumentError, match=r"^key 0 of the batch: the key must be an integer of .* text, not 1\.5"):
         store.get(1.5)
     for ask in (store.delete, store.get_many):
-        with pytest.raises(DocumentError, match=r"^key 1 of the batch: the key is of another kind"):
+        with pytest.raises(DocumentError, match=r"^key 1 of the batch: the key is a text, but the first key"):
             ask([1, "x"])
 
 
@@ -259,7 +262,7 @@ def test_a_store_of_another_format_is_told_and_left_alone(tmp_path):
     write_manifest(OSCalls(), tmp_path, msgspec.structs.replace(found, format=found.format - 1))
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(
-        CorruptError, match=rf"format {found.format - 1}, but this release reads {found.format}; store its"
+        CorruptError, match=rf"format {found.format - 1}, but this release reads only format {found.format};"
     ):
         DocumentStore.open(tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
@@ -626,7 +629,7 @@ def test_the_old_value_of_a_document_leaves_the_index(store):
             assert snapshot.index_keys("a", 1.5, None).tolist() == [0, 2, 5, 8]
             assert snapshot.index_keys("b", 0, 0) is None
             assert snapshot.most() >= snapshot.count() == 9
-            with pytest.raises(QueryError, match="one kind"):
+            with pytest.raises(QueryError, match="the same kind"):
                 snapshot.index_keys("a", 0, "x")
             assert [row.keys.tolist() for row in snapshot.parts(snapshot.index_keys("a", 0, 0))]
         store.flush()

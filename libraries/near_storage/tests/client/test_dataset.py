@@ -143,7 +143,7 @@ def test_what_bypasses_the_methods_is_an_error(dataset: NearStorageDataset, tabl
         lambda: ds.UnionDataset(table.schema, [dataset]).to_table(),
         lambda: ds.dataset([dataset]).head(3),
     ):
-        with pytest.raises(NotImplementedError, match="use its scanner"):
+        with pytest.raises(NotImplementedError, match="use the Dataset's scanner"):
             bypass()
     assert ds.Dataset.to_table(dataset).equals(table)
 

@@ -48,7 +48,7 @@ BAD = {
     misbehaving.leaves_badly: "ended with 7",
     misbehaving.wants_memory: "MemoryError",
     misbehaving.floods: "OSError|signal 25|ended with 1",
-    misbehaving.answers_too_much: "2097152 bytes, 1048576 are allowed",
+    misbehaving.answers_too_much: "2097152 bytes, at most 1048576 are allowed",
     misbehaving.recurses: "RecursionError",
 }
 

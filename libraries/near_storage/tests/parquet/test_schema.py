@@ -131,10 +131,10 @@ BROKEN = {
     "a negative length": ([root(1), leaf("a", "FIXED_LEN_BYTE_ARRAY", more={2: i32(-1)})], None, "-1 bytes"),
     "a name that is not text": ([root(1), leaf(b"\xff")], None, "not UTF-8"),
     "two logical types": ([root(1), leaf("a", more={10: struct({1: struct({}), 4: struct({})})})], None, "2 logical"),
-    "two orders": ([root(1), leaf("a")], [struct({1: struct({}), 2: struct({})})], "2 orders"),
+    "two orders": ([root(1), leaf("a")], [struct({1: struct({}), 2: struct({})})], "2 column orders; at most one"),
     "too many orders": ([root(1), leaf("a")], [TYPE_ORDER] * 2, "2 column orders for 1"),
     "a decimal without digits": ([root(1), leaf("a", more={10: struct({5: struct({})})})], None, "DecimalType lacks"),
-    "groups in groups": ([root(1), *[group("g", 1)] * MOST_SCHEMA_DEPTH, leaf("a")], None, "nested deeper"),
+    "groups in groups": ([root(1), *[group("g", 1)] * MOST_SCHEMA_DEPTH, leaf("a")], None, "levels deep"),
 }
 
 

@@ -109,7 +109,7 @@ BROKEN = {
     "a field that comes twice": (struct({4: i32(1), 5: i64(1)}).data[:-1] + b"\x05\x08\x02\0", "twice"),
     "a required field that does not come": (struct({9: struct({2: i64(1)})}).data, "Point lacks"),
     "a wire type that does not exist": (b"\x0e" + varint(98) + b"\0", "wire type 14"),
-    "nested without end": (nested(10_000), "nested deeper"),
+    "nested without end": (nested(10_000), "nested more than 32 levels deep"),
 }
 
 

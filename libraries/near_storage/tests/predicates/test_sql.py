@@ -130,15 +130,15 @@ REFUSED = {
     "SELECT a FROM t GROUP BY ALL": "ALL",
     "SELECT a FROM t GROUP BY ROLLUP (a)": "ROLLUP",
     "SELECT a FROM t GROUP BY 1": "`1`",
-    "SELECT a, b FROM t GROUP BY a": "'b' is neither in GROUP BY",
-    "SELECT a, count(*) FROM t": "'a' is neither in GROUP BY",
+    "SELECT a, b FROM t GROUP BY a": "'b' must be in GROUP BY",
+    "SELECT a, count(*) FROM t": "'a' must be in GROUP BY",
     "SELECT * FROM t GROUP BY a": "without other columns",
     "SELECT *, a FROM t": "without other columns",
     "SELECT * EXCLUDE (a) FROM t": "EXCEPT",
     "SELECT t.* FROM t": "column of the table",
     "SELECT a AS b FROM t": "renamed",
     "SELECT a, a FROM t": "column 'a' twice",
-    "SELECT a, min(b) AS a FROM t GROUP BY a": "two columns 'a'",
+    "SELECT a, min(b) AS a FROM t GROUP BY a": "two columns named 'a'",
     "SELECT a, b FROM t GROUP BY a, b, a": "twice",
     "SELECT a + 1 FROM t": "`a [+] 1`",
     "SELECT count(DISTINCT a) FROM t": "DISTINCT a",
@@ -154,7 +154,7 @@ REFUSED = {
     "SELECT a FROM t LIMIT -1": "number of rows",
     "SELECT a FROM t LIMIT 9223372036854775808": "at most",
     "SELECT a FROM t FETCH FIRST 5 ROWS ONLY": "FETCH",
-    "SELECT a FROM s.t": "its DB",
+    "SELECT a FROM s.t": "this DB",
     "SELECT a FROM t AS x(b)": "COLUMNS",
     "SELECT a FROM t TABLESAMPLE (10)": "SAMPLE",
     "SELECT a FROM read_parquet('x')": "name of one table",
@@ -182,9 +182,9 @@ REFUSED_CONDITIONS = {
     "a IS TRUE": "NULL or NOT NULL",
     "a IS NOT DISTINCT FROM 1": "WHERE compares",
     "a ILIKE 'x%'": "WHERE compares",
-    "a LIKE '%x'": "one % at the end",
-    "a LIKE 'x%y%'": "one % at the end",
-    "a LIKE 'x_'": "one % at the end",
+    "a LIKE '%x'": "one wildcard: % at the end",
+    "a LIKE 'x%y%'": "one wildcard: % at the end",
+    "a LIKE 'x_'": "one wildcard: % at the end",
     "a LIKE b": "LIKE takes",
     "a LIKE 'x!' ESCAPE '!'": "ESCAPE character",
     "a LIKE 'x%' ESCAPE ''": "one character",
@@ -198,7 +198,7 @@ REFUSED_CONDITIONS = {
     "a = DATE '2020-02-30'": "calendar date",
     "a = DATE '2020-2-3'": "not a date",
     "a = TIMESTAMP '2020-01-01 00:00:00+01'": "has an offset",
-    "a = TIMESTAMPTZ '2020-01-01 00:00:00'": r"has no offset.*write it as '2020-12-31 00:00:00\+00:00'",
+    "a = TIMESTAMPTZ '2020-01-01 00:00:00'": r"has no offset.*write e\.g\. '2020-12-31 00:00:00\+00:00'",
     "a = TIMESTAMP '2500-01-01 00:00:00.000000001'": "1677 and 2262",
     "a = INTERVAL 1 DAY": "constant",
     "a = TRY_CAST('2020-01-01' AS DATE)": "constant",
@@ -275,7 +275,7 @@ def test_hostile_text_ends_in_an_error(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["brackets", "cases", "not", "signs"])
 def test_depth_is_refused_before_a_parser_recurses(name: str) -> None:
-    with pytest.raises(PredicateError, match="more than 24 deep"):
+    with pytest.raises(PredicateError, match="more than 24 levels deep"):
         sql.parse(HOSTILE[name])
 
 

@@ -249,7 +249,7 @@ def test_chunks_of_other_row_groups_are_no_answer(path):
         chunks.hold([1])
         assert len(chunks.read(*place)) == place[1]
         chunks.hold([2, 3])
-        with pytest.raises(DamagedError, match=f"{place[1]} bytes at {place[0]}"):
+        with pytest.raises(DamagedError, match=f"{place[1]} bytes at byte {place[0]}"):
             chunks.read(*place)
 
 

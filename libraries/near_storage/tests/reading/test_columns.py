@@ -47,7 +47,7 @@ def test_a_dotted_name_is_not_a_field():
 
 def test_unknown_and_doubled_names_are_refused():
     schema = pa.schema([("a", pa.int8()), ("b", pa.int8()), ("a", pa.int16())])
-    with pytest.raises(RequestError, match="no column 'c' in the table; it has 'a', 'b', 'a'"):
+    with pytest.raises(RequestError, match="no column 'c' in the table; the columns are 'a', 'b', 'a'"):
         leaves_of(schema, ["b", "c"])
     with pytest.raises(RequestError, match=r"two columns .*'a'"):
         leaves_of(schema, ["a"])

@@ -148,7 +148,9 @@ def test_a_permit_is_for_one_partition(served: Cluster):
         refusal(lambda: put(client, permit, []))
         refusal(lambda: put(client, permit, [b"x" * (5 << 20)]))
         refusal(lambda: put(client, permit, [None]))
-        assert "columns" in refusal(lambda: put(client, permit, [b"x"], pa.schema([("other", pa.large_binary())])))
+        assert "must have exactly one column" in refusal(
+            lambda: put(client, permit, [b"x"], pa.schema([("other", pa.large_binary())]))
+        )
         refusal(lambda: put(client, flight.FlightDescriptor.for_path("/etc/passwd"), [b"x"]))
     assert served.stored_files(0) == before
     assert list((served.folder / "node0").glob("*.part")) == []
@@ -301,7 +303,7 @@ def test_row_groups_that_are_too_large_for_a_request(tmp_path: Path):
         client = small.client()
         client.put("t", table)
         for sql in ("SELECT * FROM t", "SELECT sum(a), sum(b) FROM t", "SELECT a FROM t WHERE b > 5"):
-            with pytest.raises(RequestError, match=r"needs .* of memory, limit 450 kB"):
+            with pytest.raises(RequestError, match=r"needs .* of memory, .* get 450 kB"):
                 client.query(sql, "v1")
         assert client.query("SELECT a FROM t", "v1").equals(table.select(["a"]))
         assert client.query("SELECT * FROM t", "v2").equals(table)

@@ -300,7 +300,7 @@ def test_a_copy_that_is_described_as_another_one_is_not_counted(tmp_path: Path, 
         monkeypatch.setattr(served.nodes[0]._store, "_describe", describe_footer_off)
         repaired = client.repair()
         assert (repaired.copied, len(repaired.failed)) == (0, 1)
-        assert "the copy is not counted" in repaired.failed[0]
+        assert "the copy is not recorded" in repaired.failed[0]
 
 
 def describe_footer_off(path: Path, digest: str) -> PartitionInfo:
@@ -345,7 +345,7 @@ def test_two_nodes_of_one_name(served: Cluster, tmp_path: Path):
     nodes = client.nodes()
     other = StorageNode(PartitionStore(tmp_path / "disk2" / "node0"), "node0", served.secret)
     try:
-        with pytest.raises(RequestError, match="Node node0 has another folder"):
+        with pytest.raises(RequestError, match="Node node0 is registered with a folder"):
             other.register(served.uri)
         assert client.nodes() == nodes
         assert client.query("SELECT * FROM t").equals(rows(0))

@@ -232,7 +232,7 @@ def test_a_name_is_that_of_one_folder(shelf):
     """Another folder with the same name would replace the first, which holds acknowledged data."""
     shelf.put("sales", 1)
     before = shelf.catalog.nodes()
-    for name, folder, word in (("north", "folder-other", "another name"), ("other", "folder-north", "node north")):
+    for name, folder, word in (("north", "folder-other", "a new name"), ("other", "folder-north", "node north")):
         with pytest.raises(RequestError, match=word):
             shelf.catalog.register_node(name, "grpc://elsewhere:2", folder)
         assert shelf.catalog.nodes() == before

@@ -107,12 +107,22 @@ def test_the_file_of_hosts_may_have_comments_and_pythons(tmp_path: Path) -> None
     ]
 
 
-@pytest.mark.parametrize("text", ["", "# none\n", "a b c\n", "-oProxyCommand=evil\n", "one 'unclosed\n"])
-def test_a_wrong_file_of_hosts_is_refused(tmp_path: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "hosts lists no host."),
+        ("# none\n", "hosts lists no host."),
+        ("one\na b c\n", "hosts, line 2: at most a host and a path of Python are allowed (got 3 words)."),
+        ("\n-oProxyCommand=evil\n", "hosts, line 2: a host must not begin with '-' (got '-oProxyCommand=evil')."),
+        ("one 'unclosed\n", "cannot be read: No closing quotation."),
+    ],
+)
+def test_a_wrong_file_of_hosts_is_refused(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "hosts").write_text(text)
     with pytest.raises(RunError) as error:
         ssh_hosts(tmp_path / "hosts")
     assert error.value.parameter == "cluster"
+    assert words in str(error.value)
 
 
 def test_ssh_opens_ports_on_loopback_only() -> None:

@@ -16,10 +16,10 @@ LINE = b'{"id": 1}\n'
 @pytest.mark.parametrize(
     ("name", "content", "told", "step"),
     [
-        ("a.zst", LINE, "the name of a JSON Lines file", "Documents are read from JSON Lines"),
+        ("a.zst", LINE, "a suffix of JSON Lines files", "Documents are read from JSON Lines"),
         ("a.jsonl", b"", "is empty (0 bytes)", "a file with documents"),
-        ("a.txt", LINE, "the name of a JSON Lines file", "Documents are read from JSON Lines"),
-        ("a.csv", b"a\n1\n", "is CSV, which holds a table", "For a table, use the suite tabular"),
+        ("a.txt", LINE, "a suffix of JSON Lines files", "Documents are read from JSON Lines"),
+        ("a.csv", b"a\n1\n", "has the suffix of CSV, a format of tables", "For a table, use the suite tabular"),
         ("folder", None, "is a folder", "To merge several files"),
         ("pipe.jsonl", ..., "is not a regular file", "Documents are read from JSON Lines"),
         ("missing.jsonl", (), "o such file", "Documents are read from JSON Lines"),

@@ -120,9 +120,9 @@ def test_it_is_read_once_and_again_when_the_file_changes(write: Write, monkeypat
         (({"id": 1}, '{"id": 2} {"id": 3}'), "line 2: is not JSON: Extra data"),
         (({"id": 1}, '{"id": 2, "a": {"b": 1, "b": 2}}'), "line 2: has the field 'b' twice"),
         (({"id": 1}, '{"id": 2, "a": NaN}'), "line 2: has NaN"),
-        (({"id": 1}, '{"id": 2, "a": 9223372036854775808}'), "line 2: has an integer beyond 64 bits"),
-        (({"id": 1}, '{"id": 2, "a": ' + "9" * 5000 + "}"), "line 2: has an integer beyond 64 bits"),
-        (({"id": 1}, '{"id": 2, "a": 1e999}'), "line 2: has a number beyond a double"),
+        (({"id": 1}, '{"id": 2, "a": 9223372036854775808}'), "line 2: has an integer outside the signed 64-bit range"),
+        (({"id": 1}, '{"id": 2, "a": ' + "9" * 5000 + "}"), "line 2: has an integer outside the signed 64-bit range"),
+        (({"id": 1}, '{"id": 2, "a": 1e999}'), "line 2: has a number that is too large for a double"),
         (({"id": 1}, '{"id": 2, "a": "\\ud800"}'), "line 2: has an unpaired surrogate"),
         (({"id": 1}, b'{"id": 2, "a": "\xe9"}'), "line 2: byte 0xe9 in a is not UTF-8"),
         (({"id": 1}, b'{"id": 2, "a": {"b": ["x", {"c": "\xe6\x97"}]}}'), "line 2: byte 0xe6 in a.b[1].c is not UTF-8"),
@@ -131,14 +131,14 @@ def test_it_is_read_once_and_again_when_the_file_changes(write: Write, monkeypat
         (({"id": 1}, '{"id": 2, "a": ' + "[" * MAX_DEPTH + "]" * MAX_DEPTH + "}"), "line 2: is nested more than"),
         (({"id": 1}, '{"id": 2, "a": ' + "[" * 1_000_000), "line 2: is nested more than"),
         (({"id": 1}, {"a": 1}), "line 2: has no field 'id'"),
-        (({"id": 1}, {"id": True}), "line 2: its key 'id' is neither an integer nor a text"),
-        (({"id": 1}, {"id": "1"}), "line 2: its key has another type than that of line 1"),
-        (({"id": 1}, "", {"id": 1}), "line 3: has the key '1', like line 1"),
+        (({"id": 1}, {"id": True}), "line 2: the value of its key 'id' is neither an integer nor a text"),
+        (({"id": 1}, {"id": "1"}), "line 2: its key is a text, unlike the key of line 1"),
+        (({"id": 1}, "", {"id": 1}), "line 3: repeats the key '1' of line 1"),
         (({"a": 1}, {"id": 1}), "line 2: has a field 'id', which other documents lack"),
         (('[{"id": 1}]',), "line 1: begins with '['"),
         (("", " "), "holds no documents"),
         (("{", '"id": 1', "}"), "line 1: begins with an object over several"),
-        ((gzip.compress(b'{"id": 1}'),), "is compressed (gz) and its name does not say so"),
+        ((gzip.compress(b'{"id": 1}'),), "is compressed (gz), but its name does not end with .gz"),
     ],
 )
 def test_lines_other_than_documents_are_refused_with_its_line(lines: tuple[Any, ...], told: str, write: Write) -> None:
@@ -180,7 +180,7 @@ def test_a_line_that_is_too_long_is_refused_before_it_is_in_memory(
 
 def test_inputs_other_than_files_of_lines_are_refused(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("id\n1\n")
-    with pytest.raises(DataError, match="is CSV, which holds a table"):
+    with pytest.raises(DataError, match="has the suffix of CSV, a format of tables"):
         own(tmp_path / "table.csv")
     with pytest.raises(DataError, match="needs data"):
         resolve("documents", {})
@@ -195,7 +195,7 @@ def test_a_worker_that_says_what_makes_no_sense_is_not_believed(write: Write, mo
         self.facts = document_worker.DocumentFacts(3, 3, 1, "id", False)
 
     monkeypatch.setattr(document_worker.Import, "__init__", lying)
-    with pytest.raises(DataError, match="only 2 of 3 documents"):
+    with pytest.raises(DataError, match="2 documents of the sample were read, but 3"):
         own(path)
 
 

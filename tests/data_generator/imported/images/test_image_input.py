@@ -113,12 +113,14 @@ def test_images_next_to_class_folders_are_refused(place) -> None:
 
 
 def test_folders_of_class_folders_are_refused_with_the_one_that_is_meant(place) -> None:
-    refused(place("train/ant/1.png"), r"data/train has folders of images.*\s+Name the folder .* such as .*data/train")
+    refused(
+        place("train/ant/1.png"), r"data/train .* its subfolder ant\.\s+Name the folder .* e\.g\. .*data/train instead"
+    )
 
 
 @pytest.mark.parametrize("name", ["photo.HEIC", "scan.jp2", "drawing.svg", "a.pgm", "a.webm", "a.ARW", "a.psb"])
 def test_images_of_kinds_that_are_not_read_are_not_skipped(place, name: str) -> None:
-    refused(place("ant/1.png", f"ant/{name}"), f"{name} has the name of an unsupported kind of image or video")
+    refused(place("ant/1.png", f"ant/{name}"), f"{name} has a suffix that is not supported for images")
 
 
 def test_every_ending_of_pillow_is_read_or_refused(place) -> None:
@@ -138,7 +140,9 @@ def test_other_endings_of_kinds_that_are_read_are_taken(place, name: str) -> Non
 
 
 def test_parquet_files_and_images_together_are_refused(place) -> None:
-    refused(place("ant/1.png", "x.parquet"), r"has Parquet files \(x.parquet\) and image files \(ant/1.png\)")
+    refused(
+        place("ant/1.png", "x.parquet"), r"has both Parquet files \(e.g. x.parquet\) and image files \(e.g. ant/1.png\)"
+    )
 
 
 def test_links_are_followed_to_files_below_the_path_only(place, tmp_path: Path) -> None:
@@ -165,7 +169,7 @@ def test_links_to_folders_are_refused(place, tmp_path: Path) -> None:
 def test_inputs_other_than_files_are_refused(place) -> None:
     root = place("ant/1.png")
     os.mkfifo(root / "ant/2.png")
-    refused(root, "ant/2.png has the name of a file with images and is not a regular file")
+    refused(root, "ant/2.png is not a regular file, although its name suggests images")
 
 
 def test_names_cannot_write_to_the_terminal(place) -> None:
@@ -205,8 +209,8 @@ def test_one_split_is_taken_whatever_it_is(place) -> None:
 
 
 def test_splits_that_cannot_be_distinguished_are_refused(place) -> None:
-    refused(place("test.parquet", "validation.parquet"), "several splits: test, validation")
-    refused(place("train.parquet", "other.parquet"), "several splits: of no split")
+    refused(place("test.parquet", "validation.parquet"), "several splits, .* to read: test, validation")
+    refused(place("train.parquet", "other.parquet"), "it is unclear which one to read: files without a split")
 
 
 def test_parquet_files_in_several_folders_are_refused(place) -> None:
@@ -239,7 +243,7 @@ def test_of_saved_splits_the_training_data_are_taken(place) -> None:
 
 def test_saved_splits_without_training_data_are_refused(place) -> None:
     root = place("dataset_dict.json", *[f"{split}/{name}" for split in ("a", "b") for name in SAVED_FILES])
-    refused(root, r"has several splits, but none named 'train': a, b\.\s+Name one of them: .*/SPLIT")
+    refused(root, r"has neither a split 'train' nor exactly one split \(its splits: a, b\)\.\s+Name the .*/SPLIT")
 
 
 def test_a_saved_folder_with_links_to_elsewhere_is_refused(place, tmp_path: Path) -> None:

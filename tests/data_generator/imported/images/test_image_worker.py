@@ -149,7 +149,7 @@ def test_images_that_make_no_sense_are_refused(folders: Path, monkeypatch: pytes
 
 def test_fewer_images_than_said_are_refused(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replace_worker(monkeypatch, "frame(b'n', b'9'); frame(b'e', b'')")
-    assert f"{folders} announced 9 images and has 0" in failure(folders)
+    assert f"{folders}: 0 images were read, but 9 were expected" in failure(folders)
 
 
 def test_a_refusal_cannot_write_to_the_terminal(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,7 +88,7 @@ def test_views_that_are_left_out_are_reported_each_time(folders: Path) -> None:
         (folders / f"ant/{name}.jpg").write_bytes(encoded(views[0], "MPO", save_all=True, append_images=views[1:]))
     for _ in range(2):
         (remark,) = resolve("images", {}, source=folders).remarks
-        assert remark.startswith(f"of 2 images only the first view is used, such as {folders}/ant/a.jpg: ")
+        assert remark.startswith(f"only the first view of 2 images is used, e.g. of {folders}/ant/a.jpg: ")
         assert remark.count("\n") == 1
 
 
@@ -250,7 +250,7 @@ GOOD = encoded(colours(2, 2))
         (
             [GOOD],
             ["ant"],
-            r"x.parquet: has no column of labels; its columns: id \(int64\), img \(struct.*label \(string",
+            r"x.parquet: has no column of integer labels; its columns: id \(int64\), img \(struct.*label \(string",
         ),
     ],
     ids=["broken", "null", "path", "label", "empty", "text"],
@@ -322,7 +322,7 @@ def test_a_saved_folder_that_names_files_elsewhere_is_refused(library, tmp_path:
     state = json.loads((saved / "state.json").read_text())
     state["_data_files"] = [{"filename": "../other.arrow"}]
     (saved / "state.json").write_text(json.dumps(state))
-    refused("images", saved, r"state.json: names files that are not in its folder: ../other.arrow")
+    refused("images", saved, r"state.json: lists files that are missing from its folder: ../other.arrow")
     (saved / "state.json").write_text("[" * 100_000)
     refused("images", saved, "state.json: cannot be read: ")
 
@@ -345,7 +345,7 @@ def test_the_librarys_own_cache_is_read(library, tmp_path: Path) -> None:
     info["splits"]["train"]["num_examples"] = 50_000
     (place / "dataset_info.json").write_text(json.dumps(info))
     (place / "parquet-train.arrow").touch()
-    with pytest.raises(DataError, match=r"abc: has 5 images of 50,000\."):
+    with pytest.raises(DataError, match=r"abc: has 5 images, but dataset_info\.json states 50,000\."):
         resolve("cifar10", {})
 
 
@@ -357,9 +357,11 @@ def test_without_cache_and_path_the_stand_in_is_named_and_not_taken(
     name: str, title: str, stand_in: str, tmp_path: Path
 ) -> None:
     said = refused(
-        name, None, rf"{name}: {title} is not in the cache of 'datasets' \({tmp_path}/hub\), and data was not given"
+        name,
+        None,
+        rf"{name}: {title} is not in the cache of the library 'datasets' \({tmp_path}/hub\), and data is not given",
     )
-    assert f"\n  Use the stand-in '{stand_in}', or name by data a folder" in said
+    assert f"\n  Use the generated data set '{stand_in}', or set data to a Parquet file" in said
 
 
 def test_that_answer_needs_no_library_and_no_process() -> None:
@@ -387,17 +389,17 @@ print(sorted({"datasets", "huggingface_hub", "PIL", "pandas"} & set(sys.modules)
 @pytest.mark.parametrize(
     ("name", "image", "label", "message"),
     [
-        ("cifar10", colours(32, 31), 0, r"image 1 has \[32, 31, 3\]; in CIFAR-10 each has 32 x 32 x 3"),
-        ("cifar10", greys(32, 32), 0, r"image 1 has \[32, 32, 0\]"),
-        ("cifar10", colours(32, 32), 10, "image 1 has 10; in CIFAR-10 each has a label of 0 to 9"),
-        ("imagenet100", colours(160, 200), -1, "image 1 has -1; in ImageNet-100 each has a label of 0 to 99"),
+        ("cifar10", colours(32, 31), 0, r"image 1 has the shape \[32, 31, 3\], but CIFAR-10 has only .* \[32, 32, 3\]"),
+        ("cifar10", greys(32, 32), 0, r"image 1 has the shape \[32, 32, 0\]"),
+        ("cifar10", colours(32, 32), 10, "image 1 has the label 10, but CIFAR-10 has only labels from 0 to 9"),
+        ("imagenet100", colours(160, 200), -1, "image 1 has the label -1, but ImageNet-100 has only labels from 0 to"),
     ],
 )
 def test_other_data_under_a_known_name_are_refused(
     name: str, image: np.ndarray, label: int, message: str, tmp_path: Path
 ) -> None:
     path = write_parquet(tmp_path / "x.parquet", [encoded(colours(32, 32)), encoded(image)], [0, label])
-    refused(name, path, rf"{name}: {message}.*\s+These are other data: use the data set 'images'")
+    refused(name, path, rf"{name}: {message}.*\s+Use the data set 'images' for images that are not from")
 
 
 def test_imagenet_100_is_read(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_values_may_hold_newlines_and_delimiters(csv) -> None:
 
 
 def test_a_name_that_two_columns_have_is_refused(csv) -> None:
-    assert "column 3 has the name 'a', like column 1" in refusal(csv("a,b,a\n1,2,3\n"))
+    assert "columns 1 and 3 have the same name 'a'" in refusal(csv("a,b,a\n1,2,3\n"))
 
 
 def test_an_empty_name_is_called_as_pandas_calls_it(csv) -> None:

@@ -89,7 +89,7 @@ KINDS: list[Any] = [
     ("fractions", ["2024-01-01T10:00:00.25", "2024-01-01T10:00:00"],
      [at(2024, 1, 1, 10, 0, 0, 250000), at(2024, 1, 1, 10)], pa.timestamp("us"), None),
     ("offsets", ["2024-01-01T10:00:00+02:00", "2024-01-01T10:00:00Z"],
-     [at(2024, 1, 1, 8, tz=UTC), at(2024, 1, 1, 10, tz=UTC)], pa.timestamp("us", "UTC"), "offsets other than UTC in 1"),
+     [at(2024, 1, 1, 8, tz=UTC), at(2024, 1, 1, 10, tz=UTC)], pa.timestamp("us", "UTC"), "1 of 2 points in time"),
     ("ns of year 9999", ["9999-12-31T00:00:00.123456789", "2024-01-01T00:00:00"], None, pa.string(), "stays text"),
     ("offsets in some", ["2024-01-01T10:00:00+02:00", "2024-01-01T10:00:00"], None, pa.string(), "no offset from UTC"),
     ("no such day", ["2024-02-30", "2024-01-01"], None, pa.string(), "stays text"),
@@ -171,7 +171,7 @@ def test_a_value_that_does_not_fit_is_refused_by_its_line(cells: list[str], kind
 
 def test_a_column_that_is_not_there_is_refused_with_those_that_are(csv: Make) -> None:
     said = refusal(csv("a,b\n1,2\n"), columns={"c": "text"})
-    assert "has no column 'c', which `columns` names\n  Its columns are a, b" in said
+    assert "has no column 'c', which is given in `columns`\n  Its columns are a, b" in said
 
 
 def test_decimal_commas_and_days_first_are_read_on_request(csv: Make) -> None:
@@ -198,7 +198,7 @@ def test_columns_without_a_name_keep_their_values(csv: Make) -> None:
 
 @pytest.mark.parametrize("names", [["1", "1"], ["a", "a"], ["", "Unnamed: 0"]])
 def test_a_name_that_two_columns_have_is_refused(names: list[str], csv: Make) -> None:
-    assert "has the name" in refusal(csv(",".join(names) + "\n1,2\n"))
+    assert "the same name" in refusal(csv(",".join(names) + "\n1,2\n"))
 
 
 @pytest.mark.parametrize("names", [["ID", "id"], [" a", "b"], ["a", "b "], ["Straße", "STRASSE"]])
@@ -282,7 +282,10 @@ def test_several_delimiters_that_fit_are_warned_of(csv: Make) -> None:
     ("content", "said"), [("a||b\n1||2\n", "'||'"), ("a||b||c\n1||2||3\n", "'||'"), ("a;;b\n1;;2\n", "';;'")]
 )
 def test_a_delimiter_of_two_characters_is_refused_with_the_next_step(content: str, said: str, csv: Make) -> None:
-    assert f"is divided by {said}, and a delimiter is one character\n  Replace it first: sed" in refusal(csv(content))
+    assert (
+        f"has the delimiter {said}, but a delimiter must be one character\n  Replace the delimiter first: sed"
+        in refusal(csv(content))
+    )
 
 
 @pytest.mark.parametrize(
@@ -297,7 +300,7 @@ def test_a_file_of_one_column_names_what_may_divide_it(content: str, said: str, 
 @pytest.mark.parametrize("content", ['a,b\n"he \\"said\\" so",1\n', 'a,b\n"5" wide",1\n', 'a,b\n1,2\n"x"y"z",3\n'])
 def test_a_quote_that_is_not_doubled_is_refused(content: str, csv: Make) -> None:
     said = refusal(csv(content))
-    assert 'has a quote within a quoted value, where CSV doubles it ("")' in said
+    assert 'has a quotation mark that is not doubled ("") within a quoted value' in said
     assert f"line {content.count(chr(10))}" in said
 
 
@@ -392,7 +395,7 @@ def test_a_bomb_is_refused_whatever_packed_it(ending: str, csv: Make, monkeypatc
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (zipped(b"a\n1\n", "two.csv"), "is a zip archive of 2 files, and only one can be read (inside.csv, two.csv"),
+        (zipped(b"a\n1\n", "two.csv"), "of 2 files, but must have exactly one (given: inside.csv, two.csv)"),
         (b"PK\x05\x06" + bytes(18), "is a zip archive of 0 files"),
         (b"PK\x03\x04 broken", "cannot be unpacked as zip"),
     ],

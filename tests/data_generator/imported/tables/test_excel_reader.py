@@ -109,7 +109,7 @@ def test_percent_and_currency_are_their_numbers(tmp_path: Path) -> None:
 def test_names_are_those_of_the_first_row(tmp_path: Path) -> None:
     path = sheet(tmp_path, (None, "a", 2024), (1, 2, 3))
     assert take(path).table.column_names == ["Unnamed: 0", "a", "2024"]
-    assert "column 2 has the name 'a', like column 1" in refusal(sheet(tmp_path, ("a", "a"), (1, 2)))
+    assert "columns 1 and 2 have the same name 'a'" in refusal(sheet(tmp_path, ("a", "a"), (1, 2)))
     taken = take(sheet(tmp_path, (" a", "A", "a"), (1, 2, 3)))
     assert taken.table.column_names == [" a", "A", "a"]
     assert len(taken.remarks) == 2
@@ -167,12 +167,12 @@ def test_the_sheet_is_the_first_visible_one_with_rows_or_the_named_one(
 @pytest.mark.parametrize(
     ("sheets", "wanted", "said"),
     [
-        ({"A": TABLE, "B": TABLE}, "C", "has no sheet 'C', which `sheet` names\n  Its sheets are 'A', 'B'"),
+        ({"A": TABLE, "B": TABLE}, "C", "has no sheet 'C', the value of `sheet`\n  Its sheets are 'A', 'B'"),
         ({"A": TABLE}, "2", "has no sheet '2'"),
         ({"A": TABLE}, "0", "has no sheet '0'"),
-        ({"C": None, "A": TABLE}, "C", "is not a work sheet, but a chart or macros\n  Name by `sheet` one of 'A'"),
+        ({"C": None, "A": TABLE}, "C", "is not a work sheet, but a chart or macros\n  Set `sheet` to one of 'A'"),
         ({"A": TABLE, "E": []}, "E", "sheet 'E' has no rows"),
-        ({"A": [], "B": [("a", "b")]}, None, "has no rows in its sheets: 'A', 'B'"),
+        ({"A": [], "B": [("a", "b")]}, None, "has no sheet with rows below the header (sheets: 'A', 'B')"),
     ],
 )
 def test_a_sheet_without_a_table_is_refused(
@@ -235,7 +235,7 @@ def test_a_type_that_does_not_hold_a_value_is_refused_with_its_cell(tmp_path: Pa
     assert "cell B3: column 'a' holds 'x', which does not fit `columns={'a': 'int64'}`" in refusal(
         path, columns={"a": "int64"}
     )
-    assert "has no column 'b', which `columns` names" in refusal(path, columns={"b": "int64"})
+    assert "has no column 'b', which is given in `columns`" in refusal(path, columns={"b": "int64"})
 
 
 def written(path: Path, cells: str, to_compute: bool = False) -> Path:

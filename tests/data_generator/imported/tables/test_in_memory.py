@@ -107,17 +107,17 @@ def objects(*values: Any) -> pd.DataFrame:
 
 
 REFUSED = [
-    (objects(1, "a", 2), "column 'odd' has values of several types: 2 int, 1 str"),
-    (objects(dt.date(2024, 1, 1), dt.datetime(2024, 1, 1)), "several types: 1 date, 1 datetime"),
-    (objects(1, True), "several types: 1 int, 1 bool"),
+    (objects(1, "a", 2), "'odd' has values of several types, but must have one (given: 2 of int, 1 of str)"),
+    (objects(dt.date(2024, 1, 1), dt.datetime(2024, 1, 1)), "1 of date, 1 of datetime"),
+    (objects(1, True), "1 of int, 1 of bool"),
     (objects(uuid.UUID(int=1)), "column 'odd' has values of the type UUID"),
     (objects(2**70), "column 'odd' (object) cannot be converted"),
     (pd.DataFrame({"c": [1 + 2j]}), "column 'c' (complex128) cannot be converted"),
     (pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_product([["a"], ["x", "y"]])), "MultiIndex of 2 levels"),
-    (pd.DataFrame([[1, 2]]), "the name of column 1, 0, is int and not text"),
+    (pd.DataFrame([[1, 2]]), "column 1 has the name 0, which is int and not text"),
     (pd.DataFrame([[1, 2, 3]], columns=["a", "b", "a"]), "2 columns have the name 'a'"),
     (pd.DataFrame({"index": [1]}, index=[7]), "its index would become the column 'index', which already exists"),
-    ([1, 2], "data: list is not a table.\n  Pass a path, or a pandas DataFrame, a pyarrow Table"),
+    ([1, 2], "data is not a table (got list).\n  Pass a path, or a pandas DataFrame, a pyarrow Table"),
     (pa.array([1, 2]), "is not a table"),
 ]
 
@@ -133,7 +133,7 @@ def test_other_objects_than_tables_are_refused_by_name(data: Any, said: str, cac
 
 def test_a_lazy_table_is_to_be_collected() -> None:
     with (
-        pytest.raises(DataError, match=r"LazyFrame is not a table\. Call \.collect\(\) first"),
+        pytest.raises(DataError, match=r"is not a table \(got LazyFrame\)\. Call \.collect\(\) first"),
         in_memory.held(_polars().lazy()),
     ):
         pass
@@ -153,7 +153,7 @@ def test_a_lazy_table_is_to_be_collected() -> None:
 )
 def test_an_index_becomes_columns_with_a_warning(index: pd.Index, names: list[str]) -> None:
     listed = ", ".join(map(repr, names))
-    said = f"its index is measured as the column {listed}, because"
+    said = f"its index is measured as the columns? {listed}, because"
     with pytest.warns(UserWarning, match=said), in_memory.held(FRAME.set_axis(index)) as table:
         made = take(table.path).table
     assert made.column_names == [*names, *FRAME.columns]

@@ -115,18 +115,23 @@ CHANGED = [
     (("1.50", '"x"'), pa.string(), ["1.50", "x"], "mixed, stays text (JSON): number (1), text (1)"),
     (("[1]", '{"x": 1e5}'), pa.string(), ["[1]", '{"x": 1e5}'], "mixed, stays text (JSON): list (1), object (1)"),
     (("true", "1"), pa.string(), ["true", "1"], "mixed, stays text (JSON): boolean (1), number (1)"),
-    (('"2024-01-02"', '"soon"'), pa.string(), ["2024-01-02", "soon"], "neither dates nor points in time in 1 of 2"),
+    (
+        ('"2024-01-02"', '"soon"'),
+        pa.string(),
+        ["2024-01-02", "soon"],
+        "1 of 2 values are neither dates nor points in time",
+    ),
     (
         ('"2024-01-02T10:00Z"', '"2024-01-02T10:00"'),
         pa.string(),
         ["2024-01-02T10:00Z", "2024-01-02T10:00"],
-        "no offset from UTC in 1 of 2",
+        "1 of 2 points in time have no offset from UTC",
     ),
     (
         ('"2024-01-02T10:00Z"', '"2024-01-02T10:00+02:00"'),
         pa.timestamp("us", "UTC"),
         [datetime.datetime(2024, 1, 2, hour, tzinfo=datetime.UTC) for hour in (10, 8)],
-        "offsets other than UTC in 1 of 2",
+        "1 of 2 points in time have other offsets than UTC",
     ),
 ]
 
@@ -240,7 +245,7 @@ def test_a_type_that_does_not_hold_a_value_is_refused_with_its_line(lines) -> No
     )
     path = lines({"a": 1}, {"a": [1]})
     assert "line 2: column 'a' holds '[1]'" in refusal(path, columns={"a": "float64"})
-    assert "has no column 'b', which `columns` names\n  Its columns are a" in refusal(path, columns={"b": "text"})
+    assert "has no column 'b', which is given in `columns`\n  Its columns are a" in refusal(path, columns={"b": "text"})
 
 
 @pytest.mark.parametrize(
@@ -285,9 +290,9 @@ WRONG = [
     ('{"a": ' + "[" * 70 + "]" * 70 + "}", "is nested more than 60 levels deep"),
     ('{"b": ' + "[" * 700 + "]" * 700 + "}", "is nested"),
     ('{"a": ' + "[" * 200_000 + "]" * 200_000 + "}", "is nested too deeply"),
-    ("5", "is JSON, but not an object with names: '5'"),
-    ('"text"', "is JSON, but not an object with names"),
-    ("[1]", "is JSON, but not an object with names"),
+    ("5", "is JSON, but not an object (given: '5')"),
+    ('"text"', "is JSON, but not an object (given: "),
+    ("[1]", "is JSON, but not an object (given: "),
 ]
 
 
@@ -334,7 +339,7 @@ def test_the_line_of_a_warning_is_that_of_the_file_in_a_sample_too(lines) -> Non
 
 
 def test_objects_without_names_are_refused(lines) -> None:
-    assert "has objects without names" in refusal(lines({}, {}))
+    assert "has only empty objects" in refusal(lines({}, {}))
 
 
 @pytest.mark.parametrize("ending", packed.ENDINGS)
@@ -344,7 +349,7 @@ def test_compressed_json_is_read_as_it_is_uncompressed(ending: str, tmp_path: Pa
     path = packed.write('[{"a": "é"},\n{"a": "x"}]'.encode("utf-16"), tmp_path / f"table.json{ending}")
     assert take(path).table["a"].to_pylist() == ["é", "x"]
     path = packed.write(b'{"a": {"0": 1}, "b": {"0": 2}}', tmp_path / f"table.JSON{ending}")
-    assert "is one JSON object, not a row" in refusal(path)
+    assert "is one JSON object that does not look like one row" in refusal(path)
     path = packed.write(b'{"a": 1}\n' * 99_999, tmp_path / f"cut.ndjson{ending}")
     path.write_bytes(path.read_bytes()[:-30])
     assert f"cannot be unpacked as {ending[1:]}" in refusal(path)

@@ -109,7 +109,7 @@ DOCUMENTS = [
     ("table", FRAME.to_json(orient="table"), "orient='table'", [{"index": at, **row} for at, row in enumerate(ROWS)]),
     ("values", FRAME.to_json(orient="values"), "orient='values'", VALUES),
     ("arrays a line", "\n".join(json.dumps(list(row.values())) for row in ROWS), "an array in each line", VALUES),
-    ("scalars", "[1, 2]", "values without names", [{"value": 1}, {"value": 2}]),
+    ("scalars", "[1, 2]", "values, not of objects", [{"value": 1}, {"value": 2}]),
     ("an answer", json.dumps({"data": ROWS, "next": None}), "its rows are in 'data'", ROWS),
     ("a name to quote", json.dumps({'it\'s "all"': ROWS}), "its rows are in ", ROWS),
     ("GeoJSON", json.dumps({"type": "FeatureCollection", "features": FEATURES}), "GeoJSON", FEATURES),
@@ -130,14 +130,14 @@ def test_shapes_other_than_rows_are_refused_with_a_command_that_makes_rows(
     path.write_text(json.dumps(json.loads(text), indent=indent) if is_one else text)
     told = refusal(path)
     assert said in told
-    command = told.partition("\n  ")[2].split("; of rows: ")[0].removeprefix("of columns: ")
-    assert _made(command.removeprefix("if it is the only row: "), path) == rows
+    command = told.partition("\n  ")[2].split("; if each is a row: ")[0].partition(": ")[2]
+    assert _made(command, path) == rows
 
 
 def test_rows_by_keys_have_a_command_too(tmp_path: Path) -> None:
     path = tmp_path / "table.json"
     path.write_text(KEYED.to_json(orient="index"))
-    assert _made(refusal(path).split("; of rows: ")[1], path) == WITH_KEY
+    assert _made(refusal(path).split("; if each is a row: ")[1], path) == WITH_KEY
 
 
 def _made(command: str, path: Path) -> list[Any]:
@@ -168,7 +168,7 @@ def test_large_documents_are_known_by_how_they_begin(
     monkeypatch.setattr(records, "MOST_BYTES", 1 << 16)
     frame = pd.DataFrame({"a": range(size), "b": [f"text {number}" for number in range(size)]})
     frame.to_json(tmp_path / "table.json", orient=orient)
-    assert "is one JSON object, not a row" in refusal(tmp_path / "table.json")
+    assert "is one JSON object that does not look like one row" in refusal(tmp_path / "table.json")
 
 
 @pytest.mark.parametrize("row", [{"a": 1, "b": "x"}, {"a": 1, "b": [1], "c": {"d": 1}}, {"a": [{"b": 1}]}])

@@ -238,7 +238,7 @@ def test_answers_that_make_no_sense_are_refused(code: str, path: Path, monkeypat
 
 def test_fewer_rows_than_said_are_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     replace_worker(monkeypatch, f"answer(b'n', input_rows=9, rows=9); frame(b's', {SCHEMA!r}); frame(b'e', b'')")
-    refused("table", path, "only 0 of 9 rows of the sample")
+    refused("table", path, "0 rows of the sample were read, but 9 were expected")
 
 
 def test_remarks_cannot_write_to_the_terminal(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,11 +119,11 @@ def test_a_column_stays_text_where_one_value_does_not_fit(texts: tuple[str | Non
     [
         (
             ("2024-01-02 10:00Z", "2024-01-02 10:00+02", "2024-01-02 10:00-02"),
-            "offsets other than UTC in 2 of 3 points in time",
+            "2 of 3 points in time have other offsets than UTC",
         ),
-        (("2024-01-02 10:00", "2024-01-03"), "dates among points in time, 1 of 2, become midnight"),
-        (("2024-01-02 10:00Z", "2024-01-02 10:00"), "stays text: no offset from UTC in 1 of 2 points in time"),
-        (("2024-01-02", "soon"), "stays text: neither dates nor points in time in 1 of 2"),
+        (("2024-01-02 10:00", "2024-01-03"), "1 of 2 values are dates without a time and become midnight"),
+        (("2024-01-02 10:00Z", "2024-01-02 10:00"), "stays text: 1 of 2 points in time have no offset from UTC"),
+        (("2024-01-02", "soon"), "stays text: 1 of 2 values are neither dates nor points in time"),
         (("2024-01-02", "2024-02-30"), "stays text: date32[day] does not hold all"),
         (("2024-01-02 10:00:00.000000001", "9999-12-31 00:00"), "stays text: timestamp[ns] does not hold all"),
     ],

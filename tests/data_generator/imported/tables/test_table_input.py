@@ -59,9 +59,9 @@ def test_text_may_be_compressed_and_other_files_are_refused_with_what_unpacks_th
 def test_a_compressed_file_of_any_name_and_in_a_folder_is_refused(tmp_path: Path) -> None:
     refused(
         filled(tmp_path / "a.zip"),
-        r"its name does not show its kind\.\s+Rename it to end with .csv.zip or .jsonl.zip .* unzip a",
+        r"its name does not show the kind of its content\.\s+Rename it to end with .csv.zip or .jsonl.zip .* unzip a",
     )
-    refused(filled(tmp_path / "data.txt.gz"), "its name does not show its kind")
+    refused(filled(tmp_path / "data.txt.gz"), "its name does not show the kind of its content")
     filled(tmp_path / "parts/a.parquet")
     filled(tmp_path / "parts/b.parquet.gz")
     refused(tmp_path / "parts", r"b.parquet.gz is compressed\. Parquet files must be unpacked")
@@ -97,13 +97,13 @@ def test_a_folder_is_its_parquet_files_in_order(tmp_path: Path) -> None:
 def test_other_tables_in_a_folder_are_not_skipped(tmp_path: Path) -> None:
     for name in ("a.parquet", "year=1/b.parquet", "year=1/c.csv.gz"):
         filled(tmp_path / name)
-    refused(tmp_path, r"has Parquet files and tables of other kinds: year=1/c.csv.gz\.\s+Name one of them")
+    refused(tmp_path, r"has Parquet files and tables of other kinds: year=1/c.csv.gz\.\s+Name one of these")
 
 
 def test_files_in_several_folders_may_be_several_tables(tmp_path: Path) -> None:
     filled(tmp_path / "test/a.parquet")
     filled(tmp_path / "train/a.parquet")
-    refused(tmp_path, r"has Parquet files in several folders: test, train\.\s+Name one of them")
+    refused(tmp_path, r"has Parquet files in several folders: test, train\.\s+Name one of these")
 
 
 def test_what_tells_an_input_from_others_changes_with_it(tmp_path: Path) -> None:
@@ -133,8 +133,10 @@ def test_an_empty_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_name_that_says_nothing_is_refused(tmp_path: Path) -> None:
-    refused(filled(tmp_path / "table.bin"), r"a name that does not show its kind\.\s+A table is read from CSV")
-    refused(filled(tmp_path / "\x1b[31m.bin"), r"\\x1b\[31m\.bin has a name")
+    refused(
+        filled(tmp_path / "table.bin"), r"does not end with a suffix of a supported kind\.\s+A table is read from CSV"
+    )
+    refused(filled(tmp_path / "\x1b[31m.bin"), r"\\x1b\[31m\.bin does not end with")
 
 
 def test_images_say_where_they_go(tmp_path: Path) -> None:
@@ -192,11 +194,11 @@ def test_the_suffixes_are_those_that_are_taken() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "said"),
     [
-        ("t.parquet", {"delimiter": ";"}, "is Parquet, and delimiter=';' applies to CSV only"),
-        ("t.xlsx", {"day_first": True}, "is Excel, and day_first=True applies to CSV only"),
-        ("t.csv", {"sheet": "2"}, "is CSV, and sheet='2' applies to Excel only"),
-        ("t.jsonl", {"header": False}, "is JSON Lines, and header=False applies to CSV, Excel only"),
-        ("t.avro", {"columns": {"a": "text"}}, "is Avro, and columns={'a': 'text'} applies to CSV, JSON Lines, Excel"),
+        ("t.parquet", {"delimiter": ";"}, "is Parquet, but delimiter=';' applies to CSV only"),
+        ("t.xlsx", {"day_first": True}, "is Excel, but day_first=True applies to CSV only"),
+        ("t.csv", {"sheet": "2"}, "is CSV, but sheet='2' applies to Excel only"),
+        ("t.jsonl", {"header": False}, "is JSON Lines, but header=False applies to CSV, Excel only"),
+        ("t.avro", {"columns": {"a": "text"}}, "is Avro, but columns={'a': 'text'} applies to CSV, JSON Lines, Excel"),
     ],
 )
 def test_an_option_that_a_file_has_no_use_for_is_refused(

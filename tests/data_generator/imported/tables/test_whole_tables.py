@@ -98,8 +98,8 @@ def test_a_late_value_that_does_not_fit_is_refused_with_its_line(
 ) -> None:
     path = csv(tmp_path, [late if row == LATE else usual for row in range(ROWS)])
     text = refusal(path, None)
-    assert f"line {LATE + 2:,}: column 'a' holds {late!r}, but the sample has {kind} there" in text
-    assert "`columns={'a': 'text'}` reads all of its values as text" in text
+    assert f"line {LATE + 2:,}: column 'a' holds {late!r}, but is {kind} in the" in text
+    assert "`columns={'a': 'text'}` to read all of its values as text" in text
     assert take(path, None, columns={"a": "text"}).table["a"][LATE].as_py() == late
 
 
@@ -146,11 +146,11 @@ def test_json_values_are_those_that_the_types_of_all_rows_give(values: list[obje
 @pytest.mark.parametrize(
     ("usual", "late", "said"),
     [
-        (1, 0.5, "holds '0.5', but the sample has int64 there"),
-        (0.5, "x", "holds 'x', but the sample has double there"),
-        ([1], ["x"], """holds '["x"]', but the sample has list<item: int64> there"""),
-        ({"x": 1}, {"x": 1, "new": 2}, """holds '{"x": 1, "new": 2}', but the sample has struct<x: int64> there"""),
-        (True, {"x": 1}, """holds '{"x": 1}', but the sample has bool there"""),
+        (1, 0.5, "holds '0.5', but is int64 in the 64 sampled rows"),
+        (0.5, "x", "holds 'x', but is double in the 64 sampled rows"),
+        ([1], ["x"], """holds '["x"]', but is list<item: int64> in the 64 sampled rows"""),
+        ({"x": 1}, {"x": 1, "new": 2}, """holds '{"x": 1, "new": 2}', but is struct<x: int64> in the 64 sampled"""),
+        (True, {"x": 1}, """holds '{"x": 1}', but is bool in the 64 sampled rows"""),
     ],
 )
 def test_a_late_json_value_that_does_not_fit_is_refused_with_its_line(
@@ -167,7 +167,7 @@ def test_a_late_new_field_is_refused_unless_its_type_is_named(tmp_path: Path) ->
     text = path.read_text().splitlines()
     text[LATE] = '{"n": 1, "a": 1, "new": 7}'
     path.write_text("\n".join(text))
-    assert f"line {LATE + 1:,}: column 'new' holds '7', which the 64 sampled rows lack" in refusal(path, None)
+    assert f"line {LATE + 1:,}: column 'new' holds '7', but does not occur in the 64 sampled" in refusal(path, None)
     taken = take(path, None, columns={"new": "int64"}).table["new"]
     assert (taken[LATE].as_py(), taken.null_count) == (7, ROWS - 1)
     assert "has no column 'nwe'" in refusal(path, None, columns={"new": "int64", "nwe": "text"})
@@ -177,7 +177,7 @@ def test_the_sample_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setattr(table_reading, "TYPE_ROWS", ROWS)
     monkeypatch.setattr(table_reading, "TYPE_BYTES", 2_000)
     path = csv(tmp_path, ["x" * 50 if row == LATE else "1" * 18 for row in range(ROWS)])
-    assert "but the sample has int64 there" in refusal(path, None)
+    assert "but is int64 in the " in refusal(path, None)
 
 
 def test_integers_that_a_float_does_not_hold_do_not_fit() -> None:

@@ -49,7 +49,7 @@ def test_tiers_are_added_up() -> None:
 @pytest.mark.parametrize(
     ("call", "reason"),
     [
-        (lambda: provider_per_month(11, (Tier(10, 1.0),)), "the tiers end at 10 GB"),
+        (lambda: provider_per_month(11, (Tier(10, 1.0),)), "the last tier ends at 10 GB"),
         (lambda: cluster_per_month(1, Machine(1, 1), 0.9), r"redundancy must be at least 1.*0\.9"),
     ],
 )

@@ -88,16 +88,16 @@ FAST = [Point(0, 103.516), Point(1, 8.5729), Point(10, 1.7661), Point(25, 0.6592
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        (points(V1)[:4], r"4 points: a curve of 4 parameters needs more"),
-        ([Point(1.0, 5.0)] * 9, r"9 points: a curve of 4"),
-        ([*points(V1)[:-1], Point(100, 0.0)], "a throughput of 0"),
-        ([*points(V1)[:-1], Point(-1, 1.0)], "a selectivity below 0"),
+        (points(V1)[:4], r"a curve needs at least 5 different selectivities \(got 4\)"),
+        ([Point(1.0, 5.0)] * 9, r"a curve needs at least 5 different selectivities \(got 1\)"),
+        ([*points(V1)[:-1], Point(100, 0.0)], r"a throughput above 0 \(got 100 % with 0 GB/s\)"),
+        ([*points(V1)[:-1], Point(-1, 1.0)], r"must be at least 0 .* \(got -1 % with 1 GB/s\)"),
         ([Point(percent, 1.0 + percent) for percent in PERCENTS], "no curve|not fall"),
         ([Point(percent, 2.0) for percent in PERCENTS], "no curve|not fall"),
         # FAST has few queries and none of them is slow, so the curve would fall below 0 beyond the last query. BUSY is
         # from a busy machine: its throughput falls, but does not determine four parameters.
-        (FAST, r"the fit ends at a = -0\.\d+: "),
-        (BUSY, r"5 points .* b would be \d+ ± "),
+        (FAST, r"impossible: with its parameter a=-0\.\d+, "),
+        (BUSY, r"5 points .* the error of b is too large, \d+ ± "),
     ],
 )
 def test_points_that_determine_no_curve_are_refused(bad: list[Point], reason: str) -> None:

@@ -26,6 +26,7 @@ def test_weights_are_numbers_by_name() -> None:
         ("read=-1", "at least 0"),
         ("read=nan", "at least 0"),
         ("read=much", "at least 0"),
+        ("take[rows=10=2", "has no closing bracket"),
         ("read=0,size=0", "above 0"),
         ("", "above 0"),
     ],

@@ -61,5 +61,5 @@ def test_the_larger_size_itself_is_projected_to_what_it_took() -> None:
 
 @pytest.mark.parametrize("sizes", [(200, 100, 300), (100, 100, 300), (0, 100, 300), (100, 200, 150)])
 def test_sizes_out_of_order_are_refused(sizes: tuple[int, int, int]) -> None:
-    with pytest.raises(ValueError, match="do not lead to"):
+    with pytest.raises(ValueError, match="must be above 0 and ascend"):
         projected({1: 1.0}, {1: 1.0}, sizes)
