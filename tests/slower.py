@@ -30,6 +30,9 @@ def found_slower(report: Path) -> list[str]:
     """Return the lines for the times of a whole run, which are in pytest's JUnit file."""
     seconds: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for case in ElementTree.parse(report).getroot().iter("testcase"):
+        if not case.attrib["classname"]:
+            # A file that was skipped as a whole, because its library is missing.
+            continue
         file, *classes = _places(case.attrib["classname"])
         name = "::".join((*classes, case.attrib["name"].split("[")[0]))
         seconds[file][name].append(float(case.attrib["time"]))

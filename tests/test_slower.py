@@ -15,6 +15,7 @@ TIMED = """<testsuites><testsuite>
 <testcase classname="tests.test_rooms.TestAll" name="test_all[x]" time="2"/>
 <testcase classname="tests.test_rooms.TestAll" name="test_some" time="1"/>
 <testcase classname="tests.formats.test_csv.TestCsv" name="test_it" time="0.001"/>
+<testcase classname="" name="tests.formats.test_orc" time="0.000"><skipped message="collection skipped"/></testcase>
 </testsuite></testsuites>"""
 
 

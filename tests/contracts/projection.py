@@ -173,11 +173,9 @@ class ProjectionContract(AdapterContract):
         self.stored_table(adapter, target, table, location)
         read = self.given(adapter, target, adapter.read(location))
         with opened(adapter, location) as project:
-            for start in range(3):
-                few = table.column_names[start::3]
-                assert_same(read, self.given(adapter, target, project(few)), few)
             # Some readers ignore the requested order and keep the file's order if the requested names are alphabetical.
-            for columns in (sorted(table.column_names), sorted(table.column_names)[::-2]):
+            thirds = [table.column_names[start::3] for start in range(3)]
+            for columns in (thirds[0], sorted(thirds[1]), sorted(thirds[2], reverse=True)):
                 assert_same(read, self.given(adapter, target, project(columns)), columns)
 
     @projects

@@ -45,6 +45,12 @@ def worker(address: str, name: str, tmp_path: Path) -> Iterator[subprocess.Popen
             process.kill()
 
 
+@pytest.fixture(autouse=True)
+def results_are_fetched_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a host could finish before its first results were seen."""
+    monkeypatch.setattr(dispatch, "LOOK_S", 0.1)
+
+
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[tuple[str, dict[str, subprocess.Popen[bytes]]]]:
     """Return the address of a scheduler with a worker on each of two 'hosts', and the processes of the workers."""
