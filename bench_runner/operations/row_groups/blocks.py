@@ -125,8 +125,8 @@ def blocks_of(dataset: Path, rows: int, block_rows: int, place: str) -> Blocks:
             return Blocks(field.name, field.type, least[order], int(most.max()) + 1, ties)
     direction = "ascending" if place == CLUSTERED else "not ascending"
     raise RefusedData(
-        f"no column has a separate range of values in each block of {block_rows:,} rows, {direction} from block to block, "
-        f"as place={place} requires; to read a share of the rows, use scan[selectivity=0.01]"
+        f"no column has a separate range of values in each block of {block_rows:,} rows, {direction} from block to "
+        f"block, as place={place} requires; to read a share of the rows, use scan[selectivity=0.01]"
     )
 
 
