@@ -189,13 +189,13 @@ UNDER = grouped(
         "--threads",
         type=click.Choice(["default", "1"]),
         help="Each library's default number of threads, or one thread on one core. [default: default; both in the "
-        f"suite {_listed(suite.name for suite in SUITES.values() if len(suite.threads) > 1)}]",
+        f"suite {_listed(suite.name for suite in SUITES.values() if len(suite.threads) > 1)} of 'run']",
     ),
     click.option(
         "--target",
         type=click.Choice(["pandas", "arrow"]),
-        help="Type of table in memory that is saved, and that reading returns. [default: pandas; arrow for the suites "
-        f"{_listed(suite.name for suite in SUITES.values() if suite.target == 'arrow')}]",
+        help="Type of table in memory that is saved, and that reading returns. [default: pandas; for these "
+        f"suites of 'run' arrow: {_listed(suite.name for suite in SUITES.values() if suite.target == 'arrow')}]",
     ),
     click.option(
         "--strings",
@@ -235,14 +235,14 @@ HOW = grouped(
         "--rounds",
         metavar="N",
         type=click.IntRange(min=1),
-        help="How often everything is measured. [default: by the time that one operation takes: up to 1 s: 9 times, or "
-        "7 if the figure is then known to ±5 %; up to 10 s: 7; up to 60 s: 3; longer: 1]",
+        help="How often everything is measured. [default: depends on the time of one operation. Up to 1 s: 9, but only "
+        "7 if these give ±5 %. Up to 10 s: 7. Up to 60 s: 3. Longer: 1]",
     ),
     click.option(
         "--quick",
         is_flag=True,
         help="Measure a part of the suite once, on fewer rows: about three minutes on two cores. 'list suites' "
-        "shows which part; what you name by another option, such as --formats, is measured in any case.",
+        "shows which part. Formats, data sets or operations that you name are all measured, which may take longer.",
     ),
     click.option(
         "--budget",
@@ -276,7 +276,7 @@ HOW = grouped(
     click.option(
         "--fresh",
         is_flag=True,
-        help="Measure again what a run otherwise takes from earlier runs on this machine, such as import times.",
+        help="Use no results of earlier runs on this machine, such as import times; measure them again.",
     ),
 )
 WHERE = grouped(
@@ -291,13 +291,16 @@ WHERE = grouped(
     click.option(
         "--cluster",
         metavar="ADDRESS",
-        help="Measure on the hosts of a dask.distributed cluster: local:1, ssh:FILE with a host a line, or the address "
-        "of a scheduler. Each host gets a separate result folder below --out.",
+        help="Measure on the hosts of a dask.distributed cluster: local:1 (one worker on this machine), ssh:FILE (one "
+        "host per line), or the address of a scheduler. Each host gets a separate result folder below --out.",
     ),
     click.option("--insecure", is_flag=True, help="Accept a cluster that is reached by a network without TLS."),
     click.option("--machine", metavar="NAME", help="Name of this machine in all records. [default: the host name]"),
     click.option(
-        "--list", "list_only", is_flag=True, help="Show what would be measured (without SUITE: all suites), and stop."
+        "--list",
+        "list_only",
+        is_flag=True,
+        help="Show what would be measured and how long it would take, and stop. Without SUITE: of all suites.",
     ),
 )
 FAIL_ABOVE = click.option(

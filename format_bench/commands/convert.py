@@ -48,7 +48,7 @@ def convert(**options: Any) -> None:
     an error, unless --allow-loss names it.
 
     Needs little memory for most formats, however large IN is. The types of a large CSV or JSON file are found in up to
-    a million of its rows; a later value of another type is an error that names the line. --column then sets the type.
+    a million of its rows. A later value of another type is an error that names the line; set the type by --column then.
 
     \b
     Examples:

@@ -27,7 +27,8 @@ from format_bench.terminal import INTERRUPTED, console, errors_told
 def inspect(data: Path, key: str | None, rows: int | None, first_rows: int, **options: Any) -> None:
     """Show how a file is understood: rows, columns and types, delimiter, warnings, first rows. Measures nothing.
 
-    PATH and options are those of `run --data` and `recommend --data`: what is shown here is what they measure.
+    PATH and the options that describe it are those of `run --data` and `recommend --data`: with the same options, these
+    read the file as shown here.
     """
     with errors_told():
         from format_bench.api.inspect import inspect as inspected

@@ -41,7 +41,7 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     "--prefer",
     "weights",
     type=Wish("format_bench.uses:parse_weights", "weights"),
-    help="Weights of what counts, e.g. read=1,take=3: then nothing else counts. Names: read, save, size, read_memory, "
+    help="Weights, e.g. read=1,take=3; only what you name counts. Names: read, save, size, read_memory, "
     "save_memory, project (some columns), take (rows by number), scan (rows by filter), append; for documents also ask "
     "(three questions from your fields), get (by key), fields (some fields of all); with --use also use. [default: "
     "read=3,size=2,save=1; with --use: use=1; for documents: size=2,read=1,get=1,ask=1,save=1]",
@@ -51,15 +51,15 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     "uses",
     metavar="WORDS",
     type=USES,
-    help="What you do per day, e.g. 'take 100 rows 1000 times a day, read all once'; the error for an unknown phrase "
-    "lists all phrases. Variants are ranked by the total time per day, unless --prefer gives weights.",
+    help="What you do per day, e.g. 'take 100 rows 1000 times a day, read all once'. To see all phrases, give an "
+    "unknown one. Variants are ranked by the total time per day, unless --prefer gives weights.",
 )
 @click.option(
     "--need",
     "needs",
     type=Wish("reports.analysis.recommendation.preferences:parse_needs", "needs"),
     default="",
-    help="What a format must be able to do, e.g. append,types. Measured needs: append, projection (reads some "
+    help="What a format must be able to do, e.g. append,types. Measured: append, projection (reads some "
     "columns fast), random-access (reads some rows fast), pushdown (filters fast). Stated by each format: types "
     "(keeps types), nested (stores lists and structs), no-pickle (reading runs no code), other-languages, single-file.",
 )
@@ -79,7 +79,7 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     "--bandwidth",
     "bandwidth_bytes_per_s",
     type=Wish("reports.analysis.recommendation.preferences:parse_bandwidth", "bandwidth"),
-    help="Bandwidth of your storage, e.g. 200MB/s. Each time gets the time to transfer the file added.",
+    help="Bandwidth of your storage, e.g. 200MB/s. The time to transfer the file is added to each time.",
 )
 @click.option(
     "--accept",
@@ -137,8 +137,8 @@ def recommend(words: list[str], explain: bool, as_json: bool, **options: Any) ->
 
     A variant is a format with a library and its settings. Every variant is measured on few rows. The variants that may
     be the best are then measured again and again on up to --rows rows. This ends when --budget is spent, or when all
-    variants but one are clearly worse. If the table is longer, two samples of different sizes are measured, and times
-    and sizes are projected to all rows. Everything that is saved is read back and compared with the data.
+    variants but one are clearly worse. If the table is longer than that, two samples of different sizes are measured,
+    and times and sizes are projected to all rows. Everything that is saved is read back and compared with the data.
 
     \b
     Examples:
@@ -146,7 +146,7 @@ def recommend(words: list[str], explain: bool, as_json: bool, **options: Any) ->
       format-bench recommend --data my.csv --cache cold     ... about once a day, from the disk
       format-bench recommend --data my.csv -f parquet       among the usual Parquet variants
       format-bench recommend --data my.csv --within parquet    codec, encodings, ... of Parquet
-      format-bench recommend --from reference -d core       for our table core, measured earlier
+      format-bench recommend --from reference -d core       for the built-in table core, at once
       format-bench recommend --data my.jsonl --key id       which store for JSON documents?
 
     \b
@@ -156,7 +156,8 @@ def recommend(words: list[str], explain: bool, as_json: bool, **options: Any) ->
       P(best)      the probability that a variant has the best score, by resampling its rounds
                    (bootstrap). It does not include the error of a projection to a longer
                    table; a larger --rows reduces this error.
-      how sure     P(best) of the recommended variant; from 0.975 on no variant is tied with it
+      how sure     P(best) of the recommended variant. At 0.975 or more, all others are clearly worse;
+                   below that, those with = may be as good, and a larger --budget may tell
       =            tied: the rounds do not show that this variant is worse than the recommended one
       not counted  rounds that enter no figure, mostly because the machine was busy ('doctor' helps)
       (young), (experimental)

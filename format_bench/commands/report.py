@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Write report.pdf into the result folder; for 'reference', into a folder in results/reference.",
 )
-@click.option("--csv", "csv_files", is_flag=True, help="Write CSV files into that folder.")
+@click.option("--csv", "csv_files", is_flag=True, help="Write CSV files into the same folder as --pdf.")
 @click.option("--fidelity", is_flag=True, help="Show what each format does to each kind of column.")
 @click.option(
     "--against",

@@ -41,7 +41,7 @@ def run(words: list[str], suites: tuple[str, ...], list_only: bool, no_fidelity:
       format-bench run tabular --data my.csv --formats parquet    your table in Parquet variants
       format-bench run tabular --formats 'parquet[engine=polars,codec=zstd,level=9]'    this variant
       format-bench run access --operations 'take[rows=20,handle=reopened]'    this operation
-      format-bench run access --list                              what is measured, and how long
+      format-bench run access --formats parquet --list            which variants, and how long
       format-bench run tabular --cache cold --work-dir /mnt/disk  reads from this disk
       format-bench run tabular --out results/mine --resume        continue a run that was stopped
 

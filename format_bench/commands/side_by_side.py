@@ -42,7 +42,7 @@ NOT_IN_TURN = ("--quick", "--budget", "--report", "--list")
     type=click.IntRange(min=5),
     default=240,
     show_default=True,
-    help="Maximum number of rounds in each environment. Operations need fewer once it is certain whether they changed.",
+    help="Maximum number of rounds in each environment. An operation ends earlier if its result is certain.",
 )
 @click.option(
     "--out",
@@ -67,11 +67,11 @@ def side_by_side(
 ) -> int:
     """Measure two environments in turn and compare them.
 
-    The environments differ in the version of a library, or of Format Bench, which must be installed in both. They take
-    turns, a few rounds each, so that disturbances of the machine affect both in the same way. This finds smaller
-    changes than two separate runs, with fewer false alarms. Every 20 rounds, operations whose result is certain are
-    dropped. SUITE and options of `run` select what is measured in both environments. Do not change the code or the
-    libraries of either environment meanwhile.
+    The environments differ in the version of a library or of Format Bench. Format Bench must be installed in both. They
+    take turns, a few rounds each, so that disturbances of the machine affect both in the same way. This finds smaller
+    changes than two separate runs, with fewer false alarms. After every 20 rounds, operations whose result is certain
+    are not measured any more. SUITE and options of `run` select what is measured in both environments. Do not change
+    the code or the libraries of either environment meanwhile.
 
     \b
     Example, two versions of pyarrow:

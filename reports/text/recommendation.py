@@ -168,7 +168,7 @@ def _certainty(found: Recommendation) -> Iterator[str]:
         yield f"how sure: unknown, too few rounds{_why_few(found)}"
     else:
         rounds = len(first.candidate.rounds)
-        yield f"how sure: the best{scope} with probability {first.probability:.2f} (from {rounds} rounds)"
+        yield f"how sure: the best variant{scope} with probability {first.probability:.2f} (from {rounds} rounds)"
     tied = [short_names(found)[each.candidate.variant] for each in found.tied[1:]]
     if tied:
         # The limit is not 0.95, because the intervals are two-sided.
