@@ -40,10 +40,22 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join([*PLACES, *others])
 
 
+USUAL_THRESHOLDS = gc.get_threshold()
+
+
+@pytest.fixture
+def usual_collection() -> Iterator[None]:
+    """Let Python collect garbage as often as by default."""
+    before = gc.get_threshold()
+    gc.set_threshold(*USUAL_THRESHOLDS)
+    yield
+    gc.set_threshold(*before)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Disable garbage collection while pytest collects tests. It finds nothing and takes a third of the time. During
-    the tests it is less frequent than by default, where it takes a twentieth of the time."""
+    the tests it is less frequent than by default, where it takes a twentieth of the time; see `usual_collection`."""
     gc.disable()
     result = yield
     gc.freeze()

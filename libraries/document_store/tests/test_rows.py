@@ -98,7 +98,7 @@ def test_documents_that_are_refused(document, path, words):
         (b"\x81\xa1a\xd6\x07\x00\x00\x00\x00", "0xd6"),
         (b"\x81\xa1a\xc1", "0xc1"),
         (b"\x81\x01\x01", "names must be texts"),
-        (b"\x81\xa1a\x01\x01", "1 bytes after"),
+        (b"\x81\xa1a\x01\x01", "followed by 1 bytes"),
         (b"\x81\xa1a\xdd\xff\xff\xff\xff", "truncated"),
         (b"\x81\xa1a\xdb\xff\xff\xff\xff", "truncated"),
         (b"\x91\x01", "object"),

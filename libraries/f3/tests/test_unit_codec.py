@@ -329,7 +329,7 @@ def test_an_added_encoding_is_asked_first_and_can_be_taken_out():
     finally:
         unit_codec.unregister("sevens")
     assert "sevens" not in unit_codec.modules()
-    with pytest.raises(F3Error, match="not a Wasm module"):
+    with pytest.raises(F3Error, match="must be a Wasm module"):
         unit_codec.register("text", lambda array: None, b"text")
     # The module would be stored in files that could then not be read.
     with pytest.raises(F3Error, match=r"^encoding 'text': the decoder in the file exports no FFFUDE_VERSION_1_0"):

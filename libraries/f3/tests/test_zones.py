@@ -168,7 +168,7 @@ def test_filters_on_nested_and_missing_columns_and_of_other_functions():
         with pytest.raises(f3.F3Error, match=message) as caught:
             file.read(where=where)
         assert str(caught.value).count("\n") == 0
-    with pytest.raises(f3.F3Error, match="rows or where, not both"):
+    with pytest.raises(f3.F3Error, match="`rows` and `where` cannot be combined"):
         file.read(rows=[1], where=pc.field("x") > 1)
 
 

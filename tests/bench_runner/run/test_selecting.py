@@ -139,7 +139,7 @@ def test_a_condition_that_the_data_cannot_give_is_refused(run_faulty: Executor) 
     sample = only(run_faulty, "scans", "scan[selectivity=0.9,kind=null]")
     assert sample.failure is not None
     assert sample.failure.kind == "refused"
-    assert "null condition that a share of 0.9 of the rows" in sample.failure.reason
+    assert "null condition that selects about 0.9 of the rows" in sample.failure.reason
 
 
 def test_an_append_is_verified_whole_and_leaves_the_copy_as_it_was(run_faulty: Executor) -> None:

@@ -101,7 +101,7 @@ class SpyAdapter:
 
 
 @pytest.fixture(autouse=True)
-def _at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+def _at_rest(monkeypatch: pytest.MonkeyPatch, usual_collection: None) -> None:
     monkeypatch.setattr(Settler, "settle", lambda self, need_bytes: REST)
 
 

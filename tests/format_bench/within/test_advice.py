@@ -190,6 +190,7 @@ def test_a_wrong_combination_is_refused(given: dict[str, object], said: str) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("runs_at_rest")
 def test_settings_are_measured_and_advised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine is seldom idle during tests, so no figures are required here."""
     monkeypatch.setenv("FORMAT_BENCH_CACHE", str(tmp_path / "cache"))

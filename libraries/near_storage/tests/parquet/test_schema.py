@@ -119,11 +119,11 @@ def test_orders():
 
 BROKEN = {
     "no root": ([], None, "no root"),
-    "too few children": ([root(2), leaf("a")], None, "1 elements more"),
+    "too few children": ([root(2), leaf("a")], None, "1 more elements"),
     "too many children": ([root(1), leaf("a"), leaf("b")], None, "belongs to no group"),
-    "an inner group too few": ([root(1), group("g", 2), leaf("a")], None, "1 elements more"),
+    "an inner group too few": ([root(1), group("g", 2), leaf("a")], None, "1 more elements"),
     "negative children": ([root(-1)], None, "-1 children"),
-    "2**31 children": ([root(2**31 - 1), leaf("a")], None, "elements more"),
+    "2**31 children": ([root(2**31 - 1), leaf("a")], None, "more elements"),
     "a leaf with children": ([root(1), leaf("a", more={5: i32(1)}), leaf("b")], None, "type and 1 children"),
     "a type that does not exist": ([root(1), leaf("a", more={1: i32(8)})], None, "type 8"),
     "a negative type": ([root(1), leaf("a", more={1: i32(-1)})], None, "type -1"),

@@ -193,7 +193,7 @@ def test_an_answer_that_does_not_fit_is_not_stored(
     monkeypatch.setattr(cluster, "_progress", lambda *given: encode(answer))
     (only,) = parts = [part(tmp_path, host("a"), group(1))]
     dispatched(cluster, parts)
-    assert "does not continue" in only.reason
+    assert "cannot be appended" in only.reason
     assert not any(only.folder.iterdir())
     assert not (tmp_path / "run" / "run.json").exists()
 
