@@ -212,9 +212,7 @@ class Writer:
         if not isinstance(table, pa.Table):
             raise F3Error(f"table must be an Arrow table (got {type(table).__name__})")
         if not table.schema.equals(self._schema):
-            raise F3Error(
-                f"the new rows have the columns {_names_of(table.schema)}; the file has {_names_of(self._schema)}"
-            )
+            raise F3Error(_difference(table.schema, self._schema))
         if self._out.done:
             raise F3Error("no rows can be added: the file is complete, or was given up after an error")
         # Small tables are collected until they fill a unit, because callers may append thousands of single rows.
@@ -583,9 +581,17 @@ def _message(schema: pa.Schema) -> bytes:
     return bytes(schema.serialize()[8:].to_pybytes())
 
 
-def _names_of(schema: pa.Schema) -> str:
-    names = [f"{field.name}: {field.type}" + ("" if field.nullable else " not null") for field in schema]
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+def _difference(new: pa.Schema, stored: pa.Schema) -> str:
+    """Return the first difference between the columns of new rows and those of the file, which differ."""
+    if len(new) != len(stored):
+        return f"the new rows must have {len(stored)} columns, as the file has (got {len(new)})"
+    number = next(number for number in range(len(new)) if not new.field(number).equals(stored.field(number)))
+    given, needed = _described(new.field(number)), _described(stored.field(number))
+    return f"column {number} of the new rows, counted from 0, must be {needed}, as in the file (got {given})"
+
+
+def _described(field: pa.Field) -> str:
+    return f"{field.name}: {field.type}{'' if field.nullable else ' not null'}"
 
 
 def _checked(name: str, value: int, most: int) -> int:

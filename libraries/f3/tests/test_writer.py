@@ -179,8 +179,10 @@ def test_nothing_is_added_to_a_complete_file():
 
 def test_other_columns_than_the_file_has_are_refused():
     writer = f3.Writer(io.BytesIO(), NUMBERS.schema, coding=plain_coding)
-    with pytest.raises(f3.F3Error, match="the new rows have the columns b: int64; the file has a: int64"):
+    with pytest.raises(f3.F3Error, match=r"column 0 of the new rows, .* must be a: int64, .* \(got b: int64\)"):
         writer.write_table(pa.table({"b": [1]}))
+    with pytest.raises(f3.F3Error, match=r"must have 1 columns, as the file has \(got 2\)"):
+        writer.write_table(pa.table({"a": [1], "b": [1]}))
 
 
 def test_a_type_that_cannot_be_stored_is_refused_before_a_file_is_opened(tmp_path):
@@ -234,7 +236,7 @@ def test_a_name_may_be_as_long_as_names_may_be(tmp_path, name):
 
 def test_columns_that_differ_in_their_nulls_are_told_apart():
     schema = pa.schema([pa.field("a", pa.int64(), nullable=False)])
-    with pytest.raises(f3.F3Error, match="the new rows have the columns a: int64; the file has a: int64 not null"):
+    with pytest.raises(f3.F3Error, match=r"must be a: int64 not null, .* \(got a: int64\)"):
         f3.Writer(io.BytesIO(), schema, coding=plain_coding).write_table(NUMBERS)
 
 
