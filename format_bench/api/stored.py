@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from adapters.errors import AdapterError
@@ -35,10 +35,13 @@ def chosen_run(runs: Sequence[Run], datasets: Sequence[str], preferences: Prefer
     """
     first = ("tabular", "image")
     if not datasets and len(runs) > 1:
-        held = "; ".join(f"{', '.join(run.info.datasets)} (suite {', '.join(run.info.suites)})" for run in runs)
+        held: dict[str, list[str]] = {}
+        for run in runs:
+            held.setdefault(", ".join(run.info.suites), []).extend(run.info.datasets)
+        some = "; ".join(f"{_first_few(dict.fromkeys(named))} ({suites})" for suites, named in held.items())
         raise RequestError(
             f"`stored` contains {len(runs)} runs, but a recommendation needs one of them.",
-            f"To choose a run, name one of its data sets by `datasets`: {held}.",
+            f"To choose a run, name one of its data sets by `datasets` (in brackets: its suites): {some}.",
             parameter="datasets",
             allowed=[dataset for run in runs for dataset in run.info.datasets],
         )
@@ -47,6 +50,10 @@ def chosen_run(runs: Sequence[Run], datasets: Sequence[str], preferences: Prefer
     ordered.sort(key=lambda run: bool(asked - {sample.operation for sample in run.samples}) if asked else False)
     held_there = (run for run in ordered if any(_is_named(datasets, dataset) for dataset in run.info.datasets))
     return next(held_there, ordered[0])
+
+
+def _first_few(names: Collection[str]) -> str:
+    return ", ".join(list(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def stored_answer(

@@ -23,6 +23,7 @@ from bench_runner.variants import variant_of
 from format_bench import cli, recommend
 from format_bench.api import stored
 from format_bench.api.ranking import uncounted
+from format_bench.errors import RequestError
 from reports.analysis.recommendation.candidates import summary_of
 from reports.analysis.recommendation.preferences import Preferences, Use
 from reports.analysis.recommendation.race import contending
@@ -41,6 +42,14 @@ def made(**request: Any) -> Run:
 
 def of_variants(run: Run, *variants: str) -> Run:
     return replace(run, samples=tuple(sample for sample in run.samples if sample.variant in variants))
+
+
+def test_of_many_runs_a_few_data_sets_of_each_suite_are_named() -> None:
+    with pytest.raises(
+        RequestError, match=r"eq, int, float and \d+ more \(tabular\); .*cifar-like \(image\)"
+    ) as raised:
+        recommend(stored="reference")
+    assert len(str(raised.value)) < 1000
 
 
 def test_missing_declarations_of_earlier_runs_are_those_of_today(tmp_path: Path) -> None:
