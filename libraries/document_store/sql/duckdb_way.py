@@ -9,8 +9,9 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -142,10 +143,19 @@ def _asked(query: str, docs: pa.Table, fields: Sequence[FieldPath]) -> pa.Table:
         raise SQLError(
             "this query needs DuckDB, which is not installed: pip install 'format-bench[documents]'", "library"
         ) from None
+    may_begin, given_up = Event(), Event()
+
+    def work() -> pa.Table | None:
+        may_begin.wait()
+        return None if given_up.is_set() else _gathered(connection, query)
+
     with _database(os.getpid()).cursor() as connection, ThreadPoolExecutor(1) as worker:
         connection.register(TABLE, docs)
-        answer = worker.submit(lambda: _gathered(connection.sql(query).to_arrow_reader(_ROWS_AT_ONCE)))
+        answer: Future[pa.Table | None] | None = None
         try:
+            # Ctrl-C may come while the thread starts. The query begins when it is known what to wait for.
+            answer = worker.submit(work)
+            may_begin.set()
             # DuckDB does not react to Ctrl-C. It therefore works in another thread, and this thread waits. It wakes
             # regularly, because Python sees Ctrl-C only then if a library such as polars has set its own handler.
             while wait([answer], timeout=AWAKE_S).not_done:
@@ -154,14 +164,17 @@ def _asked(query: str, docs: pa.Table, fields: Sequence[FieldPath]) -> pa.Table:
         except duckdb.Error as error:
             raise SQLError(_words(error, fields), "engine") from None
         except BaseException:
-            # DuckDB forgets an interrupt that comes before the query starts.
+            given_up.set()
+            may_begin.set()
             connection.interrupt()
-            while wait([answer], timeout=AWAKE_S).not_done:
+            # DuckDB forgets an interrupt that comes before the query starts.
+            while answer is not None and wait([answer], timeout=AWAKE_S).not_done:
                 connection.interrupt()
             raise
 
 
-def _gathered(batches: pa.RecordBatchReader) -> pa.Table:
+def _gathered(connection: Any, query: str) -> pa.Table:
+    batches: pa.RecordBatchReader = connection.sql(query).to_arrow_reader(_ROWS_AT_ONCE)
     found, size_bytes = [], 0
     for batch in batches:
         found.append(batch)

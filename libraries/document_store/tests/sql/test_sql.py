@@ -438,30 +438,47 @@ def test_an_answer_has_limited_memory(store, monkeypatch):
     assert store.sql(f"{text} LIMIT 3000").num_rows == 3000
 
 
-class Late(ThreadPoolExecutor):
-    """Starts its work half a second late."""
-
-    def submit(self, work):
-        return super().submit(lambda: (time.sleep(0.5), work())[1])
+def endless_query() -> str:
+    # Unnested in SELECT, the rows take hours, but little memory.
+    rows_of = "docs"
+    for _ in range(5):
+        rows_of = f"(SELECT unnest(range(1000)) AS v FROM {rows_of})"
+    return f"SELECT count(*) FROM {rows_of} AS all_rows"
 
 
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("interrupts_waiting", [True, False])
-@pytest.mark.parametrize(("executor", "after_s"), [(ThreadPoolExecutor, 1.0), (Late, 0.2)])
-def test_ctrl_c_ends_a_query(store, monkeypatch, request, executor, after_s, interrupts_waiting):
+@pytest.mark.parametrize(("late_s", "after_s"), [(0.0, 1.0), (0.5, 0.2)])
+def test_ctrl_c_ends_a_query(store, monkeypatch, request, late_s, after_s, interrupts_waiting):
+    """DuckDB starts the query at once, or half a second late, after the interrupt."""
     # A shell starts background jobs with SIGINT ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
     # Libraries such as polars set a handler for Ctrl-C after which a wait for a lock goes on.
     signal.siginterrupt(signal.SIGINT, interrupts_waiting)
-    monkeypatch.setattr(duckdb_way, "ThreadPoolExecutor", executor)
-    # Unnested in SELECT, the rows take hours, but little memory.
-    rows_of = "docs"
-    for _ in range(5):
-        rows_of = f"(SELECT unnest(range(1000)) AS v FROM {rows_of})"
+    started = duckdb_way._gathered
+    monkeypatch.setattr(duckdb_way, "_gathered", lambda *words: (time.sleep(late_s), started(*words))[1])
     threading.Timer(after_s, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
-        store.sql(f"SELECT count(*) FROM {rows_of} AS all_rows")
+        store.sql(endless_query())
+    assert rows(store, "SELECT max(length(kind)) AS x FROM docs") == [(1,)]
+
+
+class InterruptedPool(ThreadPoolExecutor):
+    """Ctrl-C comes when the thread has started, but before its future is returned."""
+
+    def submit(self, work):
+        super().submit(work)
+        time.sleep(0.2)
+        raise KeyboardInterrupt
+
+
+@pytest.mark.timeout(30)
+def test_ctrl_c_while_the_thread_starts_leaves_no_query(store, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(duckdb_way, "ThreadPoolExecutor", InterruptedPool)
+        with pytest.raises(KeyboardInterrupt):
+            store.sql(endless_query())
     assert rows(store, "SELECT max(length(kind)) AS x FROM docs") == [(1,)]
 
 
