@@ -274,7 +274,9 @@ def test_nothing_stays_after_an_end_at_any_time(kind: signal.Signals, tmp_path: 
     finally:
         started.kill()
     assert out == ""
-    assert started.returncode == (130 if kind == signal.SIGINT else -kind)
+    # Python ends by the signal instead of the exit code 130 if Ctrl-C came while a module was imported. Shells show 130
+    # for both.
+    assert started.returncode in ((130, -kind) if kind == signal.SIGINT else (-kind,))
     if kind == signal.SIGINT:
         assert err == "stopped\n"
     for _ in range(100):

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
+from importlib import import_module
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
@@ -137,12 +138,7 @@ def _columns(snapshot: Snapshot, plan: Plan) -> dict[str, Chunks]:
 
 
 def _asked(query: str, docs: pa.Table, fields: Sequence[FieldPath]) -> pa.Table:
-    try:
-        import duckdb
-    except ImportError:
-        raise SQLError(
-            "this query needs DuckDB, which is not installed: pip install 'format-bench[documents]'", "library"
-        ) from None
+    duckdb = _imported()
     may_begin, given_up = Event(), Event()
 
     def work() -> pa.Table | None:
@@ -156,11 +152,8 @@ def _asked(query: str, docs: pa.Table, fields: Sequence[FieldPath]) -> pa.Table:
             # Ctrl-C may come while the thread starts. The query begins when it is known what to wait for.
             answer = worker.submit(work)
             may_begin.set()
-            # DuckDB does not react to Ctrl-C. It therefore works in another thread, and this thread waits. It wakes
-            # regularly, because Python sees Ctrl-C only then if a library such as polars has set its own handler.
-            while wait([answer], timeout=AWAKE_S).not_done:
-                continue
-            return answer.result()
+            # DuckDB does not react to Ctrl-C. It therefore works in another thread, and this thread waits.
+            return _awaited(answer)
         except duckdb.Error as error:
             raise SQLError(_words(error, fields), "engine") from None
         except BaseException:
@@ -171,6 +164,27 @@ def _asked(query: str, docs: pa.Table, fields: Sequence[FieldPath]) -> pa.Table:
             while answer is not None and wait([answer], timeout=AWAKE_S).not_done:
                 connection.interrupt()
             raise
+
+
+def _imported() -> Any:
+    """Import DuckDB and return it. Raises SQLError if it is not installed."""
+    try:
+        # Ctrl-C in the middle of the import would end the process, look like a missing library, or be lost. In another
+        # thread, the import does not see Ctrl-C.
+        with ThreadPoolExecutor(1) as worker:
+            return _awaited(worker.submit(import_module, "duckdb"))
+    except ImportError:
+        raise SQLError(
+            "this query needs DuckDB, which is not installed: pip install 'format-bench[documents]'", "library"
+        ) from None
+
+
+def _awaited(future: Future[Any]) -> Any:
+    """Wait for the result and return it. This thread wakes regularly, because Python sees Ctrl-C only then if a library
+    such as polars has set its own handler."""
+    while wait([future], timeout=AWAKE_S).not_done:
+        continue
+    return future.result()
 
 
 def _gathered(connection: Any, query: str) -> pa.Table:

@@ -10,6 +10,7 @@ import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
 
 import pyarrow as pa
 import pytest
@@ -464,11 +465,29 @@ def test_ctrl_c_ends_a_query(store, monkeypatch, request, late_s, after_s, inter
     assert rows(store, "SELECT max(length(kind)) AS x FROM docs") == [(1,)]
 
 
-class InterruptedPool(ThreadPoolExecutor):
-    """Ctrl-C comes when the thread has started, but before its future is returned."""
+def test_ctrl_c_does_not_reach_the_import_of_duckdb(monkeypatch, request):
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
+    imported = threading.Event()
 
-    def submit(self, work):
-        super().submit(work)
+    def slowly(name):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.3)
+        imported.set()
+
+    monkeypatch.setattr(duckdb_way, "import_module", slowly)
+    with pytest.raises(KeyboardInterrupt):
+        duckdb_way._imported()
+    assert imported.wait(10)
+
+
+class InterruptedPool(ThreadPoolExecutor):
+    """Ctrl-C comes when the thread of a query has started, but before its future is returned."""
+
+    def submit(self, work, *words):
+        future = super().submit(work, *words)
+        if work is import_module:
+            return future
         time.sleep(0.2)
         raise KeyboardInterrupt
 
