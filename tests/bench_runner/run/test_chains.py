@@ -392,9 +392,9 @@ def test_no_process_outlives_its_chain(run_faulty: Executor, bench: Bench) -> No
 
 
 def _forkservers() -> set[int]:
-    """Return the forkservers of this process. Workers and their children keep the forkserver's command line."""
-    servers = [process for process in psutil.process_iter() if "bench_runner.run.forkserver" in _command(process)]
-    return {process.pid for process in servers if process.ppid() == os.getpid()}
+    """Return the forkservers of this process."""
+    children = psutil.Process().children()
+    return {process.pid for process in children if "bench_runner.run.forkserver" in _command(process)}
 
 
 def _is_in(process: psutil.Process, folder: Path) -> bool:
