@@ -88,7 +88,7 @@ class Program(click.Group):
 def cli() -> None:
     """Format Bench: find the storage format, and the library call that saves and reads it, for your data and your use.
 
-    `format-bench --tabular` is short for `format-bench run tabular`, and accepts the same options.
+    `format-bench --SUITE` is short for `format-bench run SUITE`, with the same options: --tabular, --image, ...
     """
 
 

@@ -27,9 +27,9 @@ def compare(before: Path, after: Path, least_change: float, anyway: bool, form: 
 
     RUN is a result folder: first the old run, then the new one. Times, sizes and peak memory of each operation are
     compared. A change is the ratio of the new figure to the old one. A change is reported if it is certain
-    (the 95 % interval of the ratio excludes 1), larger than --fail-above, and larger than the noise (the scatter of the
-    ratios of all operations). To compare two versions of a library, `side-by-side` measures both in turn and detects
-    smaller changes. Runs over the hosts of a cluster are compared host by host.
+    (the 95 % interval of the ratio excludes 1), larger than --fail-above, and larger than the noise (how much the
+    ratios of all operations scatter). To compare two versions of a library, `side-by-side` measures both in turn and
+    detects smaller changes. Runs over the hosts of a cluster are compared host by host.
 
     Exit code: 0 if no reported change is for the worse, 3 if one is, 2 if there was nothing to compare.
     """

@@ -52,8 +52,9 @@ def run(words: list[str], suites: tuple[str, ...], list_only: bool, no_fidelity:
       =            tied with the best of its column: the rounds do not show that it is worse
       ±9%          the 95 % confidence interval of the median reaches about 9 % to each side of it
       not counted  rounds that enter no figure: the machine was busy, the file was not cached as
-                   asked, Python collected garbage, or a save was not verified. Up to two
-                   more rounds replace them; if there are many, 'doctor' says what to do.
+                   asked, Python collected garbage, or it was not checked what was saved. Up to
+                   two more rounds replace them. If a note below the table still names many,
+                   stop other programs; 'format-bench doctor' says which conditions are bad.
     """
     began_ns = now_ns()
     with errors_told():
