@@ -52,8 +52,8 @@ def run(words: list[str], suites: tuple[str, ...], list_only: bool, no_fidelity:
       =            tied with the best of its column: the rounds do not show that it is worse
       ±9%          the 95 % confidence interval of the median reaches about 9 % to each side of it
       not counted  rounds that enter no figure: the machine was busy, the file was not cached as
-                   asked, Python collected garbage, or it was not checked what was saved. Up to
-                   two more rounds replace them. If a note below the table still names many,
+                   asked, Python collected garbage, or a save could not be verified. Up to two
+                   more rounds replace them. If a note below the table still names many,
                    stop other programs; 'format-bench doctor' says which conditions are bad.
     """
     began_ns = now_ns()

@@ -160,7 +160,7 @@ def _check_array(array: Unnest | AnyItem, names: set[str], where: str) -> None:
 
 
 def _listed(names: set[str]) -> str:
-    """Return the names of items as text. The empty name, which stands for the document or the result, is omitted."""
+    """Return the names of items as text. The empty name means the document or the result, and is omitted."""
     return ", ".join(repr(name) for name in sorted(names) if name) or "none"
 
 

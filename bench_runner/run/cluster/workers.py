@@ -61,8 +61,10 @@ def ssh_hosts(file: Path) -> list[SshHost]:
     for number, line in enumerate(lines, 1):
         if len(line) > 2:
             problem = f"{file}, line {number}: at most a host and a path of Python are allowed (got {len(line)} words)."
-        elif line and line[0].startswith("-"):
+            break
+        if line and line[0].startswith("-"):
             problem = f"{file}, line {number}: a host must not begin with '-' (got {line[0]!r})."
+            break
     if problem:
         step = "Write one host per line, e.g. me@host1 /home/me/format-bench/.venv/bin/python"
         raise RunError(problem, step, parameter="cluster", given=given)

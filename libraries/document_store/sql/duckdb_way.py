@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
@@ -169,10 +170,12 @@ def _asked(query: str, docs: pa.Table, fields: Sequence[FieldPath]) -> pa.Table:
 def _imported() -> Any:
     """Import DuckDB and return it. Raises SQLError if it is not installed."""
     try:
-        # Ctrl-C in the middle of the import would end the process, look like a missing library, or be lost. In another
-        # thread, the import does not see Ctrl-C.
-        with ThreadPoolExecutor(1) as worker:
-            return _awaited(worker.submit(import_module, "duckdb"))
+        if "duckdb" not in sys.modules:
+            # Ctrl-C in the middle of the import would end the process, look like a missing library, or be lost. In
+            # another thread, the import does not see Ctrl-C.
+            with ThreadPoolExecutor(1) as worker:
+                _awaited(worker.submit(import_module, "duckdb"))
+        return import_module("duckdb")
     except ImportError:
         raise SQLError(
             "this query needs DuckDB, which is not installed: pip install 'format-bench[documents]'", "library"

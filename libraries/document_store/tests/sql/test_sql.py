@@ -475,6 +475,7 @@ def test_ctrl_c_does_not_reach_the_import_of_duckdb(monkeypatch, request):
         time.sleep(0.3)
         imported.set()
 
+    monkeypatch.delitem(sys.modules, "duckdb", raising=False)
     monkeypatch.setattr(duckdb_way, "import_module", slowly)
     with pytest.raises(KeyboardInterrupt):
         duckdb_way._imported()
