@@ -206,7 +206,8 @@ def test_an_old_python_is_refused_before_anything_is_made(clone):
 
 
 def test_ci_stops_at_the_first_failure(tmp_path):
-    """With a make that notes what it is asked for and fails at `lint`, then at nothing."""
+    """With a make that notes what it is asked for and fails at `lint`, then at nothing. Without CI=true, the script
+    installs no Debian packages."""
     (tmp_path / ".ci").mkdir()
     script = Path(shutil.copy(ROOT / ".ci/run", tmp_path / ".ci/run"))
     fake = tmp_path / "bin/make"
@@ -220,7 +221,7 @@ def test_ci_stops_at_the_first_failure(tmp_path):
     def run(fails: str) -> tuple[int, list[str]]:
         asked = tmp_path / "asked"
         asked.unlink(missing_ok=True)
-        environment = os.environ | {"PATH": f"{fake.parent}:{os.environ['PATH']}", "FAILS": fails}
+        environment = os.environ | {"PATH": f"{fake.parent}:{os.environ['PATH']}", "FAILS": fails, "CI": ""}
         code = subprocess.run([script], env=environment, cwd="/").returncode
         return code, asked.read_text().split()
 

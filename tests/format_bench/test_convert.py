@@ -343,8 +343,8 @@ def _until(condition: Any) -> None:
 
 @pytest.mark.slow
 def test_a_table_larger_than_its_memory_is_converted(tmp_path: Path) -> None:
-    """The table takes 1,200 MB in memory; no process takes much more than a row group."""
-    rows = 5_000_000
+    """The table takes 600 MB in memory; no process takes much more than a row group."""
+    rows = 2_500_000
     part = pa.table({f"c{number}": pa.array(np.arange(rows // 10) % (97 + number)) for number in range(30)})
     with pq.ParquetWriter(tmp_path / "in.parquet", part.schema) as writer:
         for _ in range(10):

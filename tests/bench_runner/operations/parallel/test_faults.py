@@ -63,7 +63,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Mapping[Trial, str]:
         input=json.dumps(trials),
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=600,
         check=False,
     )
     lines = done.stdout.splitlines()
