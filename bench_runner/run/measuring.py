@@ -11,6 +11,7 @@ import platform
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -30,7 +31,8 @@ from bench_runner.run.interruption import stopped_by_signals
 from bench_runner.run.known import costs, facts
 from bench_runner.run.options import Options
 from bench_runner.run.resume import Earlier, earlier_part, refuse_other_data
-from bench_runner.run.session import Race, Session
+from bench_runner.run.session import WAITING, Race, Session
+from bench_runner.run.turns import Turn, further_turns, paused_at_first
 from bench_runner.run.watcher import Watcher
 from bench_runner.run.work_folder import open_locked, work_folders
 
@@ -59,7 +61,6 @@ def measure(
         machine = machine_name(options)
         info, earlier = _begin(plan, request, options, folder, command)
         with (
-            _others_named(info),
             stopped_by_signals() as stop,
             work_folders(info.id, folder, request.work_dirs) as work,
             opened_launchers(plan, options) as launchers,
@@ -78,35 +79,68 @@ def measure(
                 earlier=earlier,
                 position=earlier.next_position,
                 race=race,
+                paused=paused_at_first(),
                 costs=costs.known(info.machine),
                 began_ns=began_ns,
             )
             try:
-                preparation.look_at_work_folders(session, work)
-                preparation.make_datasets(session)
-                refuse_other_data(earlier, {name: stored.digest for name, stored in session.datasets.items()})
-                session.save_info()
-                session.show_plan()
-                preparation.record_excluded(session)
-                preparation.describe_variants(session)
-                preparation.calibrate_networks(session)
-                known = facts.taken(session)
-                preparation.warn_of_failed_loading(session, launchers)
-                predictions = pilot.pilot_round(session)
-                device_probe.look(session, device_probe.BEFORE)
-                rounds.count_rounds(session, predictions, facts.share_of_rounds(known))
-                device_probe.look(session, device_probe.AFTER)
-                facts.measure_missing(known)
+                with _others_named(info):
+                    preparation.look_at_work_folders(session, work)
+                    preparation.make_datasets(session)
+                    refuse_other_data(earlier, {name: stored.digest for name, stored in session.datasets.items()})
+                    session.save_info()
+                    session.show_plan()
+                    preparation.record_excluded(session)
+                    preparation.describe_variants(session)
+                    preparation.calibrate_networks(session)
+                    known = facts.taken(session)
+                    preparation.warn_of_failed_loading(session, launchers)
+                    predictions = pilot.pilot_round(session)
+                    device_probe.look(session, device_probe.BEFORE)
+                    rounds.count_rounds(session, predictions, facts.share_of_rounds(known))
+                    device_probe.look(session, device_probe.AFTER)
+                    facts.measure_missing(known)
+                    _complete(session)
+                for turn in further_turns(stop):
+                    with _others_named(info):
+                        _continue(session, turn)
+                        rounds.count_rounds(session, predictions)
+                        device_probe.look(session, device_probe.AFTER)
+                        _complete(session)
                 _keep_costs(session)
-                info.partial = False
             finally:
-                session.stage("end")
-                info.finished = utc_now().isoformat(timespec="seconds")
-                info.load_after = environment.load()
-                info.settling = _settling(session)
-                session.save_info()
+                _save_end(session)
         run = read_run(folder)
         return run, has_failures(run)
+
+
+def _complete(session: Session) -> None:
+    """Record that everything that was asked for is measured. Until the next turn, if there is one, the run waits."""
+    session.info.partial = False
+    _save_end(session)
+    session.stage(WAITING)
+
+
+def _save_end(session: Session) -> None:
+    """Record the state of the machine at the end of the run or of a turn."""
+    info = session.info
+    session.stage("end")
+    info.finished = utc_now().isoformat(timespec="seconds")
+    info.load_after = environment.load()
+    info.settling = _settling(session)
+    session.save_info()
+
+
+def _continue(session: Session, turn: Turn) -> None:
+    """Ask for the rounds of another turn. What earlier turns measured is not measured again, as in a resumed run."""
+    session.options = replace(session.options, rounds=turn.rounds)
+    session.paused = turn.paused
+    session.earlier = Earlier.of(read_run(session.folder))
+    info = session.info
+    info.rounds_asked = turn.rounds
+    info.resumed = (*info.resumed, utc_now().isoformat(timespec="seconds"))
+    info.partial = True
+    session.save_info()
 
 
 def has_failures(run: Run) -> bool:

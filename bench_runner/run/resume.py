@@ -28,6 +28,22 @@ class Earlier:
     by_execution: Mapping[tuple[object, int, int], Sequence[Sample]] = field(default_factory=dict)
     """The samples of each execution. The key consists of the chain, the round and the number of rows."""
 
+    @staticmethod
+    def of(run: Run) -> Earlier:
+        """Return the measured part of a run."""
+        executions: dict[tuple[object, int, int], list[Sample]] = {}
+        for sample in run.samples:
+            executions.setdefault((identity(sample), sample.round, sample.rows), []).append(sample)
+        # A record that only states why an operation was not run is not an execution.
+        return Earlier(
+            run,
+            {
+                key: samples
+                for key, samples in executions.items()
+                if samples[0].round > 0 or any(sample.figures for sample in samples)
+            },
+        )
+
     @property
     def next_position(self) -> int:
         """The position of the next sample. It continues the numbering of the samples in the earlier part."""
@@ -102,18 +118,7 @@ def earlier_part(folder: Path, info: RunInfo) -> Earlier:
     found = [change for change in changes if change]
     if found:
         raise RunError(f"{folder} cannot be resumed because {'; '.join(found[:4])}.", _NEW_RUN, parameter="resume")
-    executions: dict[tuple[object, int, int], list[Sample]] = {}
-    for sample in run.samples:
-        executions.setdefault((identity(sample), sample.round, sample.rows), []).append(sample)
-    # A record that only states why an operation was not run is not an execution.
-    return Earlier(
-        run,
-        {
-            key: samples
-            for key, samples in executions.items()
-            if samples[0].round > 0 or any(sample.figures for sample in samples)
-        },
-    )
+    return Earlier.of(run)
 
 
 def _change(name: str, before: object, now: object) -> str:

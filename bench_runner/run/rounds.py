@@ -3,8 +3,6 @@ chains are executed in a round. A chain is one save followed by the operations t
 
 from __future__ import annotations
 
-import json
-import os
 from collections import Counter
 from collections.abc import Mapping
 
@@ -16,10 +14,6 @@ from bench_runner.run.race import MOST_RACE_ROUNDS, RaceRounds
 from bench_runner.run.schedule import Rounds, Schedule
 from bench_runner.run.session import Session
 
-PAUSED_VARIABLE = "FORMAT_BENCH_PAUSED"
-"""Environment variable with a JSON list of pairs [variant, operation] that need no more samples. The command
-`side-by-side` sets the variable for the runs that it starts. Older versions of Format Bench ignore the variable and
-measure these pairs too."""
 OVERHEAD_S = 0.6
 """Estimated seconds that an execution of a chain takes in addition to its operations. The estimate is used for the
 remaining time and the budget until the chain has been executed once."""
@@ -32,7 +26,7 @@ def count_rounds(session: Session, predictions: Mapping[Chain, Prediction], shar
     if session.race is not None and asked is None:
         asked = MOST_RACE_ROUNDS
     schedule = Schedule(predictions, seed=session.seed, rounds=asked)
-    schedule.pause((variant, operation) for variant, operation in json.loads(os.environ.get(PAUSED_VARIABLE, "[]")))
+    schedule.pause(session.paused)
     costs_s = {chain: OVERHEAD_S + prediction.total_ns / 1e9 for chain, prediction in predictions.items()}
     spending = Spending(session, schedule, costs_s, session.budget_ends_ns(share))
     used: Counter[Chain] = Counter()

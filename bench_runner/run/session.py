@@ -30,6 +30,9 @@ from bench_runner.run.watcher import Watcher
 from data_generator.catalogue import CATALOGUE
 from data_generator.dataset import Dataset, columns_of
 
+WAITING = "waiting"
+"""The stage between two turns (bench_runner.run.turns)."""
+
 
 @dataclass(frozen=True)
 class Race:
@@ -58,6 +61,8 @@ class Session:
     earlier: Earlier
     position: int
     race: Race | None = None
+    paused: Sequence[tuple[str, str]] = ()
+    """Pairs (variant, operation) that need no more samples. `side-by-side` decides this."""
     stop: StopRequest = field(default_factory=StopRequest)
     costs: KnownCosts = field(default_factory=KnownCosts)
     """Durations known from earlier runs, on this machine or on other machines."""
@@ -85,7 +90,9 @@ class Session:
         """Begin the next stage of the run, and record how long the previous stage took."""
         stages = self.info.stages_ns
         now = now_ns()
-        stages[self.stage_name] = stages.get(self.stage_name, 0) + now - self.stage_began_ns
+        # Waiting for the other environment of `side-by-side` is no part of this run.
+        if self.stage_name != WAITING:
+            stages[self.stage_name] = stages.get(self.stage_name, 0) + now - self.stage_began_ns
         self.stage_name, self.stage_began_ns = name, now
         self.watcher.stage(name)
 

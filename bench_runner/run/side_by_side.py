@@ -2,9 +2,10 @@
 both environments alike.
 
 Two consecutive runs differ because the load of the machine changes. On a shared host, single times of two runs differ
-by several per cent, however many rounds the runs have (docs/publishing.md, 'Two versions side by side'). Each turn
-executes `run --resume` with the interpreter of one environment. This module does not compare results. It only reads how
-many rounds are done and how long they took.
+by several per cent, however many rounds the runs have (docs/publishing.md, 'Two versions side by side'). The
+interpreter of each environment executes `run`, which waits after each turn (bench_runner.run.turns). A run that ends
+instead, as in older versions of Format Bench, is continued by `run --resume`. This module does not compare results. It
+only reads how many rounds are done and how long they took.
 """
 
 from __future__ import annotations
@@ -13,24 +14,29 @@ import json
 import math
 import os
 import signal
+import socket
 import subprocess
+import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
+
+import msgspec
 
 from bench_runner.clock import now_ns
 from bench_runner.errors import RunError
 from bench_runner.results.records import read_run
 from bench_runner.run.interruption import stopped_by_signals
-from bench_runner.run.rounds import PAUSED_VARIABLE
+from bench_runner.run.turns import CONTROL_VARIABLE, DONE, PAUSED_VARIABLE, Turn
 from bench_runner.run.watcher import Watcher
 
 TURN_S = 40.0
 """Approximate seconds of measuring in a turn. Some turns are longer or shorter, so that every look (see LOOK_ROUNDS)
-comes right after a turn. Starting a turn takes a few more seconds. The exact value matters little, because the
-machine's speed changes within one or two rounds. In a run of 100 rounds, the correlation between the times of
-neighbouring rounds was 0.12. Between rounds that were five rounds apart it was 0.03."""
+comes right after a turn. The exact value matters little, because the machine's speed changes within one or two rounds.
+In a run of 100 rounds, the correlation between the times of neighbouring rounds was 0.12. Between rounds that were five
+rounds apart it was 0.03."""
 LOOK_ROUNDS = 20
 """Number of rounds after which `decided` is called again (a look) to find operations that need no more rounds."""
 LAST_ROUNDS = 5
@@ -60,14 +66,15 @@ class Environment:
         # Do not resolve links, because Python finds a virtual environment by the path with which it was called.
         command = [str(self.python.absolute()), "-P", "-c", code, *words]
         shared = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
-        return {"args": command, "env": shared, "text": True, "errors": "replace"}
+        return {"args": command, "env": shared}
 
 
 def check(environment: Environment) -> None:
     """Raise RunError if the environment's interpreter cannot run Format Bench."""
     where = f"`{environment.name}={str(environment.python)!r}`"
     try:
-        done = subprocess.run(**environment.started("import format_bench.cli"), capture_output=True, check=False)
+        started = environment.started("import format_bench.cli")
+        done = subprocess.run(**started, capture_output=True, text=True, errors="replace", check=False)
     except OSError as error:
         raise RunError(
             f"{where} cannot be started ({error.strerror}).",
@@ -131,7 +138,7 @@ def measure_in_turn(
     Raises RunError if a turn fails, RecordError if a folder holds something other than a run, and KeyboardInterrupt
     after Ctrl-C or SIGTERM. All samples are kept.
     """
-    with stopped_by_signals() as stop:
+    with stopped_by_signals() as stop, _runs() as runs:
         watcher.stage("side by side")
         costs_s: dict[str, float] = {}
         looked = False
@@ -155,7 +162,7 @@ def measure_in_turn(
             stop.check()
             watcher.step(step, _seconds_left(environments, rounds, costs_s))
             began = now_ns()
-            _take_turn(environment, words, upto, paused)
+            _take_turn(runs, environment, words, Turn(upto, tuple(sorted(paused))))
             # The first turn also generates data and tests the memory probes, so its duration is no estimate for later
             # turns.
             if already:
@@ -192,27 +199,85 @@ def _seconds_left(environments: Sequence[Environment], rounds: int, costs_s: dic
     return sum(costs_s[name] * count for name, count in lacking.items())
 
 
-def _take_turn(environment: Environment, words: Sequence[str], upto: int, paused: Collection[tuple[str, str]]) -> None:
-    """Measure the environment's missing rounds up to the round `upto`, without the paused pairs of variant and
-    operation."""
+@dataclass(frozen=True)
+class _Run:
+    """The process of a run, the socket that controls its turns, and the file with its standard error."""
+
+    process: subprocess.Popen[bytes]
+    control: socket.socket
+    said: IO[bytes]
+
+    def completes_turn(self) -> bool:
+        """Wait until the run has completed its turn or has ended. Return False if it has ended."""
+        with suppress(OSError):
+            return self.control.recv(len(DONE)) == DONE
+        return False
+
+    def take(self, turn: Turn) -> bool:
+        """Send the next turn to the waiting run and wait, like `completes_turn`."""
+        with suppress(OSError):
+            self.control.send(msgspec.json.encode(turn))
+        return self.completes_turn()
+
+    def end(self) -> tuple[int, str]:
+        """Wait for the end of the process. Return its exit code and its standard error. A waiting run ends now."""
+        self.control.close()
+        code = self.process.wait()
+        with self.said:
+            self.said.seek(0)
+            return code, self.said.read().decode(errors="replace")
+
+
+@contextmanager
+def _runs() -> Iterator[dict[str, _Run]]:
+    """Yield an empty dict for the runs of the environments, and end these runs at the end."""
+    runs: dict[str, _Run] = {}
+    try:
+        yield runs
+    except BaseException:
+        for run in runs.values():
+            # On SIGTERM the run removes its working files and ends.
+            run.process.send_signal(signal.SIGTERM)
+        raise
+    finally:
+        for run in runs.values():
+            run.end()
+
+
+def _started(environment: Environment, words: Sequence[str], turn: Turn) -> _Run:
+    """Start a run of the environment, which takes its first turn."""
     resumed = ["--resume"] if (environment.folder / "run.json").exists() else []
-    words = ["run", *words, "--rounds", str(upto), "--out", str(environment.folder), *resumed]
+    words = ["run", *words, "--rounds", str(turn.rounds), "--out", str(environment.folder), *resumed]
+    control, control_run = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    said = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `_Run.end`)
     started = environment.started(START, words)
-    started["env"][PAUSED_VARIABLE] = json.dumps(sorted(paused))
-    # Ctrl-C reaches the whole foreground process group. In a separate session the child does not receive it twice.
-    with subprocess.Popen(
-        **started, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
-    ) as child:
-        try:
-            _, said = child.communicate()
-        except BaseException:
-            # On SIGTERM the child removes its working files and ends.
-            child.send_signal(signal.SIGTERM)
-            child.wait()
-            raise
+    started["env"] |= {PAUSED_VARIABLE: json.dumps(turn.paused), CONTROL_VARIABLE: str(control_run.fileno())}
+    with control_run:
+        # Ctrl-C reaches the whole foreground process group. In a separate session the run does not receive it twice.
+        process = subprocess.Popen(
+            **started,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            start_new_session=True,
+            pass_fds=(control_run.fileno(),),
+        )
+    return _Run(process, control, said)
+
+
+def _take_turn(runs: dict[str, _Run], environment: Environment, words: Sequence[str], turn: Turn) -> None:
+    """Measure the environment's missing rounds of the turn. `runs` has the waiting runs."""
+    name = environment.name
+    if name in runs:
+        is_waiting = runs[name].take(turn)
+    else:
+        runs[name] = _started(environment, words, turn)
+        is_waiting = runs[name].completes_turn()
+    if is_waiting:
+        return
+    code, said = runs.pop(name).end()
     # Check the rounds too, because a run on a full disk ends with the same code as a run with failed cells.
-    if child.returncode not in (0, SOME_FAILED) or rounds_there(environment.folder, upto) < upto:
-        raise RunError(f"{environment.name}: {_last_words(said, child.returncode)}")
+    if code not in (0, SOME_FAILED) or rounds_there(environment.folder, turn.rounds) < turn.rounds:
+        raise RunError(f"{name}: {_last_words(said, code)}")
 
 
 def _last_words(said: str, code: int) -> str:

@@ -40,8 +40,10 @@ MOST_MINUTES = 10.0
 """Target for the duration of a pair."""
 FORMATS = ("csv", "hdf5-table", "json")
 """Few enough to finish within an hour and a half, with cells of 50 to 200 ms at this number of rows."""
-TURN_START_S = 4.5
-"""What a turn takes before its first round: two turns of 10 rounds each took 70 s, of which 48 s were rounds."""
+START_S = 4.5
+"""Seconds that a run takes before its first round and after its last."""
+TURN_CHANGE_S = 0.3
+"""Seconds between two turns: four turns of 10 rounds took one second more than their rounds."""
 TURN_ROUNDS = 8
 """About the length of a turn of `side-by-side`."""
 LEAST_NS, MOST_NS = 50 * 10**6, 200 * 10**6
@@ -129,7 +131,7 @@ def minutes(parts: Iterable[tuple[Run, Run]]) -> float:
     """Return how long these parts of whole runs took, in minutes; `parts` are (whole run, part).
 
     A chain that has a sample in the part counts in full, because its other operations run as well. To its samples
-    comes what the whole run spent beside its samples, by chain, and the start of each turn.
+    comes what the whole run spent beside its samples, by chain, the start of the run, and the time between turns.
     """
     total_ns = 0.0
     for whole, part in parts:
@@ -140,7 +142,7 @@ def minutes(parts: Iterable[tuple[Run, Run]]) -> float:
         beside_ns = max(spent_ns - taken_ns.total(), 0) / len(taken_ns)
         chains = {(sample.variant, sample.round) for sample in part.samples}
         rounds_ns = sum(taken_ns[chain] + beside_ns for chain in chains)
-        total_ns += rounds_ns * (1 + TURN_START_S / TURN_S)
+        total_ns += rounds_ns * (1 + TURN_CHANGE_S / TURN_S) + START_S * 1e9
     return total_ns / 60e9
 
 

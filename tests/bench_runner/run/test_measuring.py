@@ -8,15 +8,18 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 
 from bench_runner.results.records import RunInfo, read_run
+from bench_runner.run.turns import CONTROL_VARIABLE, DONE, Turn
 from format_bench.cli import main
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -152,6 +155,37 @@ def test_an_interrupted_run_shows_how_to_resume_and_resumes(
     assert len(rounds) == len(set(rounds))
     assert after.info.resumed
     assert after.info.probe == before.info.probe, "the machine is the same, and its probe was tested"
+
+
+@pytest.mark.slow
+def test_a_run_waits_after_each_turn_and_measures_what_the_next_turn_asks_for(
+    runs_at_rest: None, tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, of_the_run = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    csv = "csv[engine=pandas]"
+    for turn in (Turn(2, ()), Turn(3, ((csv, "save"), (csv, "read")))):
+        ours.send(msgspec.json.encode(turn))
+    ours.shutdown(socket.SHUT_WR)
+    monkeypatch.setenv("FORMAT_BENCH_CACHE", environment["FORMAT_BENCH_CACHE"])
+    monkeypatch.setenv(CONTROL_VARIABLE, str(of_the_run.detach()))
+    with pytest.raises(SystemExit) as ended:
+        main([*SMALL, "--rounds", "1", *FEW, "--out", str(tmp_path / "run")])
+    assert ended.value.code == 0
+    assert [ours.recv(100) for _ in range(4)] == [DONE, DONE, DONE, b""]
+    ours.close()
+    run = read_run(tmp_path / "run")
+    assert (run.info.partial, run.info.rounds_asked, len(run.info.resumed)) == (False, 3, 2)
+    found = sorted((sample.variant.partition("[")[0], sample.operation, sample.round) for sample in run.samples)
+    last = {"csv": 2, "parquet": 3, "raw-io": 3}
+    assert [each for each in found if each[2]] == [
+        (name, operation, number)
+        for name, rounds in last.items()
+        for operation in ("read", "save")
+        for number in range(1, rounds + 1)
+    ]
+    assert [sample.position for sample in run.samples] == list(range(len(run.samples)))
+    assert {"round 1", "round 2", "round 3", "end"} <= run.info.stages_ns.keys()
+    assert "waiting" not in run.info.stages_ns
 
 
 def refused(*words: str) -> str:

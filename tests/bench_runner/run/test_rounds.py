@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -168,12 +167,10 @@ def test_without_a_race_contention_is_not_checked(executed: list[tuple[str, int,
     assert ran(executed, "csv") == ran(executed, "feather") == [1, 2, 3, 4, 5, 6]
 
 
-def test_what_side_by_side_pauses_is_not_measured(
-    executed: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paused = [["csv", operation] for operation in CHAINS[0].operations]
-    monkeypatch.setenv(rounds.PAUSED_VARIABLE, json.dumps(paused))
-    rounds.count_rounds(session(None, rounds=6), {each: prediction(1) for each in CHAINS})
+def test_what_side_by_side_pauses_is_not_measured(executed: list[tuple[str, int, int]]) -> None:
+    asked = session(None, rounds=6)
+    asked.paused = [("csv", operation) for operation in CHAINS[0].operations]
+    rounds.count_rounds(asked, {each: prediction(1) for each in CHAINS})
     assert ran(executed, "csv") == []
     assert ran(executed, "feather") == [1, 2, 3, 4, 5, 6]
 

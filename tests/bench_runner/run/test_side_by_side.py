@@ -19,6 +19,7 @@ from bench_runner.errors import RunError
 from bench_runner.results.records import RecordError, read_run, write_run_info
 from bench_runner.run import side_by_side
 from bench_runner.run.side_by_side import Environment, check, measure_in_turn, rounds_there, turns
+from bench_runner.run.turns import Turn
 from format_bench.cli import main
 from format_bench.progress import Silent
 
@@ -38,6 +39,24 @@ info = dict(schema={schema}, partial=False, rounds_asked=rounds)
 info["stages_ns"] = {{f"round {{number}}": {round_ns} for number in range(1, rounds + 1)}}
 (folder / "run.json").write_text(json.dumps(info))
 {then}
+"""
+
+
+WAITS = """
+import socket
+control = socket.socket(fileno=int(os.environ["FORMAT_BENCH_TURNS"]))
+control.send(b"done")
+while asked := control.recv(1000):
+    asked = json.loads(asked)
+    rounds = asked["rounds"]
+    with open({journal!r}, "a") as journal:
+        print(json.dumps(["waited", "--out", str(folder), "--rounds", rounds, *asked["paused"]]), file=journal)
+    info["rounds_asked"] = rounds
+    info["stages_ns"] = {{f"round {{number}}": {round_ns} for number in range(1, rounds + 1)}}
+    (folder / "run.json").write_text(json.dumps(info))
+    {instead}
+    control.send(b"done")
+Path(folder / "ended").touch()
 """
 
 
@@ -63,6 +82,12 @@ class Fakes:
             python.chmod(0o755)
             made.append(Environment(name, python, self.folder / "out" / name))
         return made
+
+    def make_waiting(self, *, instead: str = "", round_ns: int = 10**12) -> list[Environment]:
+        """Return interpreters that wait after each turn. `instead` is Python code that they execute at the end of a
+        further turn."""
+        waits = WAITS.format(journal=str(self.journal), round_ns=round_ns, instead=instead)
+        return self.make(then=waits, round_ns=round_ns)
 
     def calls(self) -> list[list[str]]:
         """Return the command-line words of each call, in order."""
@@ -130,6 +155,34 @@ def test_what_is_decided_pauses_and_all_ends_when_every_one_is_decided(fakes: Fa
     assert [rounds for name, rounds in fakes.turns() if name == "before"] == [1, 11, 20, 30, 40, 50, 60]
     paused = [words[words.index("--resume") + 1 :] for words in fakes.calls() if "--resume" in words]
     assert paused == [*[[]] * 4, *[[csv]] * 4, *[[csv, orc]] * 4]
+
+
+def test_a_run_that_waits_takes_further_turns_and_ends_at_the_end(fakes: Fakes) -> None:
+    csv, orc = ["csv", "read"], ["orc", "save"]
+    answers = iter(([csv], [csv, orc], None))
+    environments = fakes.make_waiting(round_ns=int(side_by_side.TURN_S * 1e9 / 20))
+    measure_in_turn(environments, ["tabular"], 240, Silent(), lambda: None, lambda already: next(answers))
+    started, waited = [], []
+    for words in fakes.calls():
+        (started if "run" in words else waited).append(words)
+    assert [words[words.index("--rounds") + 1] for words in started] == ["1", "1"]
+    assert [(words[4], *words[5:]) for words in waited if words[2].endswith("before")] == [
+        *((20,), (40, csv), (60, csv, orc)),
+    ]
+    assert all((environment.folder / "ended").exists() for environment in environments)
+
+
+def test_a_run_that_is_killed_in_a_further_turn_is_named(fakes: Fakes) -> None:
+    with pytest.raises(RunError) as refused:
+        taken(fakes.make_waiting(instead="os.kill(os.getpid(), 9)"), 2)
+    assert str(refused.value) == "after: its run ended with exit code -9"
+
+
+def test_a_run_that_is_killed_while_it_waits_is_named(fakes: Fakes) -> None:
+    killed = "control.send(b'done'); os.kill(os.getpid(), 9)"
+    with pytest.raises(RunError) as refused:
+        taken(fakes.make_waiting(instead=f"if rounds == 2: {killed}"), 3)
+    assert str(refused.value) == "before: its run ended with exit code -9"
 
 
 def test_what_is_there_is_not_measured_again(fakes: Fakes) -> None:
@@ -228,7 +281,7 @@ def test_a_turn_that_fails_is_reported_with_its_side_and_reason(fakes: Fakes) ->
         ("print('round 1, 9 s left\\nstopped; all is in x', file=sys.stderr); sys.exit(130)", "its run was stopped"),
     ):
         with pytest.raises(RunError) as refused:
-            side_by_side._take_turn(fakes.make(then=then)[0], ["tabular"], 2, ())
+            side_by_side._take_turn({}, fakes.make(then=then)[0], ["tabular"], Turn(2, ()))
         assert str(refused.value) == f"before: {told}"
 
 
@@ -376,6 +429,7 @@ def test_two_real_environments_end_in_a_comparison(
     tmp_path: Path, cache_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FORMAT_BENCH_CACHE", str(cache_folder))
+    at_rest = os.environ["PYTHONPATH"]
     monkeypatch.setenv("PYTHONPATH", "")
     out = tmp_path / "pair"
     words = (
@@ -393,14 +447,13 @@ def test_two_real_environments_end_in_a_comparison(
         "--no-fidelity",
     )
     pythons = {}
-    # Each environment measures only one of its two turns. It gets the other turn from the other environment's run.
-    at_rest = os.environ["PYTHONPATH"]
-    for name, other, given in (("before", "after", "*' --resume'*"), ("after", "before", "*' run '*")):
+    # The run of the first environment waits after its first turn. The second environment does not measure its first
+    # turn but copies that of the first, and ends, like an older version. So its second turn resumes the copied run.
+    measured = f"PYTHONPATH='{at_rest}' exec '{sys.executable}' \"$@\""
+    copied = f"rm -rf '{out / 'after'}'; cp -r '{out / 'before'}' '{out / 'after'}'"
+    for name, cases in (("before", ""), ("after", f"*' --resume'*) {measured} ;; *' run '*) {copied} ;;")):
         pythons[name] = tmp_path / f"python-{name}"
-        measured = f"PYTHONPATH='{at_rest}' exec '{sys.executable}' \"$@\""
-        copied = f"rm -rf '{out / name}'; cp -r '{out / other}' '{out / name}'"
-        resumed = f"*' --resume'*) {measured} ;;" if name == "after" else ""
-        pythons[name].write_text(f'#!/bin/sh\ncase "$*" in {resumed} {given}) {copied} ;; *) {measured} ;; esac\n')
+        pythons[name].write_text(f'#!/bin/sh\ncase "$*" in {cases} *) {measured} ;; esac\n')
         pythons[name].chmod(0o755)
     start = ("side-by-side", "--before", pythons["before"], "--after", pythons["after"], "--out", out)
     start = (*start, "--machine", "lab")
@@ -411,7 +464,8 @@ def test_two_real_environments_end_in_a_comparison(
         assert run.info.partial is False
         # On a busy machine some samples are not counted, and are replaced in later rounds.
         assert {sample.round for sample in run.samples if sample.failure is None} >= {1, 2, 3, 4, 5}
-        assert run.info.resumed
+        assert len(run.info.resumed) == 1
+        assert not any("another run" in warning.text for warning in run.info.warnings)
         assert run.info.probe is not None
         assert len(run.info.probe.known_answers) > 0
         assert {sample.machine for sample in run.samples} == {"lab"}
