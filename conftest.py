@@ -32,6 +32,12 @@ def pytest_configure(config: pytest.Config) -> None:
     is_tmpfs = MEMORY.is_dir() and folder_facts(MEMORY).get("filesystem") == "tmpfs"
     if is_tmpfs and shutil.disk_usage(MEMORY).free >= LEAST_FREE_BYTES:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+    # All processes of the tests share a cache of their own, because the user's cache holds facts that later runs reuse.
+    # With xdist, only the first process makes it.
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        cache = tempfile.mkdtemp(prefix="format-bench-cache-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT"))
+        os.environ["FORMAT_BENCH_CACHE"] = cache
+        config.add_cleanup(lambda: shutil.rmtree(cache, ignore_errors=True))
     # Let Python write bytecode. Otherwise pytest compiles all tests in every run, and each of about a thousand
     # processes compiles the modules that it imports.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)

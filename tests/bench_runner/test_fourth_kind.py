@@ -41,9 +41,8 @@ def graphs() -> Iterator[None]:
 
 
 def test_a_fourth_kind_of_data(
-    graphs: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    graphs: None, runs_at_rest: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("FORMAT_BENCH_CACHE", str(tmp_path / "cache"))
     folder = tmp_path / "run"
     run("graphs", rounds=1, out=folder)
     measured = run("graphs", rounds=2, out=folder, resume=True)

@@ -30,7 +30,8 @@ def _probes_are_disturbed_little() -> None:
     memory_probe.SIZES_BYTES = (10**6, 10**7)
 
 
-if any(word in ("bench_runner.run.forkserver", "bench_runner.worker.jobs", "run") for word in sys.orig_argv):
+PROBING = ("bench_runner.run.forkserver", "bench_runner.worker.jobs", "bench_runner.run.cluster.part", "run")
+if any(word in PROBING for word in sys.orig_argv):
     _probes_are_disturbed_little()
 if any(word.startswith("bench_runner.") or word.endswith("main.py") for word in sys.orig_argv):
     _controls_are_small()
