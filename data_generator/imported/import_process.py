@@ -13,6 +13,7 @@ memory page. The process writes its current position in the input to this page. 
 
 from __future__ import annotations
 
+import errno
 import json
 import mmap
 import os
@@ -76,6 +77,8 @@ def opened(path: str) -> Iterator[IO[bytes]]:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise Refused("is a link", "Leave it out, or replace it by the file.") from None
         raise Refused(f"cannot be opened: {error.strerror}", "Change its permissions, or leave the file out.") from None
     with open(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

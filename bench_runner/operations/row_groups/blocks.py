@@ -146,6 +146,15 @@ def cannot_give(share: float, rows: int, block_rows: int) -> str | None:
     return f"{part} is not a whole number of blocks; use at least {round(1 / share) * block_rows:,} rows"
 
 
+def cannot_name(values: int, met: int) -> str | None:
+    """Return why a condition cannot name this number of values of `met` blocks, or None if it can."""
+    if met == 0:
+        return f"values={values} is not possible for a share of 0, because no block contains the values"
+    if met > values:
+        return f"values={values} is not possible for {met:,} blocks: each block needs at least one value"
+    return None
+
+
 def conditions(blocks: Blocks, share: float, repetitions: int, seed: str) -> Iterator[Predicate]:
     """Yield `repetitions` conditions. The rows that meet a condition are in about this share of the blocks. They are in
     at least one block, unless the share is 0. Blocks are used a second time only when too few unused blocks are left
@@ -168,8 +177,8 @@ def of_values(
     take more than half of the values of a block.
     """
     met = met_by(share, blocks.count)
-    if not 0 < met <= values:
-        raise RefusedData(f"values={values} is not possible for {met} blocks: each block needs at least one value")
+    if reason := cannot_name(values, met):
+        raise RefusedData(reason)
     known = np.unique(integers(column))
     draw = random.Random(seed)
     for first in _firsts(blocks.count, met, repetitions, draw):

@@ -66,8 +66,8 @@ class AsksForBlocks(Calls):
         number, also return a reason if `values` is smaller than the number of blocks to read, or if no block is to be
         read."""
         met = blocks.met_by(self.groups, -(-rows // self.block_rows))
-        if isinstance(self.values, int) and not 0 < met <= self.values:
-            return f"values={self.values} is not possible for {met:,} blocks: each block needs at least one value"
+        if isinstance(self.values, int) and (reason := blocks.cannot_name(self.values, met)):
+            return reason
         return blocks.cannot_give(self.groups, rows, self.block_rows)
 
     def handles(self, adapter: Any) -> int:

@@ -70,7 +70,7 @@ def checked(network: str, folder: Path) -> Calibration:
         raise RunError(
             f"`networks={network!r}` is not possible: the proxy transfers {found.found_bits_per_s / 1e6:,.0f} Mbit/s, "
             f"not {found.asked_bits_per_s / 1e6:,.0f}.",
-            "Stop other work on the machine, or choose a slower network.",
+            "Stop other work on the machine and try again, or choose another network.",
             parameter="networks",
             given=network,
         )

@@ -168,7 +168,7 @@ def test_a_list_of_values_is_met_by_a_part_of_each_block(
     ("share", "values", "why"),
     [
         (0.25, 4, "values=4 is not possible for 5 blocks"),
-        (0.0, 4, "values=4 is not possible for 0 blocks"),
+        (0.0, 4, "values=4 is not possible for a share of 0"),
         (0.05, 60, "needs 60 of the 100 values of a block .allowed: at most half"),
     ],
 )
