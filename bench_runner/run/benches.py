@@ -15,7 +15,7 @@ from bench_runner.run.chains import Bench
 from bench_runner.run.launcher import Launcher
 from bench_runner.run.options import Options
 from bench_runner.worker import settle
-from bench_runner.worker.settle import Settler
+from bench_runner.worker.settle import Readiness, Settler
 
 LEFT_ALONE_S = 3.0
 """Seconds after which the host of a virtual machine has reclaimed unused memory, if the host reclaims memory at all
@@ -58,12 +58,19 @@ def _load_libraries(launchers: Iterable[Launcher]) -> None:
 
 
 def made_benches(
-    options: Options, work: Mapping[str, Path], launchers: Mapping[str, Launcher], machine: str
+    options: Options,
+    work: Mapping[str, Path],
+    launchers: Mapping[str, Launcher],
+    machine: str,
+    readiness: Readiness | None,
 ) -> dict[tuple[str, str], Bench]:
     """Return a bench (everything that executing a chain needs) for each pair of working folder and launcher. The keys
-    of the dict are (label of the folder, thread condition). First find out whether the host reclaims memory, and
-    calibrate the control measurement of each folder."""
-    readiness = settle.examine(lambda: _load_libraries(launchers.values()), environment.usable_memory_bytes())
+    of the dict are (label of the folder, thread condition). First find out whether the host reclaims memory, unless
+    `readiness` says so, and calibrate the control measurement of each folder."""
+    if readiness is None:
+        readiness = settle.examine(lambda: _load_libraries(launchers.values()), environment.usable_memory_bytes())
+    for launcher in launchers.values():
+        launcher.load()
     settlers = {label: Settler(folder, readiness=readiness) for label, folder in work.items()}
     for settler in settlers.values():
         settler.calibrate()

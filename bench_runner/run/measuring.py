@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import platform
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,16 +25,18 @@ from bench_runner.plan.chain import Plan
 from bench_runner.request import Request
 from bench_runner.results.information import MachineInfo, OperationInfo, SettlingInfo, information
 from bench_runner.results.records import Run, RunInfo, SampleWriter, changed, read_run, write_run_info
-from bench_runner.run import device_probe, pilot, preparation, rounds
+from bench_runner.run import device_probe, pilot, preparation, rounds, turns
 from bench_runner.run.benches import made_benches, opened_launchers
 from bench_runner.run.interruption import stopped_by_signals
 from bench_runner.run.known import costs, facts
+from bench_runner.run.launcher import Launcher
 from bench_runner.run.options import Options
 from bench_runner.run.resume import Earlier, earlier_part, refuse_other_data
 from bench_runner.run.session import WAITING, Race, Session
-from bench_runner.run.turns import Turn, further_turns, paused_at_first
+from bench_runner.run.turns import Turn
 from bench_runner.run.watcher import Watcher
 from bench_runner.run.work_folder import open_locked, work_folders
+from bench_runner.worker.settle import Readiness
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
@@ -75,16 +77,17 @@ def measure(
                 info=info,
                 machine=machine,
                 datasets={},
-                benches=made_benches(options, work, launchers, machine),
+                benches={},
                 earlier=earlier,
                 position=earlier.next_position,
                 race=race,
-                paused=paused_at_first(),
+                paused=turns.paused_at_first(),
                 costs=costs.known(info.machine),
                 began_ns=began_ns,
             )
             try:
                 with _others_named(info):
+                    session.benches = made_benches(options, work, launchers, machine, None)
                     preparation.look_at_work_folders(session, work)
                     preparation.make_datasets(session)
                     refuse_other_data(earlier, {name: stored.digest for name, stored in session.datasets.items()})
@@ -101,46 +104,70 @@ def measure(
                     device_probe.look(session, device_probe.AFTER)
                     facts.measure_missing(known)
                     _complete(session)
-                for turn in further_turns(stop):
+                for turn in _further_turns(session, launchers):
                     with _others_named(info):
-                        _continue(session, turn)
+                        _continue(session, turn, work, launchers)
                         rounds.count_rounds(session, predictions)
                         device_probe.look(session, device_probe.AFTER)
                         _complete(session)
-                _keep_costs(session)
             finally:
-                _save_end(session)
+                if info.partial:
+                    _save_end(session)
         run = read_run(folder)
         return run, has_failures(run)
 
 
 def _complete(session: Session) -> None:
-    """Record that everything that was asked for is measured. Until the next turn, if there is one, the run waits."""
+    """Record that everything that was asked for is measured."""
+    _keep_costs(session)
     session.info.partial = False
     _save_end(session)
-    session.stage(WAITING)
 
 
 def _save_end(session: Session) -> None:
-    """Record the state of the machine at the end of the run or of a turn."""
+    """Record the state of the machine at the end of the run, or of a turn."""
     info = session.info
     session.stage("end")
     info.finished = utc_now().isoformat(timespec="seconds")
     info.load_after = environment.load()
-    info.settling = _settling(session)
+    if session.benches:
+        readiness = _readiness(session)
+        info.settling = SettlingInfo(touches=readiness.touches, why=readiness.why, ready_bytes=readiness.most_bytes)
     session.save_info()
 
 
-def _continue(session: Session, turn: Turn) -> None:
-    """Ask for the rounds of another turn. What earlier turns measured is not measured again, as in a resumed run."""
-    session.options = replace(session.options, rounds=turn.rounds)
-    session.paused = turn.paused
-    session.earlier = Earlier.of(read_run(session.folder))
-    info = session.info
-    info.rounds_asked = turn.rounds
-    info.resumed = (*info.resumed, utc_now().isoformat(timespec="seconds"))
+def _further_turns(session: Session, launchers: Mapping[str, Launcher]) -> Iterator[Turn]:
+    """Wait for the next turn and yield it, as often as `side-by-side` asks for one (bench_runner.run.turns). No
+    forkserver waits: it would hold memory that the other environment's samples need."""
+    control = turns.control()
+    if control is None:
+        return
+    with control:
+        while True:
+            for launcher in launchers.values():
+                launcher.close()
+            session.stage(WAITING)
+            turn = turns.next_turn(control)
+            if turn is None:
+                return
+            yield turn
+
+
+def _continue(session: Session, turn: Turn, work: Mapping[str, Path], launchers: Mapping[str, Launcher]) -> None:
+    """Prepare another turn. As in a resumed run, what is measured is not measured again, code and libraries must not
+    have changed, and the forkservers and the controls are new. With one forkserver, all samples of an environment would
+    have the same layout of memory, which alone can make calls slower or faster. Raises RunError."""
+    info, options = session.info, replace(session.options, rounds=turn.rounds)
+    now = changed(info, libraries=environment.library_versions(), **environment.repository_state(PROJECT_ROOT))
+    session.earlier = earlier_part(session.folder, information(environment.replace_host(now.shape(), options.machine)))
+    session.options, session.paused = options, turn.paused
     info.partial = True
+    info.rounds_asked = turn.rounds
+    place = info.command.index("--rounds") + 1
+    info.command = (*info.command[:place], str(turn.rounds), *info.command[place + 1 :])
+    info.resumed = (*info.resumed, utc_now().isoformat(timespec="seconds"))
     session.save_info()
+    session.benches = made_benches(options, work, launchers, session.machine, _readiness(session))
 
 
 def has_failures(run: Run) -> bool:
@@ -234,12 +261,11 @@ def _keep_costs(session: Session) -> None:
         )
 
 
-def _settling(session: Session) -> SettlingInfo:
-    """Return how the machine was brought to rest. If there are several working folders, prefer the first one for which
+def _readiness(session: Session) -> Readiness:
+    """Return how the machine is brought to rest. If there are several working folders, prefer the first one for which
     memory is touched before every sample."""
     chosen = [bench.settler.readiness for bench in session.benches.values()]
-    last = next((each for each in chosen if each.touches), chosen[0])
-    return SettlingInfo(touches=last.touches, why=last.why, ready_bytes=last.most_bytes)
+    return next((each for each in chosen if each.touches), chosen[0])
 
 
 def _described(operation: Operation) -> OperationInfo:

@@ -22,27 +22,12 @@ _MACHINE_MUST_BE_EQUAL = ("name", "cpu", "cores", "memory_bytes", "kernel", "vir
 
 @dataclass(frozen=True)
 class Earlier:
-    """The part of a run before it was interrupted. For a new run, this object is empty."""
+    """The part of a run before it was interrupted, or before its current turn (bench_runner.run.turns). For a new run,
+    this object is empty."""
 
     run: Run | None = None
     by_execution: Mapping[tuple[object, int, int], Sequence[Sample]] = field(default_factory=dict)
     """The samples of each execution. The key consists of the chain, the round and the number of rows."""
-
-    @staticmethod
-    def of(run: Run) -> Earlier:
-        """Return the measured part of a run."""
-        executions: dict[tuple[object, int, int], list[Sample]] = {}
-        for sample in run.samples:
-            executions.setdefault((identity(sample), sample.round, sample.rows), []).append(sample)
-        # A record that only states why an operation was not run is not an execution.
-        return Earlier(
-            run,
-            {
-                key: samples
-                for key, samples in executions.items()
-                if samples[0].round > 0 or any(sample.figures for sample in samples)
-            },
-        )
 
     @property
     def next_position(self) -> int:
@@ -118,7 +103,18 @@ def earlier_part(folder: Path, info: RunInfo) -> Earlier:
     found = [change for change in changes if change]
     if found:
         raise RunError(f"{folder} cannot be resumed because {'; '.join(found[:4])}.", _NEW_RUN, parameter="resume")
-    return Earlier.of(run)
+    executions: dict[tuple[object, int, int], list[Sample]] = {}
+    for sample in run.samples:
+        executions.setdefault((identity(sample), sample.round, sample.rows), []).append(sample)
+    # A record that only states why an operation was not run is not an execution.
+    return Earlier(
+        run,
+        {
+            key: samples
+            for key, samples in executions.items()
+            if samples[0].round > 0 or any(sample.figures for sample in samples)
+        },
+    )
 
 
 def _change(name: str, before: object, now: object) -> str:

@@ -16,7 +16,6 @@ import os
 import signal
 import socket
 import subprocess
-import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -37,7 +36,7 @@ TURN_S = 40.0
 comes right after a turn. The exact value matters little, because the machine's speed changes within one or two rounds.
 In a run of 100 rounds, the correlation between the times of neighbouring rounds was 0.12. Between rounds that were five
 rounds apart it was 0.03."""
-LOOK_ROUNDS = 20
+LOOK_ROUNDS = 10
 """Number of rounds after which `decided` is called again (a look) to find operations that need no more rounds."""
 LAST_ROUNDS = 5
 """Number of latest rounds whose duration is used to plan the next turn."""
@@ -199,28 +198,31 @@ def _seconds_left(environments: Sequence[Environment], rounds: int, costs_s: dic
     return sum(costs_s[name] * count for name, count in lacking.items())
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Run:
     """The process of a run, the socket that controls its turns, and the file with its standard error."""
 
     process: subprocess.Popen[bytes]
     control: socket.socket
     said: IO[bytes]
+    is_waiting: bool = False
 
     def completes_turn(self) -> bool:
-        """Wait until the run has completed its turn or has ended. Return False if it has ended."""
+        """Wait until the run has completed its turn and waits, or has ended. Return whether it waits."""
         with suppress(OSError):
-            return self.control.recv(len(DONE)) == DONE
-        return False
+            self.is_waiting = self.control.recv(len(DONE)) == DONE
+        return self.is_waiting
 
     def take(self, turn: Turn) -> bool:
-        """Send the next turn to the waiting run and wait, like `completes_turn`."""
+        """Send the next turn to the waiting run. Then do the same as `completes_turn`."""
+        self.is_waiting = False
         with suppress(OSError):
-            self.control.send(msgspec.json.encode(turn))
+            self.control.sendall(msgspec.json.encode(turn) + b"\n")
         return self.completes_turn()
 
     def end(self) -> tuple[int, str]:
-        """Wait for the end of the process. Return its exit code and its standard error. A waiting run ends now."""
+        """Wait for the end of the process, which a waiting run reaches by itself. Return the process's exit code and
+        its standard error."""
         self.control.close()
         code = self.process.wait()
         with self.said:
@@ -236,8 +238,9 @@ def _runs() -> Iterator[dict[str, _Run]]:
         yield runs
     except BaseException:
         for run in runs.values():
-            # On SIGTERM the run removes its working files and ends.
-            run.process.send_signal(signal.SIGTERM)
+            if not run.is_waiting:
+                # On SIGTERM the run removes its working files and ends.
+                run.process.send_signal(signal.SIGTERM)
         raise
     finally:
         for run in runs.values():
@@ -248,8 +251,9 @@ def _started(environment: Environment, words: Sequence[str], turn: Turn) -> _Run
     """Start a run of the environment, which takes its first turn."""
     resumed = ["--resume"] if (environment.folder / "run.json").exists() else []
     words = ["run", *words, "--rounds", str(turn.rounds), "--out", str(environment.folder), *resumed]
-    control, control_run = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    said = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `_Run.end`)
+    control, control_run = socket.socketpair()
+    # In memory, because a run must be able to say that the disk is full.
+    said = os.fdopen(os.memfd_create("standard error"), "w+b")
     started = environment.started(START, words)
     started["env"] |= {PAUSED_VARIABLE: json.dumps(turn.paused), CONTROL_VARIABLE: str(control_run.fileno())}
     with control_run:

@@ -15,7 +15,7 @@ from enum import Enum
 
 CHANGED_DEVIATIONS = 3.0
 """Number of standard deviations above which the test's statistic shows a change at the last look (interim comparison).
-Earlier looks need more. In a simulation of 12 figures with a scatter of 14 % and a look every 20 rounds up to 240, 2 %
+Earlier looks need more. In a simulation of 12 figures with a scatter of 14 % and a look every 10 rounds up to 240, 2 %
 of comparisons reported a false change."""
 FEWEST_EQUAL_ROUNDS = 40
 """Before the last look (interim comparison), a figure can count as unchanged only from this number of rounds on."""

@@ -20,6 +20,7 @@ import pytest
 
 from bench_runner.results.records import RunInfo, read_run
 from bench_runner.run.turns import CONTROL_VARIABLE, DONE, Turn
+from bench_runner.run.work_folder import open_locked
 from format_bench.cli import main
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -159,22 +160,38 @@ def test_an_interrupted_run_shows_how_to_resume_and_resumes(
 
 @pytest.mark.slow
 def test_a_run_waits_after_each_turn_and_measures_what_the_next_turn_asks_for(
-    runs_at_rest: None, tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    ours, of_the_run = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    csv = "csv[engine=pandas]"
-    for turn in (Turn(2, ()), Turn(3, ((csv, "save"), (csv, "read")))):
-        ours.send(msgspec.json.encode(turn))
-    ours.shutdown(socket.SHUT_WR)
-    monkeypatch.setenv("FORMAT_BENCH_CACHE", environment["FORMAT_BENCH_CACHE"])
-    monkeypatch.setenv(CONTROL_VARIABLE, str(of_the_run.detach()))
-    with pytest.raises(SystemExit) as ended:
-        main([*SMALL, "--rounds", "1", *FEW, "--out", str(tmp_path / "run")])
-    assert ended.value.code == 0
-    assert [ours.recv(100) for _ in range(4)] == [DONE, DONE, DONE, b""]
-    ours.close()
-    run = read_run(tmp_path / "run")
+    """The last turn is followed by SIGTERM, while the run waits."""
+    out, csv = tmp_path / "run", "csv[engine=pandas]"
+    ours, of_the_run = socket.socketpair()
+    command = [sys.executable, str(ROOT / "main.py"), *SMALL, "--rounds", "1", *FEW, "--out", str(out)]
+    with of_the_run:
+        process = subprocess.Popen(
+            command,
+            env=environment | {CONTROL_VARIABLE: str(of_the_run.fileno())},
+            pass_fds=(of_the_run.fileno(),),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+        )
+    with ours:
+        assert ours.recv(1) == DONE, process.communicate()
+        for turn in (Turn(2, ()), Turn(3, ((csv, "save"), (csv, "read")))):
+            with open_locked(Path(environment["FORMAT_BENCH_CACHE"])) as alone:
+                assert alone
+            children = psutil.Process(process.pid).children(recursive=True)
+            assert not any("forkserver" in " ".join(child.cmdline()) for child in children)
+            ours.sendall(msgspec.json.encode(turn) + b"\n")
+            assert ours.recv(1) == DONE, process.communicate()
+        process.terminate()
+        _, said = process.communicate(timeout=200)
+    assert (process.returncode, "Traceback" in said) == (130, False), said
+    assert not (out / "work").exists()
+    run = read_run(out)
     assert (run.info.partial, run.info.rounds_asked, len(run.info.resumed)) == (False, 3, 2)
+    assert run.info.command[run.info.command.index("--rounds") + 1] == "3"
     found = sorted((sample.variant.partition("[")[0], sample.operation, sample.round) for sample in run.samples)
     last = {"csv": 2, "parquet": 3, "raw-io": 3}
     assert [each for each in found if each[2]] == [

@@ -8,9 +8,10 @@ import random
 import pytest
 from scipy.stats import mannwhitneyu
 
+from bench_runner.run.side_by_side import LOOK_ROUNDS
 from reports.analysis.sequential import Decision, decision, deviations
 
-MOST, LOOK, CELLS = 240, 20, 12
+MOST, CELLS = 240, 12
 
 
 def test_the_statistic_is_mann_and_whitney_s() -> None:
@@ -43,8 +44,8 @@ def test_a_planted_tenth_is_found_and_hardly_anything_else() -> None:
             before: list[float] = []
             told = Decision.OPEN
             while told is Decision.OPEN:
-                after += [factor * _time(source) for _ in range(LOOK)]
-                before += [_time(source) for _ in range(LOOK)]
+                after += [factor * _time(source) for _ in range(LOOK_ROUNDS)]
+                before += [_time(source) for _ in range(LOOK_ROUNDS)]
                 told = decision(after, before, MOST)
             rounds += len(after)
             found += told is Decision.CHANGED and cell == 0
@@ -52,7 +53,7 @@ def test_a_planted_tenth_is_found_and_hardly_anything_else() -> None:
         false += wrongly > 0
     assert found / pairs >= 0.93
     assert false / pairs <= 0.05
-    assert rounds / pairs / CELLS <= 80
+    assert rounds / pairs / CELLS <= 70
 
 
 def _time(source: random.Random) -> float:
