@@ -161,7 +161,8 @@ def measure_in_turn(
             stop.check()
             watcher.step(step, _seconds_left(environments, rounds, costs_s))
             began = now_ns()
-            _take_turn(runs, environment, words, Turn(upto, tuple(sorted(paused))))
+            plain = tuple(sorted((str(variant), operation) for variant, operation in paused))
+            _take_turn(runs, environment, words, Turn(upto, plain))
             # The first turn also generates data and tests the memory probes, so its duration is no estimate for later
             # turns.
             if already:

@@ -42,8 +42,8 @@ FORMATS = ("csv", "hdf5-table", "json")
 """Few enough to finish within an hour and a half, with cells of 50 to 200 ms at this number of rows."""
 START_S = 4.5
 """Seconds that a run takes before its first round and after its last."""
-TURN_CHANGE_S = 0.3
-"""Seconds between two turns: four turns of 10 rounds took one second more than their rounds."""
+TURN_CHANGE_S = 1.7
+"""Seconds that a turn takes beside its rounds: six turns of 10 to 19 rounds took 10 s more than their rounds."""
 TURN_ROUNDS = 8
 """About the length of a turn of `side-by-side`."""
 LEAST_NS, MOST_NS = 50 * 10**6, 200 * 10**6

@@ -20,6 +20,7 @@ from bench_runner.results.records import RecordError, read_run, write_run_info
 from bench_runner.run import side_by_side
 from bench_runner.run.side_by_side import Environment, check, measure_in_turn, rounds_there, turns
 from bench_runner.run.turns import Turn
+from bench_runner.variants import variant_of
 from format_bench.cli import main
 from format_bench.progress import Silent
 
@@ -160,17 +161,13 @@ def test_what_is_decided_pauses_and_all_ends_when_every_one_is_decided(fakes: Fa
 
 
 def test_a_run_that_waits_takes_further_turns_and_ends_at_the_end(fakes: Fakes) -> None:
-    csv, orc = ["csv", "read"], ["orc", "save"]
-    answers = iter(([csv], [csv, orc], None))
+    csv, orc = (variant_of("csv[engine=pandas]"), "read"), (variant_of("orc[engine=pyarrow]"), "save")
+    answers = iter(([csv], [orc, csv], None))
     environments = fakes.make_waiting(round_ns=int(side_by_side.TURN_S * 1e9 / 20))
     measure_in_turn(environments, ["tabular"], 240, Silent(), lambda: None, lambda already: next(answers))
-    started, waited = [], []
-    for words in fakes.calls():
-        (started if "run" in words else waited).append(words)
-    assert [words[words.index("--rounds") + 1] for words in started] == ["1", "1"]
-    assert [(words[4], *words[5:]) for words in waited if words[2].endswith("before")] == [
-        *((20,), (40, csv), (60, csv, orc)),
-    ]
+    calls = [words for words in fakes.calls() if words[2].endswith("before")]
+    assert [words[4:] for words in calls] == [[20], [40, list(csv)], [60, list(csv), list(orc)]]
+    assert [words[words.index("--rounds") + 1] for words in fakes.calls() if "run" in words] == ["1", "1"]
     assert all((environment.folder / "ended").exists() for environment in environments)
 
 
