@@ -161,8 +161,7 @@ def measure_in_turn(
             stop.check()
             watcher.step(step, _seconds_left(environments, rounds, costs_s))
             began = now_ns()
-            plain = tuple(sorted((str(variant), operation) for variant, operation in paused))
-            _take_turn(runs, environment, words, Turn(upto, plain))
+            _take_turn(runs, environment, words, Turn(upto, tuple(sorted(paused))))
             # The first turn also generates data and tests the memory probes, so its duration is no estimate for later
             # turns.
             if already:
@@ -218,7 +217,8 @@ class _Run:
         """Send the next turn to the waiting run. Then do the same as `completes_turn`."""
         self.is_waiting = False
         with suppress(OSError):
-            self.control.sendall(msgspec.json.encode(turn) + b"\n")
+            # msgspec's own encoder refuses subclasses of str, such as Variant.
+            self.control.sendall(json.dumps(msgspec.structs.asdict(turn)).encode() + b"\n")
         return self.completes_turn()
 
     def end(self) -> tuple[int, str]:

@@ -69,9 +69,9 @@ def side_by_side(
 
     The environments differ in the version of a library or of Format Bench. Format Bench must be installed in both. They
     take turns, a few rounds each, so that disturbances of the machine affect both in the same way. This finds smaller
-    changes than two separate runs, with fewer false alarms. After every 10 rounds, operations whose result is certain
-    are not measured any more. SUITE and options of `run` select what is measured in both environments. Do not change
-    the code or the libraries of either environment meanwhile.
+    changes than two separate runs, with fewer false alarms. Operations whose result is certain are not measured any
+    more; this is decided after a turn, at most every 10 rounds. SUITE and options of `run` select what is measured in
+    both environments. Do not change the code or the libraries of either environment meanwhile.
 
     \b
     Example, two versions of pyarrow:

@@ -20,7 +20,7 @@ from bench_runner.results.records import RecordError, read_run, write_run_info
 from bench_runner.run import side_by_side
 from bench_runner.run.side_by_side import Environment, check, measure_in_turn, rounds_there, turns
 from bench_runner.run.turns import Turn
-from bench_runner.variants import variant_of
+from bench_runner.variants import operation_name_of, variant_of
 from format_bench.cli import main
 from format_bench.progress import Silent
 
@@ -161,7 +161,8 @@ def test_what_is_decided_pauses_and_all_ends_when_every_one_is_decided(fakes: Fa
 
 
 def test_a_run_that_waits_takes_further_turns_and_ends_at_the_end(fakes: Fakes) -> None:
-    csv, orc = (variant_of("csv[engine=pandas]"), "read"), (variant_of("orc[engine=pyarrow]"), "save")
+    csv = variant_of("csv[engine=pandas]"), operation_name_of("read")
+    orc = variant_of("orc[engine=pyarrow]"), operation_name_of("save")
     answers = iter(([csv], [orc, csv], None))
     environments = fakes.make_waiting(round_ns=int(side_by_side.TURN_S * 1e9 / 20))
     measure_in_turn(environments, ["tabular"], 240, Silent(), lambda: None, lambda already: next(answers))
