@@ -7,13 +7,14 @@ near the storage, and once by each engine of dask that the suite `parallel` meas
 
 from __future__ import annotations
 
+import operator
 import os
 import shutil
 import statistics
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from functools import lru_cache
+from functools import lru_cache, reduce
 from pathlib import Path
 from typing import cast
 
@@ -132,7 +133,7 @@ def engines_of_dask(folder: Path) -> Iterator[Check]:
 
 @lru_cache(maxsize=1)
 def _expected() -> list[int]:
-    return sum(partition(number).sum() for number in range(PARTITIONS)).tolist()
+    return reduce(operator.add, (partition(number).sum() for number in range(PARTITIONS))).tolist()
 
 
 def _passed(where: str, found: pd.Series, folder: Path) -> Check:

@@ -109,7 +109,7 @@ def replayed(before: Run, after: Run, most_rounds: int) -> tuple[Run, Run]:
     """Return the part of both runs that `side-by-side` would have measured, with a look every LOOK_ROUNDS rounds."""
     ends: dict[tuple[str, str], int] = {}
     for rounds in range(LOOK_ROUNDS, most_rounds, LOOK_ROUNDS):
-        found = decided(*(_until(run, ends, rounds) for run in (before, after)), most_rounds, ends)
+        found = decided(_until(before, ends, rounds), _until(after, ends, rounds), most_rounds, ends)
         if found is None:
             return _until(before, ends, rounds), _until(after, ends, rounds)
         ends = {cell: min(ends.get(cell, rounds), rounds) for cell in found}

@@ -64,7 +64,7 @@ def grid(schema: pa.Schema, seed: int) -> list[str]:
     """Return at most MOST_SETTINGS variants: first codecs with one encoding for all columns that have it, then random
     settings."""
     source = random.Random(seed)
-    found = {}
+    found: dict[str, None] = {}
     flat = [number for number, field in enumerate(schema) if is_flat(field.type)]
     for codec, level in CODECS:
         coded = {"codec": codec, **({} if level is None else {"level": str(level)})}
@@ -147,9 +147,9 @@ def regrets(name: str, seed: int, folder: Path) -> Iterator[tuple[str, float, st
     best = sorted(once, key=lambda variant: once[variant].score(first))[:FINALISTS]
     rounds: dict[str, list[Figures]] = {variant: [] for variant in dict.fromkeys((*best, *others))}
     for _ in range(ROUNDS):
-        for variant, own in rounds.items():
-            own.append(measured(variant, table, folder))
-    medians = {variant: _median(own) for variant, own in rounds.items()}
+        for variant, taken in rounds.items():
+            taken.append(measured(variant, table, folder))
+    medians = {variant: _median(taken) for variant, taken in rounds.items()}
     scores = {variant: figures.score(medians[usual]) for variant, figures in medians.items()}
     least = min(scores.values())
     yield from ((who, scores[variant] / least - 1, variant) for who, variant in zip(_WHO, others, strict=False))

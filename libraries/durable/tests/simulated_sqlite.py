@@ -69,7 +69,7 @@ FILE_METHODS = (
     ("sector", CFUNCTYPE(c_int, TO_HANDLE)),
     ("traits", CFUNCTYPE(c_int, TO_HANDLE)),
 )
-VFS_METHODS = (
+VFS_METHODS: tuple[tuple[str, Any], ...] = (
     ("open", CFUNCTYPE(c_int, c_void_p, c_char_p, TO_HANDLE, c_int, POINTER(c_int))),
     ("delete", CFUNCTYPE(c_int, c_void_p, c_char_p, c_int)),
     ("access", CFUNCTYPE(c_int, c_void_p, c_char_p, c_int, POINTER(c_int))),
