@@ -176,43 +176,50 @@ def _unescaped(delimiter: str | None) -> str | None:
     return "\t" if delimiter in ("\\t", "tab") else delimiter
 
 
-UNDER = grouped(
-    click.option(
-        "--cache",
-        type=click.Choice(["warm", "cold"]),
-        default="warm",
-        show_default=True,
-        help="warm: files are still in memory, because they were just written or read. cold: they come from the disk, "
-        "as at the first read of a day.",
-    ),
-    click.option(
-        "--threads",
-        type=click.Choice(["default", "1"]),
-        help="Each library's default number of threads, or one thread on one core. [default: default; both in the "
-        f"suite {_listed(suite.name for suite in SUITES.values() if len(suite.threads) > 1)} of 'run']",
-    ),
-    click.option(
-        "--target",
-        type=click.Choice(["pandas", "arrow"]),
-        help="Type of table in memory that is saved, and that reading returns. [default: pandas; for these "
-        f"suites of 'run' arrow: {_listed(suite.name for suite in SUITES.values() if suite.target == 'arrow')}]",
-    ),
-    click.option(
-        "--strings",
-        type=click.Choice(["str", "object"]),
-        default="str",
-        show_default=True,
-        help="pandas dtype of text: str (the default of pandas 3) or object (the default of pandas 2).",
-    ),
-    click.option(
-        "--work-dir",
-        "work_dirs",
-        metavar="PATH",
-        multiple=True,
-        help="Folder in which files are written and read, so its disk is measured. If you name several, each is "
-        "measured (repeatable). [default: the result folder]",
-    ),
+def _under(threads: str, target: str) -> Callable[[Command], Command]:
+    """Return the options of conditions. `threads` and `target` say what their defaults are."""
+    return grouped(
+        click.option(
+            "--cache",
+            type=click.Choice(["warm", "cold"]),
+            default="warm",
+            show_default=True,
+            help="warm: files are still in memory, because they were just written or read. cold: they come from the "
+            "disk, as at the first read of a day.",
+        ),
+        click.option(
+            "--threads",
+            type=click.Choice(["default", "1"]),
+            help=f"Each library's default number of threads, or one thread on one core. [default: {threads}]",
+        ),
+        click.option(
+            "--target",
+            type=click.Choice(["pandas", "arrow"]),
+            help=f"Type of table in memory that is saved, and that reading returns. [default: {target}]",
+        ),
+        click.option(
+            "--strings",
+            type=click.Choice(["str", "object"]),
+            default="str",
+            show_default=True,
+            help="pandas dtype of text: str (the default of pandas 3) or object (the default of pandas 2).",
+        ),
+        click.option(
+            "--work-dir",
+            "work_dirs",
+            metavar="PATH",
+            multiple=True,
+            help="Folder in which files are written and read, so its disk is measured. If you name several, each is "
+            "measured (repeatable). [default: the result folder]",
+        ),
+    )
+
+
+UNDER = _under(
+    f"default; both in the suite {_listed(suite.name for suite in SUITES.values() if len(suite.threads) > 1)}",
+    f"pandas; arrow in the suites {_listed(suite.name for suite in SUITES.values() if suite.target == 'arrow')}",
 )
+UNDER_RECOMMEND = _under("default", "pandas")
 BETWEEN = grouped(
     click.option(
         "--network",

@@ -9,7 +9,7 @@ import click
 
 from bench_runner.clock import now_ns
 from format_bench.errors import Interrupted
-from format_bench.options import READING, UNDER, read_options
+from format_bench.options import READING, UNDER_RECOMMEND, read_options
 from format_bench.parameter_types import DURATION, USES, Wish
 from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, with_flags
 
@@ -118,7 +118,7 @@ from format_bench.terminal import FAILED, INTERRUPTED, console, errors_told, wit
     "full name (repeatable).",
 )
 @click.option("--formats-not", metavar="REGEX", multiple=True, help="Skip variants whose name matches (repeatable).")
-@UNDER
+@UNDER_RECOMMEND
 @click.option(
     "--seed",
     metavar="N",
