@@ -5,13 +5,12 @@ This module has the names and help texts. format_bench.parameter_types parses th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from bench_runner.suites import SUITES
 from data_generator.imported.read_options import TYPES, ReadOptions
 from format_bench.parameter_types import COLUMN_TYPE, DURATION, LEVELS, NAMES, OVER, PERCENT
 
@@ -27,12 +26,6 @@ def grouped(*several: Callable[[Command], Command]) -> Callable[[Command], Comma
         return command
 
     return decorate
-
-
-def _listed(names: Iterable[str]) -> str:
-    """Return the names as one string: 'access, wide and writing'."""
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
 
 
 WHICH = grouped(
@@ -215,9 +208,10 @@ def _under(threads: str, target: str) -> Callable[[Command], Command]:
     )
 
 
+# The names are written out, because loading the suites would double the time of --help. A test compares them.
 UNDER = _under(
-    f"default; both in the suite {_listed(suite.name for suite in SUITES.values() if len(suite.threads) > 1)}",
-    f"pandas; arrow in the suites {_listed(suite.name for suite in SUITES.values() if suite.target == 'arrow')}",
+    "default; both in the suite engines",
+    "pandas; arrow in the suites access, wide, encodings, writing, sweep, near-storage and training",
 )
 UNDER_RECOMMEND = _under("default", "pandas")
 BETWEEN = grouped(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bench_runner.conditions import CONDITIONS, Conditions, conditions_text, same_for_raw_io
 from bench_runner.results.records import changed
+from bench_runner.suites import SUITES
 from format_bench.options import BETWEEN, UNDER, WHICH
 
 
@@ -17,6 +18,17 @@ def test_every_condition_has_a_row_and_an_option() -> None:
 
     offered = {name for option in command.__click_params__ for name in option.opts}  # type: ignore[attr-defined]
     assert {each.option for each in CONDITIONS} <= offered
+
+
+def test_the_help_names_the_suites_with_other_defaults() -> None:
+    @UNDER
+    def command() -> None: ...
+
+    told = {option.name: option.help for option in command.__click_params__}  # type: ignore[attr-defined]
+    *most, last = (suite.name for suite in SUITES.values() if suite.target == "arrow")
+    assert f"arrow in the suites {', '.join(most)} and {last}]" in told["target"]
+    (both,) = (suite.name for suite in SUITES.values() if len(suite.threads) > 1)
+    assert f"both in the suite {both}]" in told["threads"]
 
 
 def test_defaults_are_left_out_of_the_text_but_for_three() -> None:

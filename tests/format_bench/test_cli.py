@@ -128,16 +128,17 @@ def test_listings_show_maturity(capsys: pytest.CaptureFixture[str]) -> None:
     assert out.count("an Apache specification since 2009") == 1, "two engines of Avro are alike in it"
 
 
-def test_listing_formats_imports_no_format_library() -> None:
+def test_the_command_line_loads_no_suite_and_listing_formats_no_format_library() -> None:
     import subprocess
     import sys
 
     code = (
-        "import sys\nfrom format_bench.commands.listings import LISTINGS\nlist(LISTINGS['formats']())\n"
+        "import sys\nimport format_bench.cli\nprint('bench_runner.suites' in sys.modules)\n"
+        "from format_bench.commands.listings import LISTINGS\nlist(LISTINGS['formats']())\n"
         "print(sorted({'pandas', 'pyarrow', 'lance', 'tables', 'vortex', 'openpyxl'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=110)
-    assert done.stdout.strip() == "[]", done.stderr
+    assert done.stdout.splitlines() == ["False", "[]"], done.stderr
 
 
 def test_a_damaged_run_is_reported_in_a_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
