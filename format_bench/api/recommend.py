@@ -22,7 +22,7 @@ from bench_runner.run.watcher import Watcher
 from bench_runner.variants import operation_name_of
 from data_generator.errors import DataError
 from data_generator.imported.images import image_input
-from data_generator.imported.tables.in_memory import HeldTable
+from data_generator.imported.tables.held_table import HeldTable
 from format_bench.api.document_hint import document_hint
 from format_bench.api.measured import measured_answer
 from format_bench.api.own_format import PLAIN, plain_call

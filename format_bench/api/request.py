@@ -17,7 +17,7 @@ from typing import Annotated, Any, TypedDict, TypeVar, Unpack, get_type_hints
 from bench_runner.networks import ALLOWED, FRESH, WARM, named
 from bench_runner.request import Over, Request
 from data_generator.imported.read_options import ReadOptions
-from data_generator.imported.tables.in_memory import HeldTable
+from data_generator.imported.tables.held_table import HeldTable
 from format_bench.errors import RequestError
 
 Texts = str | Sequence[str]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import metadata
@@ -129,9 +131,6 @@ def test_listings_show_maturity(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_command_line_loads_no_suite_and_listing_formats_no_format_library() -> None:
-    import subprocess
-    import sys
-
     code = (
         "import sys\nimport format_bench.cli\nprint('bench_runner.suites' in sys.modules)\n"
         "from format_bench.commands.listings import LISTINGS\nlist(LISTINGS['formats']())\n"
@@ -139,6 +138,20 @@ def test_the_command_line_loads_no_suite_and_listing_formats_no_format_library()
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=110)
     assert done.stdout.splitlines() == ["False", "[]"], done.stderr
+
+
+def test_stored_runs_are_reported_and_compared_without_pandas_and_pyarrow(tmp_path: Path) -> None:
+    """Loading them takes three times as long as the rest."""
+    one, two = (str(write_run(make_run(), tmp_path / name)) for name in ("one", "two"))
+    code = (
+        "import sys\nfrom format_bench.cli import main\n"
+        f"for words in (['report', {one!r}], ['compare', {one!r}, {two!r}]):\n"
+        "    try:\n        main(words)\n    except SystemExit as ended:\n        assert not ended.code, ended.code\n"
+        "print(sorted({'numpy', 'pandas', 'pyarrow'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=110)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_a_damaged_run_is_reported_in_a_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -182,8 +195,6 @@ def test_an_unknown_word_gets_a_hint(capsys: pytest.CaptureFixture[str], words: 
 
 
 def test_one_program_has_three_names() -> None:
-    import subprocess
-    import sys
     import tomllib
 
     root = Path(__file__).parents[2]

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bench_runner.errors import RunError
-from bench_runner.plan.chain import Chain, Plan
 from bench_runner.run.cluster.messages import Group
 
 if TYPE_CHECKING:
+    # The plan's modules load pandas and pyarrow, which reports of stored runs do not need.
+    from bench_runner.plan.chain import Chain, Plan
     from bench_runner.run.cluster.hosts import Host
 
 SUMMARY = "cluster.json"

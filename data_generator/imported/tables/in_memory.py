@@ -17,7 +17,6 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ import pyarrow as pa
 from data_generator import cache
 from data_generator.errors import DataError
 from data_generator.imported.refusal import printable
+from data_generator.imported.tables.held_table import HeldTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,21 +51,6 @@ _CLASSES: dict[type, str] = {
 }
 """Python types that are allowed in a column of objects -> name of the type. All values of a column must have the same
 name. A subclass gets the name of its nearest base class in this list."""
-
-
-@dataclass(frozen=True)
-class HeldTable:
-    """The file in which a table is stored, and the name of the table in reports, such as 'pandas DataFrame in
-    memory'."""
-
-    path: Path
-    title: str
-
-    def __fspath__(self) -> str:
-        return str(self.path)
-
-    def __repr__(self) -> str:
-        return f"<{self.title}>"
 
 
 def is_given(data: object) -> bool:
