@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
     is_tmpfs = MEMORY.is_dir() and folder_facts(MEMORY).get("filesystem") == "tmpfs"
     if is_tmpfs and shutil.disk_usage(MEMORY).free >= LEAST_FREE_BYTES:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
-    # All processes of the tests share a cache of their own, because the user's cache holds facts that later runs reuse.
+    # All processes of the tests share a temporary cache, because the user's cache holds facts that later runs reuse.
     # With xdist, only the first process makes it.
     if "PYTEST_XDIST_WORKER" not in os.environ:
         cache = tempfile.mkdtemp(prefix="format-bench-cache-", dir=os.environ.get("PYTEST_DEBUG_TEMPROOT"))

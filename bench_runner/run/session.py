@@ -90,7 +90,7 @@ class Session:
         """Begin the next stage of the run, and record how long the previous stage took."""
         stages = self.info.stages_ns
         now = now_ns()
-        # Waiting for the other environment of `side-by-side` is no part of this run.
+        # Time in which the other environment of `side-by-side` measures does not belong to this run.
         if self.stage_name != WAITING:
             stages[self.stage_name] = stages.get(self.stage_name, 0) + now - self.stage_began_ns
         self.stage_name, self.stage_began_ns = name, now

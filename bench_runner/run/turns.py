@@ -32,7 +32,8 @@ class Turn(msgspec.Struct, frozen=True):
 
 
 def paused_at_first() -> tuple[tuple[str, str], ...]:
-    """Return the pairs (variant, operation) that the first turn does not measure; none for a run of its own."""
+    """Return the pairs (variant, operation) that the first turn does not measure. Without `side-by-side`,
+    there are none."""
     return msgspec.json.decode(os.environ.get(PAUSED_VARIABLE, "[]"), type=tuple[tuple[str, str], ...])
 
 

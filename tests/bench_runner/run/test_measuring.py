@@ -18,10 +18,13 @@ import msgspec
 import psutil
 import pytest
 
-from bench_runner.results.records import RunInfo, read_run
+from bench_runner.errors import RunError
+from bench_runner.results.records import RunInfo, read_run, write_run_info
+from bench_runner.run import measuring
 from bench_runner.run.turns import CONTROL_VARIABLE, DONE, Turn
 from bench_runner.run.work_folder import open_locked
 from format_bench.cli import main
+from tests.bench_runner.run.invented import session
 
 ROOT = Path(__file__).resolve().parents[3]
 SMALL = (
@@ -203,6 +206,17 @@ def test_a_run_waits_after_each_turn_and_measures_what_the_next_turn_asks_for(
     assert [sample.position for sample in run.samples] == list(range(len(run.samples)))
     assert {"round 1", "round 2", "round 3", "end"} <= run.info.stages_ns.keys()
     assert "waiting" not in run.info.stages_ns
+
+
+def test_a_library_that_changes_between_turns_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = RunInfo(seed=1, partial=False, rounds_asked=1, libraries={"pandas": "3.1.0"}, command=("--rounds", "1"))
+    write_run_info(tmp_path, info.shape())
+    (tmp_path / "samples.jsonl").touch()
+    monkeypatch.setattr(measuring.environment, "library_versions", lambda: {"pandas": "3.1.1"})
+    monkeypatch.setattr(measuring.environment, "repository_state", lambda folder: {})
+    with pytest.raises(RunError, match=r"pandas was 3\.1\.0 and is 3\.1\.1"):
+        measuring._continue(session(folder=tmp_path, info=info), Turn(2, ()), {}, {})
+    assert (info.partial, info.rounds_asked) == (False, 1)
 
 
 def refused(*words: str) -> str:
