@@ -249,7 +249,7 @@ if [ "$HISTORY" != '^$' ]; then
   # asv exits with 2 if a benchmark failed. The results of the others are kept.
   asv run --machine "$MACHINE" --bench "${HISTORY:-^(${SUITES// /|})\\.}" --set-commit-hash "$COMMIT" --show-stderr ||
     { say "asv ended with exit code $?; see $LOG" && failed+=("history"); }
-  logged "$PYTHON" -m benchmarks.asv_results "$STATE" "$MACHINE" ||
+  logged "$PYTHON" -m benchmarks.asv_results "$STATE" "$MACHINE" "$COMMIT" ||
     { say "cannot name asv's results by the versions of libraries; see $LOG" && failed+=("history"); }
 fi
 commit_all results "Results of $(date -u +%Y-%m-%d), version ${COMMIT:0:10}"

@@ -280,11 +280,37 @@ def test_each_set_of_versions_has_its_own_results(tmp_path: Path) -> None:
     Results = pytest.importorskip("asv.results").Results  # noqa: N806
     for date, version in ((1, "1.0"), (2, "2.0"), (3, "2.0")):
         Results({"machine": "lab-1"}, {}, "a" * 40, date, "3.11", "existing-py_venv", {}).save(str(tmp_path))
-        name_by_versions(tmp_path / "lab-1", {"pandas": version})
+        name_by_versions(tmp_path / "lab-1", "a" * 40, {"pandas": version})
     found = sorted((Results.load(str(path)) for path in (tmp_path / "lab-1").iterdir()), key=lambda each: each.date)
     assert [each.date for each in found] == [1, 3]
     assert [each._requirements for each in found] == [{"pandas": "1.0"}, {"pandas": "2.0"}]
     assert len({each.params["libraries"] for each in found}) == 2
+
+
+def test_results_of_an_earlier_commit_do_not_get_the_versions_of_today(tmp_path: Path) -> None:
+    Results = pytest.importorskip("asv.results").Results  # noqa: N806
+    for commit in ("a" * 40, "b" * 40):
+        Results({"machine": "lab-1"}, {}, commit, 1, "3.11", "existing-py_venv", {}).save(str(tmp_path))
+    name_by_versions(tmp_path / "lab-1", "b" * 40, {"pandas": "2.0"})
+    found = {
+        each._commit_hash[0]: each._requirements for each in map(Results.load, map(str, tmp_path.glob("*/*.json")))
+    }
+    assert found == {"a": {}, "b": {"pandas": "2.0"}}
+
+
+def test_benchmarks_that_were_not_measured_again_keep_their_results(tmp_path: Path) -> None:
+    Results = pytest.importorskip("asv.results").Results  # noqa: N806
+    for date, measured in ((1, {"tabular": 1.0, "image": 2.0}), (2, {"image": 3.0})):
+        made = Results({"machine": "lab-1"}, {}, "a" * 40, date, "3.11", "existing-py_venv", {})
+        made._results = {name: [value] for name, value in measured.items()}
+        made._stats = dict.fromkeys(measured)
+        made.save(str(tmp_path))
+        name_by_versions(tmp_path / "lab-1", "a" * 40, {"pandas": "2.0"})
+    (path,) = (tmp_path / "lab-1").iterdir()
+    assert {name: Results.load(str(path))._results[name] for name in ("tabular", "image")} == {
+        "tabular": [1.0],
+        "image": [3.0],
+    }
 
 
 @pytest.mark.parametrize(
