@@ -39,7 +39,7 @@ NOT_IN_TURN = ("--quick", "--budget", "--report", "--list")
 @click.option(
     "--rounds",
     metavar="N",
-    type=click.IntRange(min=5),
+    type=click.IntRange(min=7),
     default=240,
     show_default=True,
     help="Maximum number of rounds in each environment. An operation ends earlier if its result is certain.",

@@ -2,8 +2,9 @@
 
 A cell is one operation on one data set with one variant under one set of conditions. A figure of a cell changed if two
 conditions hold: the interval of its ratio (second run to first run) excludes 1, and the ratio exceeds the noise between
-the two runs. A shift of times that all cells share is drift of the machine. Drift is estimated, reported and removed.
-The noise of times is the spread of the remaining shifts of all cells. The noise of memory peaks is the spread between
+the two runs. A shift of times that several libraries share is drift of the machine. With few libraries, the shift of
+raw I/O is the drift. Drift is estimated, reported and removed. The noise of times is the spread of the remaining shifts
+of all cells. The noise of memory peaks is the spread between
 rounds.
 
 reports.text.comparison prints the result.
@@ -20,7 +21,7 @@ from enum import Enum
 from bench_runner.results.records import Cell, Run
 from bench_runner.results.statistics import LEVEL, CellSummary, Shift, shift_ratio, smallest_shown, summarise
 from reports.analysis.columns import Role
-from reports.analysis.sequential import Decision, decision
+from reports.analysis.sequential import FALSE_CHANGES, Decision, can_show_change, decision
 
 LEAST_CHANGE = 0.05
 """Smaller relative changes are not reported. The time of the same code can differ by this share if its memory address
@@ -28,9 +29,10 @@ differs."""
 LEAST_NOISE_DEVIATIONS = 3.0
 """A change must exceed the noise of its measurement. The noise is at least this many standard deviations of the ratio
 between the two runs (the shift)."""
-FALSE_CHANGES = 0.05
-"""Allowed probability that a comparison of two runs of the same code reports any change. The more measurements are
-compared, the more standard deviations a change must exceed."""
+FEWEST_LIBRARIES = 3
+"""Fewest libraries, including raw I/O, whose times show the drift of the machine. With two, a change of one of them
+could not be distinguished from drift."""
+_RAW_IO = "raw I/O"
 _TO_DEVIATION = 1.4826
 """Factor from the median of absolute deviations to the standard deviation of normal noise."""
 SURELY_MORE = 1.5
@@ -84,12 +86,16 @@ class Change:
 
 @dataclass(frozen=True)
 class Drift:
-    """The shift that all times of an operation share, as a ratio. `yardstick` is the shift of raw I/O, or None if raw
-    I/O was not measured."""
+    """The shift that all times of an operation share, as a ratio."""
 
     operation: str
     ratio: float
+    """The median over libraries. With fewer than FEWEST_LIBRARIES, the shift of raw I/O, or 1 if raw I/O was not
+    measured."""
     yardstick: float | None
+    """The shift of raw I/O, or None if raw I/O was not measured."""
+    libraries: int
+    """Number of libraries that were measured, including raw I/O."""
     noises: Mapping[Cell, float]
     """The noise of each measurement. A ratio above 1 + noise counts as a change."""
     cells: int
@@ -98,6 +104,11 @@ class Drift:
     def noise(self) -> float:
         """The median noise of all measurements."""
         return statistics.median(self.noises.values())
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether the ratio is a shift that several libraries share."""
+        return self.libraries >= FEWEST_LIBRARIES
 
 
 @dataclass(frozen=True)
@@ -165,12 +176,13 @@ def compare(
         drifts = tuple(replace(drift, ratio=1.0) for drift in drifts)
     least_bytes = max(smallest_shown(before.info), smallest_shown(after.info))
     libraries = library_changes(before, after)
+    sequential = None if most_rounds is None else (most_rounds, _times(measured))
     changes = []
     for cell in measured:
         if cell.variant.is_raw_io:
             continue
         for figure in FIGURES:
-            change = _change(cell, figure, ours[cell], theirs[cell], drifts, least_change, least_bytes, most_rounds)
+            change = _change(cell, figure, ours[cell], theirs[cell], drifts, least_change, least_bytes, sequential)
             if change is not None:
                 changes.append(replace(change, libraries=libraries_of_cell(libraries, theirs[cell].library)))
     return RunComparison(
@@ -229,7 +241,10 @@ def _values(summary: CellSummary, figure: str, least: int) -> list[float]:
 def _drifts(
     measured: Sequence[Cell], ours: Mapping[Cell, CellSummary], theirs: Mapping[Cell, CellSummary]
 ) -> Iterable[Drift]:
-    """Yield the `Drift` of each operation: the median shift of its times, and the noise around this median.
+    """Yield the `Drift` of each operation: the shift that its times share, and the noise around this shift.
+
+    The drift is a median over libraries, not over cells, because otherwise a slower version of a library with most of
+    the cells would count as drift. With fewer than FEWEST_LIBRARIES, the shift of raw I/O is the drift.
 
     The noise is estimated from the times of all operations, because the six times of one operation are too few. In 420
     comparisons of equal runs with two operations, 7 % reported a change if the noise was estimated for each operation
@@ -240,13 +255,27 @@ def _drifts(
         shift = shift_ratio(_values(theirs[cell], "wall_ns", 0), _values(ours[cell], "wall_ns", 0))
         if shift is not None:
             by_operation.setdefault(cell.operation, {})[cell] = shift
-    middles = {
-        operation: statistics.median(math.log(shift.ratio) for shift in shifts.values())
-        for operation, shifts in by_operation.items()
-    }
     all_shifts = {cell: shift for shifts in by_operation.values() for cell, shift in shifts.items()}
-    distances = {cell: abs(math.log(shift.ratio) - middles[cell.operation]) for cell, shift in all_shifts.items()}
-    noises = _noises(distances, len(middles), all_shifts)
+    library = {cell: _RAW_IO if cell.variant.is_raw_io else theirs[cell].library.split(" ")[0] for cell in all_shifts}
+    middles: dict[str, float] = {}
+    found: dict[str, int] = {}
+    distances: dict[Cell, float] = {}
+    estimated = 0
+    for operation, shifts in by_operation.items():
+        of_library: dict[str, list[float]] = {}
+        for cell, shift in shifts.items():
+            of_library.setdefault(library[cell], []).append(math.log(shift.ratio))
+        centres = {name: statistics.median(values) for name, values in of_library.items()}
+        found[operation] = len(centres)
+        if len(centres) >= FEWEST_LIBRARIES:
+            middles[operation] = statistics.median(centres.values())
+            centres = dict.fromkeys(centres, middles[operation])
+            estimated += 1
+        else:
+            middles[operation] = centres.get(_RAW_IO, 0.0)
+            estimated += len(centres)
+        distances |= {cell: abs(math.log(shift.ratio) - centres[library[cell]]) for cell, shift in shifts.items()}
+    noises = _noises(distances, estimated, all_shifts)
     for operation, shifts in by_operation.items():
         yardsticks = [math.log(shift.ratio) for cell, shift in shifts.items() if cell.variant.is_raw_io]
         yardstick = statistics.median(yardsticks) if yardsticks else None
@@ -255,30 +284,31 @@ def _drifts(
             operation,
             math.exp(middles[operation]),
             None if yardstick is None else math.exp(yardstick),
+            found[operation],
             {cell: math.expm1(max(noises[cell], of_yardsticks)) for cell in shifts},
             len(shifts),
         )
 
 
-def _noises(distances: Mapping[Cell, float], operations: int, shifts: Mapping[Cell, Shift]) -> dict[Cell, float]:
+def _noises(distances: Mapping[Cell, float], estimated: int, shifts: Mapping[Cell, Shift]) -> dict[Cell, float]:
     """Return the noise of each measurement on a logarithmic scale. The noise is a multiple of the standard deviation of
     the measurement's shift (the ratio of the runs), chosen so that chance seldom exceeds it.
 
     The standard deviation is predicted from the interval of the measurement, or from the median interval if that is
     wider. The prediction is then corrected by a factor between 1 and the ratio of observed to predicted distances. A
-    distance is how far a shift is from the drift. If the observed distances clearly exceed the predicted distances, the
-    observed standard deviation is used instead, unless the predicted standard deviation is larger. With few
-    measurements, the noise is the width of the widest interval.
+    distance is how far a shift is from the drift, and `estimated` is the number of drifts. If the observed distances
+    clearly exceed the predicted distances, the observed standard deviation is used instead, unless the predicted
+    standard deviation is larger. With few measurements, the noise is the width of the widest interval.
     """
     count = len(distances)
     widths = {cell: _log_width(shift) for cell, shift in shifts.items()}
-    if count - operations < FEWEST_FOR_NOISE:
+    if count - estimated < FEWEST_FOR_NOISE:
         return dict.fromkeys(widths, max(widths.values(), default=0.0))
     usual = statistics.median(widths.values())
     said = {cell: max(width, usual) / (2 * _WITHIN) for cell, width in widths.items()}
     # The drifts are estimated from the same shifts. Without this correction, the spread of a few shifts would be
     # underestimated.
-    corrected = _TO_DEVIATION * math.sqrt(count / (count - operations))
+    corrected = _TO_DEVIATION * math.sqrt(count / (count - estimated))
     spread = corrected * statistics.median(distances.values())
     deviations = max(statistics.NormalDist().inv_cdf(1 - FALSE_CHANGES / 2 / count), LEAST_NOISE_DEVIATIONS)
     if spread >= SURELY_MORE * usual / (2 * _WITHIN):
@@ -300,8 +330,10 @@ def _change(
     drifts: Sequence[Drift],
     least_change: float,
     least_bytes: int,
-    most_rounds: int | None,
+    sequential: tuple[int, int] | None,
 ) -> Change | None:
+    """Return the change of a figure. `sequential` is the largest number of rounds and the number of times that are
+    compared, if the versions are measured in turn."""
     values = _values(before, figure, least_bytes), _values(after, figure, least_bytes)
     shift = shift_ratio(values[1], values[0])
     if shift is None:
@@ -318,15 +350,19 @@ def _change(
         # The median peak may be 0 if a run did not record the error of its memory probe.
         noise = max(*map(_spread, values), MEMORY_STEP_BYTES) / max(statistics.median(values[0]), 1)
     ratio = shift.ratio / taken_out
-    if most_rounds is not None and figure == "wall_ns":
-        verdict = _sequential_verdict(values, shift, most_rounds, least_change)
+    if sequential is not None and figure == "wall_ns":
+        verdict = _sequential_verdict(values, shift, sequential, least_change)
     else:
         verdict = _verdict(shift, ratio, taken_out, max(noise, least_change))
     return Change(cell, figure, statistics.median(values[0]), statistics.median(values[1]), shift, ratio, verdict, ())
 
 
 def _spread(values: Sequence[float]) -> float:
-    return max(values) - min(values)
+    """Return the range of the values. From ten values on, a tenth at each end is left out, because the range of all
+    values would grow with their number."""
+    ordered = sorted(values)
+    outside = len(ordered) // 10
+    return ordered[-1 - outside] - ordered[outside]
 
 
 def _verdict(shift: Shift, ratio: float, drift: float, limit: float) -> ChangeVerdict:
@@ -339,12 +375,18 @@ def _verdict(shift: Shift, ratio: float, drift: float, limit: float) -> ChangeVe
     return ChangeVerdict.SAME
 
 
+def _times(measured: Iterable[Cell]) -> int:
+    """Return the number of times that are compared."""
+    return sum(not cell.variant.is_raw_io for cell in measured)
+
+
 def _sequential_verdict(
-    values: tuple[Sequence[float], Sequence[float]], shift: Shift, most_rounds: int, least_change: float
+    values: tuple[Sequence[float], Sequence[float]], shift: Shift, sequential: tuple[int, int], least_change: float
 ) -> ChangeVerdict:
-    if shift.low is None:
+    before, after = values
+    if not can_show_change(len(after), len(before), *sequential):
         return ChangeVerdict.UNJUDGED
-    changed = decision(values[1], values[0], most_rounds) is Decision.CHANGED
+    changed = decision(after, before, *sequential) is Decision.CHANGED
     if changed and shift.ratio > 1 + least_change:
         return ChangeVerdict.WORSE
     if changed and shift.ratio < 1 / (1 + least_change):
@@ -366,7 +408,8 @@ def decided(
     common = [cell for cell in ours if cell in theirs]
     measured = [cell for cell in common if ours[cell].rounds and theirs[cell].rounds]
     values = {cell: (_values(theirs[cell], "wall_ns", 0), _values(ours[cell], "wall_ns", 0)) for cell in measured}
-    undecided = [cell for cell in measured if decision(*values[cell], most_rounds) is Decision.OPEN]
+    times = _times(measured)
+    undecided = [cell for cell in measured if decision(*values[cell], most_rounds, times) is Decision.OPEN]
     undecided += [cell for cell in common if any(_is_only_uncounted(runs[cell]) for runs in (ours, theirs))]
     open_ones = {(cell.variant, cell.operation) for cell in undecided if not cell.variant.is_raw_io} - set(already)
     known: set[tuple[str, str]] = {(cell.variant, cell.operation) for cell in ours if not cell.variant.is_raw_io}

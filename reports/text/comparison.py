@@ -14,6 +14,7 @@ from rich.table import Table as Grid
 
 from bench_runner.conditions import conditions_text
 from bench_runner.results.records import FIGURES, Cell, Run
+from bench_runner.results.statistics import DRIFT_LIMIT
 from reports.analysis.columns import Role
 from reports.analysis.compare import FIGURES as COMPARED
 from reports.analysis.compare import Change, ChangeVerdict, Drift, RunComparison
@@ -134,7 +135,11 @@ def _run(run: Run) -> str:
 def _row(change: Change) -> tuple[str, ...]:
     cell = change.cell
     low, high = change.shift.low, change.shift.high
-    interval = f"{low:.2f} to {high:.2f}" if low is not None and high is not None else "-"
+    # The ratio is shown without the drift, and so is its interval.
+    without_drift = change.ratio / change.shift.ratio
+    interval = (
+        f"{low * without_drift:.2f} to {high * without_drift:.2f}" if low is not None and high is not None else "-"
+    )
     return (
         f"{cell.suite}/{cell.operation}/{cell.dataset}/{cell.variant}",
         _TITLES[change.figure],
@@ -155,7 +160,10 @@ def _value(figure: str, value: float) -> str:
 def _verdict(found: RunComparison) -> str:
     worse = len(found.regressions)
     if not found.failed:
-        return "no regression"
+        shared = [drift for drift in found.drifts if drift.is_shared and drift.ratio > 1 + DRIFT_LIMIT]
+        # Such a shift can also be a change of code that all libraries use, which must not pass unnoticed.
+        titles = " and ".join(found.after.info.operation(drift.operation).title for drift in shared)
+        return f"no regression of single variants, but all {titles} times are slower" if shared else "no regression"
     parts = [f"{worse} regression{'s' * (worse != 1)}"] if worse else []
     if found.newly_failing:
         cells = len(found.newly_failing)
@@ -193,11 +201,18 @@ def _drift(drift: Drift, operation: str) -> Iterator[str]:
     change = drift.ratio - 1
     if abs(change) >= DRIFT_WORTH_TELLING:
         slower = "slower" if change > 0 else "faster"
-        yardstick = "" if drift.yardstick is None else f"; raw I/O alone: {drift.yardstick - 1:+.1%}"
-        yield (
-            f"all {operation} times are {abs(change):.1%} {slower}{yardstick}: the ratios above are corrected for it, "
-            "because the machine, or something that all formats share, has changed"
-        )
+        if drift.is_shared:
+            yardstick = "" if drift.yardstick is None else f"; raw I/O alone: {drift.yardstick - 1:+.1%}"
+            yield (
+                f"all {operation} times are {abs(change):.1%} {slower} (median over {drift.libraries} libraries"
+                f"{yardstick}): the ratios above are corrected for it, because the machine, or something that all "
+                "libraries share, has changed"
+            )
+        else:
+            yield (
+                f"{operation} by raw I/O is {abs(change):.1%} {slower}: the ratios above are corrected for it, because "
+                "the machine has changed"
+            )
     yield f"noise of {operation} times between the runs: {drift.noise:.1%} (median of {drift.cells} cells)"
 
 

@@ -28,7 +28,8 @@ from bench_runner.run.options import Options
 from bench_runner.run.side_by_side import LOOK_ROUNDS, TURN_S, rounds_there, turns
 from bench_runner.suites import SUITES
 from format_bench.progress import watching
-from reports.analysis.compare import FALSE_CHANGES, Change, ChangeVerdict, RunComparison, compare, decided
+from reports.analysis.compare import Change, ChangeVerdict, RunComparison, compare, decided
+from reports.analysis.sequential import FALSE_CHANGES
 from tests.selfbench.costs import Check, keep_runs, print_checks, steadiness
 
 RUNS = 7

@@ -27,8 +27,16 @@ PARQUET = "parquet[engine=pyarrow,codec=none]"
 
 
 def run(seed: int, change: Callable[[Sample], Sample] = lambda sample: sample, **options: Any) -> Run:
+    """Make a run in which each format has a library of its own."""
     made = make_run(datasets=("eq", "int"), tracks=("plain",), seed=seed, **options)
-    return replace(made, samples=tuple(change(sample) for sample in made.samples))
+    samples = (changed(sample, library=f"{sample.variant.split('[')[0]} 1.0") for sample in made.samples)
+    return replace(made, samples=tuple(change(sample) for sample in samples))
+
+
+def only(run: Run, *variants: str, library: str = "") -> Run:
+    """Keep some variants, and let all of them have one library if `library` is given."""
+    kept = [sample for sample in run.samples if sample.variant in variants]
+    return replace(run, samples=tuple(changed(each, library=library or each.library) for each in kept))
 
 
 def slower(factor: float, *, variant: str = PARQUET, operation: str = "read", figure: str = "wall_ns"):  # type: ignore[no-untyped-def]
@@ -42,11 +50,14 @@ def slower(factor: float, *, variant: str = PARQUET, operation: str = "read", fi
     return change
 
 
-def everything(factor: float) -> Callable[[Sample], Sample]:
+def times(factor: Callable[[Sample], float]) -> Callable[[Sample], Sample]:
+    """Multiply the time of each sample by its factor."""
+
     def change(sample: Sample) -> Sample:
         if "wall_ns" not in sample.figures:
             return sample
-        return changed(sample, figures={**sample.figures, "wall_ns": int(sample.figures["wall_ns"] * factor)})
+        wall_ns = int(sample.figures["wall_ns"] * factor(sample))
+        return changed(sample, figures={**sample.figures, "wall_ns": wall_ns})
 
     return change
 
@@ -171,7 +182,7 @@ def test_memory_within_the_spread_of_rounds_is_not_a_change(
 
 
 def test_a_shift_of_all_cells_is_drift() -> None:
-    found = compare(run(1), run(2, everything(1.3)))
+    found = compare(run(1), run(2, times(lambda _: 1.3)))
     assert found.regressions == ()
     read = next(drift for drift in found.drifts if drift.operation == "read")
     assert read.ratio == pytest.approx(1.3, abs=0.03)
@@ -181,25 +192,75 @@ def test_a_shift_of_all_cells_is_drift() -> None:
 
 def test_a_change_in_addition_to_drift_is_found() -> None:
     def both(sample: Sample) -> Sample:
-        return slower(1.25)(everything(1.3)(sample))
+        return slower(1.25)(times(lambda _: 1.3)(sample))
 
     assert names(compare(run(1), run(2, both)).regressions) == [("eq", PARQUET, "read", "wall_ns")]
 
 
+@pytest.mark.parametrize("variants", [(PARQUET, "raw-io"), (PARQUET,)])
+def test_a_slowdown_of_a_single_variant_is_not_drift(variants: tuple[str, ...]) -> None:
+    slow = only(
+        run(2, times(lambda sample: 2.0 if sample.variant == PARQUET and sample.operation == "read" else 1.0)),
+        *variants,
+    )
+    found = compare(only(run(1), *variants), slow)
+    assert names(found.regressions) == [(name, PARQUET, "read", "wall_ns") for name in ("eq", "int")]
+    assert [change.ratio for change in found.regressions] == pytest.approx([2, 2], abs=0.15)
+    assert not any("all read times" in line for line in text(found).splitlines())
+
+
+def test_a_slowdown_of_a_library_with_most_of_the_variants_is_not_drift() -> None:
+    """All variants but CSV and raw I/O use the library that became slower."""
+    kept = ("csv", "raw-io")
+
+    def of_one(made: Run) -> Run:
+        return replace(
+            made,
+            samples=tuple(
+                changed(each, library=each.library if each.variant in kept else "one 1.0") for each in made.samples
+            ),
+        )
+
+    slow = run(2, times(lambda sample: 1.0 if sample.variant in kept or sample.operation != "read" else 1.5))
+    found = compare(of_one(run(1)), of_one(slow))
+    assert {cell.variant for cell in (change.cell for change in found.regressions)}.isdisjoint(kept)
+    assert len(found.regressions) >= 6
+    assert all(change.ratio == pytest.approx(1.5, abs=0.15) for change in found.regressions)
+
+
+def test_a_slowdown_of_everything_but_raw_io_does_not_pass_in_silence() -> None:
+    found = compare(run(1), run(2, times(lambda sample: 1.0 if sample.variant == "raw-io" else 1.4)))
+    assert "no regression of single variants, but all save and read times are slower" in " ".join(
+        text(found).split()
+    )
+
+
+def test_an_interval_is_shown_without_the_drift_like_its_ratio() -> None:
+    def both(sample: Sample) -> Sample:
+        return slower(1.5)(times(lambda _: 1.3)(sample))
+
+    (change,) = compare(run(1), run(2, both)).regressions
+    *_, ratio, interval, _ = compare_text._row(change)
+    low, high = map(float, interval.split(" to "))
+    assert low < float(ratio) < high < 1.7
+
+
+def test_memory_of_hundreds_of_rounds_is_not_judged_by_its_single_outlier() -> None:
+    def peak(after: bool) -> Callable[[Sample], Sample]:
+        def change(sample: Sample) -> Sample:
+            if "peak_private_bytes" not in sample.figures:
+                return sample
+            peak_bytes = 150_000_000 if after else 200_000_000 if sample.round == 3 else 100_000_000
+            return changed(sample, figures={**sample.figures, "peak_private_bytes": peak_bytes})
+
+        return change
+
+    found = compare(run(1, peak(False), rounds=40), run(2, peak(True), rounds=40))
+    assert {change.figure for change in found.regressions} == {"peak_private_bytes"}
+
+
 def test_a_change_below_the_users_limit_is_ignored() -> None:
     assert not compare(run(1), run(2, slower(1.15)), least_change=0.3).failed
-
-
-def times(factor: Callable[[Sample], float]) -> Callable[[Sample], Sample]:
-    """Multiply the time of each sample by its factor."""
-
-    def change(sample: Sample) -> Sample:
-        if "wall_ns" not in sample.figures:
-            return sample
-        wall_ns = int(sample.figures["wall_ns"] * factor(sample))
-        return changed(sample, figures={**sample.figures, "wall_ns": wall_ns})
-
-    return change
 
 
 def chance(seed: object, sample: Sample) -> random.Random:

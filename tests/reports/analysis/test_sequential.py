@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import mannwhitneyu
 
 from bench_runner.run.side_by_side import LOOK_ROUNDS
-from reports.analysis.sequential import Decision, decision, deviations
+from reports.analysis.sequential import Decision, can_show_change, decision, deviations
 
 MOST, CELLS = 240, 12
 
@@ -24,10 +24,38 @@ def test_the_statistic_is_mann_and_whitney_s() -> None:
 
 def test_no_cell_is_unchanged_before_forty_rounds_and_the_last_round_decides() -> None:
     equal = [float(number) for number in range(20)]
-    assert decision(equal, equal, MOST) is Decision.OPEN
-    assert decision(2 * equal, 2 * equal, MOST) is Decision.SAME
-    assert decision(equal, equal, 20) is Decision.SAME
-    assert decision([], equal, MOST) is Decision.OPEN
+    assert decision(equal, equal, MOST, CELLS) is Decision.OPEN
+    assert decision(2 * equal, 2 * equal, MOST, CELLS) is Decision.SAME
+    assert decision(equal, equal, 20, CELLS) is Decision.SAME
+    assert decision([], equal, MOST, CELLS) is Decision.OPEN
+
+
+@pytest.mark.parametrize(
+    ("rounds", "most_rounds", "figures", "enough"),
+    [
+        (6, 6, 12, False),
+        (7, 7, 12, True),
+        (7, 7, 500, False),
+        (11, 11, 500, True),
+        (38, 240, 12, False),
+        (39, 240, 12, True),
+    ],
+)
+def test_too_few_rounds_decide_nothing(rounds: int, most_rounds: int, figures: int, enough: bool) -> None:
+    """With six rounds even a tenfold slowdown is below the limit, so it must not count as 'no change'."""
+    before = [1 + number / 1000 for number in range(rounds)]
+    after = [10 * value for value in before]
+    assert can_show_change(rounds, rounds, most_rounds, figures) is enough
+    expected = Decision.CHANGED if enough else Decision.OPEN
+    assert decision(after, before, most_rounds, figures) is expected
+
+
+def test_more_figures_need_a_clearer_change() -> None:
+    before = [float(number) for number in range(40)]
+    after = [value + 11 for value in before]
+    assert 3.0 < deviations(after, before) < 4.0
+    assert decision(after, before, 40, CELLS) is Decision.CHANGED
+    assert decision(after, before, 40, 5000) is Decision.SAME
 
 
 @pytest.mark.slow
@@ -46,7 +74,7 @@ def test_a_planted_tenth_is_found_and_hardly_anything_else() -> None:
             while told is Decision.OPEN:
                 after += [factor * _time(source) for _ in range(LOOK_ROUNDS)]
                 before += [_time(source) for _ in range(LOOK_ROUNDS)]
-                told = decision(after, before, MOST)
+                told = decision(after, before, MOST, CELLS)
             rounds += len(after)
             found += told is Decision.CHANGED and cell == 0
             wrongly += told is Decision.CHANGED and cell > 0
