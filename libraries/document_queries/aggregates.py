@@ -100,6 +100,10 @@ class SumState:
             raise QueryError(f"sum: {self.integers} is beyond 64 bits; use avg, or sum doubles instead of integers")
         return self.integers if self.count else None
 
+    def as_double(self) -> float | None:
+        """Return the sum as a double, rounded once, or None if there are no numbers."""
+        return self._divided(1) if self.count else None
+
     def _divided(self, by: int) -> float:
         if self.special != 0.0:
             return self.special

@@ -73,7 +73,7 @@ class Planned:
     limit: int | None
     offset: int
     kinds: dict[str, Kinds] = field(default_factory=dict)
-    """Maps each column that is a field, min, max, sum or avg to the kinds of values that the column may have."""
+    """Maps each column to the kinds of values that it may have. A sum of integers and doubles has the kind double."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class GroupsPlanned:
 
     plan: Plan
     kinds: dict[str, Kinds]
-    """Maps each column that is a group key, min, max, sum or avg to the kinds of values that the column may have."""
+    """Maps each column to the kinds of values that it may have. A sum of integers and doubles has the kind double."""
 
 
 def planned(statement: Statement, kinds_of: Callable[[FieldPath], Kinds]) -> Planned:
@@ -153,6 +153,9 @@ class _Translation:
         rest = [*self.select.expressions, *filter(None, map(self.select.args.get, ("having", "order")))]
         if self.select.args.get("distinct") or any(part.find(exp.Query, exp.Window, exp.Filter) for part in rest):
             raise NoPlan("it has subqueries, windows, FILTER or DISTINCT")
+        unknown = next(filter(None, (part.find(exp.Anonymous) for part in rest)), None)
+        if unknown is not None:
+            raise NoPlan(f"{told(unknown)} may be an aggregate")
         keys = [number_of(key) for key in self._group_keys(items) or ()]
         used = {number_of(node) for part in rest for node in part.find_all(exp.Column) if not _within_aggregate(node)}
         if None in keys or not used - {None} <= set(keys):
@@ -269,8 +272,10 @@ class _Translation:
         if parts_of(node) - {"this", "big_int"}:
             raise NoPlan(f"{function} has several arguments")
         operand = node.this
-        if function == "count" and isinstance(operand, exp.Star):
-            return Aggregate(name, "count")
+        if function == "count":
+            self._kinds[name] = frozenset({INTEGER})
+            if isinstance(operand, exp.Star):
+                return Aggregate(name, "count")
         allowed: set[int] | None = {"sum": _NUMBERS, "avg": _NUMBERS, "min": _ORDERED, "max": _ORDERED}.get(function)
         if isinstance(operand, exp.Distinct):
             if function != "count" or len(operand.expressions) != 1 or operand.args.get("on"):

@@ -106,7 +106,7 @@ def answer(
 ) -> pa.Table:
     """Return the answer. `reading` is the result of `reading_plan`. Add to `mixed` the paths whose values of mixed
     types become JSON text. Raises SQLError."""
-    found = _columns(snapshot, reading.plan)
+    found = _columns(snapshot, reading)
     inside: dict[int, set[str]] = {}
     fields: list[TypedField | None] = []
     for number, path in enumerate(statement.fields):
@@ -129,11 +129,12 @@ def answer(
     return pa.Table.from_arrays([_whole(name, table.column(name)) for name in names], names)
 
 
-def _columns(snapshot: Snapshot, plan: Plan) -> dict[str, Chunks]:
-    result = plan.result
+def _columns(snapshot: Snapshot, reading: GroupsPlanned) -> dict[str, Chunks]:
+    plan, result = reading.plan, reading.plan.result
     if isinstance(result, GroupBy):
         names = [*(key.name for key in result.keys), *(figure.name for figure in result.aggregates)]
-        return {name: [vector] for name, vector in zip(names, groups(snapshot, plan, result), strict=True)}
+        vectors = groups(snapshot, plan, result, reading.kinds)
+        return {name: [vector] for name, vector in zip(names, vectors, strict=True)}
     assert isinstance(result, Project)
     return dict(zip((column.name for column in result.columns), projected(snapshot, plan), strict=True))
 

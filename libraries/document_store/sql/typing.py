@@ -1,8 +1,9 @@
 """The types of fields in SQL: values of different types never match.
 
-A field whose values have one type in the whole store is a column of that type. A field of mixed types has a column with
-the JSON text of all values, and a further column for each of its scalar types. The place of the field in the query
-decides which of these columns is used:
+A field whose values have one type in the whole store is a column of that type. A field of integers and doubles is a
+column of doubles if the integers that the query reads are exact as doubles. Other fields of mixed types have a column
+with the JSON text of all values, and a further column for each of their scalar types. The place of the field in the
+query decides which of these columns is used:
 
 - in a comparison: the values that have the type of the other side
 - in arithmetic, sum and avg: the numbers
@@ -89,7 +90,8 @@ def part_name(number: int, kind: int) -> str:
 
 def typed(number: int, path: FieldPath, chunks: Chunks, kinds: frozenset[int], mixed: set[str]) -> TypedField:
     """Return a field for DuckDB. `kinds` are the kinds that the field has in the whole store, so that its type does not
-    depend on WHERE. Arrays and objects may contain values of mixed types; add the paths of these values to `mixed`."""
+    depend on WHERE, except for fields of integers and doubles (see `own_column`). Arrays and objects may contain values
+    of mixed types; add the paths of these values to `mixed`."""
     own, kinds = own_column(chunks, kinds, mixed, str(Path(path)))
     columns = {column_name(number): own}
     if len(kinds) > 1:
@@ -103,8 +105,9 @@ def own_column(
 ) -> tuple[pa.ChunkedArray, frozenset[int]]:
     """Return the column of a field whose values have these kinds in the whole store, and the kinds of the column.
 
-    Integers and doubles become doubles if all integers are exact as doubles. Other fields of several kinds become JSON
-    text.
+    Integers and doubles become doubles if all integers in `chunks` are exact as doubles. Other fields of several kinds
+    become JSON text. Chunks that WHERE or LIMIT shortened may therefore be doubles although the whole field is JSON
+    text: whether all integers of the store are exact is known only after reading all of them.
     """
     kinds = kinds | kinds_in(chunks)
     if kinds == set(NUMBERS) and has_exact_integers(chunks):
@@ -185,9 +188,13 @@ class Typing:
             if one in _SCALARS and (one == two or (one in NUMBERS and two in NUMBERS))
         ]
         return _either(
-            [_compared(operator, self._value(field, one, alias), self._value(other, two, other_alias))
-             for one, two in pairs]
-        )  # fmt: skip
+            [
+                _compared_exactly(
+                    operator, one, self._value(field, one, alias), two, self._value(other, two, other_alias)
+                )
+                for one, two in pairs
+            ]
+        )
 
     def _with_constant(self, field: TypedField, alias: str, operator: str, value: Scalar) -> exp.Expr:
         if value is None or value != value:
@@ -252,7 +259,7 @@ class Typing:
         where = where.replace('"docs".', "")[:80]
         return SQLError(
             f"{path} has values of several types ({types}), but one type is needed in {where}; "
-            f"write e.g. TRY_CAST({path} AS BIGINT)",
+            f"write e.g. TRY_CAST({path} AS {'DOUBLE' if field.kinds <= set(NUMBERS) else 'BIGINT'})",
             "type",
         )
 
@@ -274,6 +281,25 @@ def _same(node: exp.Expr) -> exp.Expr:
 def _compared(operator: str, left: exp.Expr, right: exp.Expr) -> exp.Expr:
     made: Callable[..., exp.Expr] = next(kind for kind, name in OPERATORS.items() if name == operator)
     return exp.paren(made(this=left, expression=right), copy=False)
+
+
+def _compared_exactly(operator: str, one: int, left: exp.Expr, two: int, right: exp.Expr) -> exp.Expr:
+    """Compare a value of kind `one` with a value of kind `two`: both of the same kind, or both numbers."""
+    if one == two:
+        return _compared(operator, left, right)
+    if one == DOUBLE:
+        left, right, operator = right, left, _MIRRORED[operator]
+    # DuckDB rounds an integer that it compares with a double. Rounding may make the two equal, but never reverses their
+    # order. Only numbers that are equal after rounding are therefore compared as integers.
+    rounded = exp.cast(left, "DOUBLE")
+    whole = exp.TryCast(this=right.copy(), to=exp.DataType.build("HUGEINT", dialect=DIALECT))
+    is_near = _compared("=", rounded, right)
+    if operator in ("=", "!="):
+        # Without CASE, DuckDB can join by a hash table.
+        same = exp.paren(exp.And(this=is_near, expression=_compared("=", left.copy(), whole)))
+        return same if operator == "=" else exp.paren(exp.Not(this=same))
+    as_integers = _compared(operator, left.copy(), whole)
+    return exp.case().when(is_near, as_integers).else_(_compared(operator, rounded.copy(), right.copy()))
 
 
 def _either(conditions: list[exp.Expr]) -> exp.Expr:

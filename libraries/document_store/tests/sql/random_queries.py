@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 WORDS = ("", "a", "ab", "abc", "b", "é", "10", "Ω x", "'")
+LARGE = (2**53 + 1, 10**16 + 1, 2.0**53, 2**62)
+"""Large values of m. All are positive, because DuckDB's sums of doubles lose small values next to large ones."""
 PATHS = {"k": "$.k", "n": "$.n", "d": "$.d", "m": "$.m", "x": "$.x", "b": "$.b", "o.p": "$.o.p", "none": "$.none"}
 """Field -> path of DuckDB. k is a text, n an integer, d a double, m a number, x of any type, b a boolean."""
 
@@ -27,7 +29,7 @@ def _document(chance: random.Random, key: int) -> dict[str, Any]:
         "k": lambda: chance.choice(WORDS),
         "n": lambda: chance.choice((chance.randrange(-5, 6), 2**62, -(2**62), 2**53 + 1)),
         "d": lambda: chance.choice((chance.randrange(-8, 9) / 4, 1e300, 2.0**53)),
-        "m": lambda: chance.choice((chance.randrange(-3, 4), chance.randrange(-6, 7) / 2)),
+        "m": lambda: chance.choice((chance.randrange(-3, 4), chance.randrange(-6, 7) / 2, chance.choice(LARGE))),
         "x": lambda: chance.choice((chance.randrange(4), chance.choice(WORDS), True, False, 1.5, [1], {"y": "z"})),
         "b": lambda: chance.random() < 0.5,
         "o": lambda: {"p": chance.choice(WORDS)} if chance.random() < 0.8 else {},
@@ -127,12 +129,20 @@ def _compared(chance: random.Random) -> Both:
 
 
 def _fields(chance: random.Random) -> Both:
-    operator = chance.choice(("=", "<>", "<"))
-    one, two = chance.choice((("k", "o.p"), ("k", "x"), ("b", "x"), ("k", "n"), ("x", "x"), ("m", "d")))
+    operator = chance.choice(("=", "<>", "<", "<=", ">", ">="))
+    numbers = (("m", "d"), ("n", "d"), ("d", "n"), ("n", "m"), ("m", "n"), ("m", "m"), ("x", "n"), ("x", "m"))
+    one, two = chance.choice((("k", "o.p"), ("k", "x"), ("b", "x"), ("k", "n"), ("x", "x"), *numbers))
     a, b = _short(one), _short(two)
-    pairs = [f"{a}_t {operator} {b}_t", f"{a}_b {operator} {b}_b"]
-    pairs += [f"{a}_{p} {operator} {b}_{q}" for p in "id" for q in "id"]
+    pairs = [f"{a}_{p} {operator} {b}_{p}" for p in "tbid"]
+    pairs += [_integer_and_double(f"{a}_i", operator, f"{b}_d", f"{b}_d")]
+    pairs += [_integer_and_double(f"{a}_d", operator, f"{b}_i", f"{a}_d")]
     return Both(f"{one} {operator} {two}", f"coalesce({', '.join(pairs)})")
+
+
+def _integer_and_double(left: str, operator: str, right: str, double: str) -> str:
+    # DuckDB rounds the integer to compare it with a double. Decimals are exact, but 1e300 does not fit.
+    exact = f"TRY_CAST({left} AS DECIMAL(38, 4)) {operator} TRY_CAST({right} AS DECIMAL(38, 4))"
+    return f"CASE WHEN abs({double}) < 1e20 THEN {exact} ELSE {left} {operator} {right} END"
 
 
 def _null(chance: random.Random) -> Both:

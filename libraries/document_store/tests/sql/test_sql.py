@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from libraries.document_queries import Count, GroupBy, run_over_documents
 from libraries.document_queries.semantics import KIND_NAMES
 from libraries.document_queries.sql.errors import SQLError
 from libraries.document_queries.sql.question import plan_of
+from libraries.document_store.queries.generated import result_collection
 from libraries.document_store.sql import duckdb_way
 from libraries.document_store.store import DocumentStore
 from libraries.document_store.values import ValueKind
@@ -95,6 +97,7 @@ ANSWERS = {
     "SELECT CASE WHEN kind = 'a' THEN 1 ELSE 0 END AS c FROM docs LIMIT 1": [(1,)],
     "FROM docs SELECT id LIMIT 1": [(1,)],
     "SELECT id FROM docs ORDER BY d DESC, id LIMIT 2": [(5,), (6,)],
+    "SELECT id FROM docs ORDER BY d, d DESC, id LIMIT 2": [(6,), (5,)],
     "SELECT id AS kind FROM docs GROUP BY id ORDER BY kind DESC LIMIT 1": [(6,)],
     "SELECT id FROM DOCS WHERE id IN (1, 2.0, 'x', NULL)": [(1,), (2,)],
     "SELECT id FROM docs WHERE kind LIKE 'a'": [(1,), (2,)],
@@ -274,6 +277,8 @@ def test_the_columns_have_names_and_types(store):
         empty = store.sql(f"SELECT id, kind, d, flag, tags FROM docs WHERE {where}")
         assert empty.num_rows == 0
         assert empty.schema.types[:4] == [pa.int64(), pa.string(), pa.float64(), pa.bool_()]
+    grouped = store.sql("SELECT kind, count(*) AS c, count(DISTINCT n) AS n FROM docs WHERE id > 99 GROUP BY kind")
+    assert grouped.schema.types == [pa.string(), pa.int64(), pa.int64()]
     assert store.sql("SELECT sum(n) AS s, lower(kind) FROM docs GROUP BY kind").schema.field("s").type == pa.int64()
     assert store.sql("SELECT *, 1 AS one FROM (SELECT o.p, id FROM docs)").column_names == ["p", "id", "one"]
 
@@ -361,6 +366,110 @@ def test_sums_beyond_64_bits_are_refused_both_ways(tmp_path):
         for text in ("SELECT sum(n) FROM docs", "SELECT sum(n), max(lower('x')) AS x FROM docs"):
             with pytest.raises(SQLError, match="beyond 64 bits"):
                 opened.sql(text)
+
+
+SUMS = [
+    {"id": 1, "k": "a", "m": 10**16 + 1},
+    {"id": 2, "k": "b", "m": 2.5},
+    {"id": 3, "k": "c", "m": 30.5},
+    {"id": 4, "k": "d", "m": 2**63 - 1},
+    {"id": 5, "k": "d", "m": 2**63 - 1},
+    {"id": 6, "k": "e"},
+]
+
+
+@pytest.mark.parametrize("most_tuples", [4_000_000, 1])
+@pytest.mark.parametrize("having", ["", " HAVING count(*) > 0"])
+def test_sums_of_integers_and_doubles_are_doubles(having, most_tuples, tmp_path, monkeypatch):
+    """Computed from vectors and from states, with and without DuckDB."""
+    monkeypatch.setattr(result_collection, "MOST_TUPLES", most_tuples)
+    with DocumentStore.open(tmp_path / "store", sync="none") as opened:
+        opened.upsert(SUMS[:4])
+        opened.flush()
+        opened.upsert(SUMS[4:])
+        text = f"SELECT k, sum(m) AS s FROM docs GROUP BY k{having} ORDER BY s DESC"
+        assert rows(opened, f"{text} LIMIT 2") == [("d", 2.0**64), ("a", 1e16)]
+        assert rows(opened, text)[2:] == [("c", 30.5), ("b", 2.5), ("e", None)]
+        for where, right in (("k = 'a'", 1e16), ("k = 'd'", 2.0**64), ("k = 'e'", None), ("k = 'b'", 2.5)):
+            table = opened.sql(f"SELECT sum(m) AS s FROM docs WHERE {where}{having}")
+            assert table.to_pydict() == {"s": [right]}
+            assert table.schema.field("s").type == pa.float64()
+
+
+MAY_BE_AGGREGATES = {
+    "SELECT count_star() AS n FROM docs GROUP BY kind": [(1,), (1,), (2,), (2,)],
+    "SELECT kind, count_star() AS n FROM docs WHERE id < 4 GROUP BY kind": [("a", 2), ("b", 1)],
+    "SELECT kind, count(*) AS n FROM docs GROUP BY kind HAVING count_star() > 1": [("a", 2), ("b", 2)],
+    "SELECT kind FROM docs WHERE id < 4 GROUP BY kind ORDER BY count_star() LIMIT 1": [("b",)],
+    "SELECT kind, product(n) AS p, count(*) AS c FROM docs WHERE n < 9 GROUP BY kind": [
+        ("a", 3.0, 1), ("b", 5.0, 1), (None, -1.0, 1),
+    ],
+    "SELECT histogram(kind) AS h, max(id) AS m FROM docs": [([("a", 2), ("b", 2), ("é", 1)], 6)],
+}  # fmt: skip
+"""sqlglot does not know these aggregates."""
+
+
+@pytest.mark.parametrize("text", MAY_BE_AGGREGATES)
+def test_duckdb_computes_groups_with_functions_that_may_be_aggregates(store, text):
+    assert not isinstance(store.sql(text, explain=True).plan.result, GroupBy)
+    assert sorted(rows(store, text), key=str) == sorted(MAY_BE_AGGREGATES[text], key=str)
+
+
+def test_aggregates_of_aggregates_are_refused(store):
+    with pytest.raises(SQLError, match="cannot be nested"):
+        store.sql("SELECT product(sum(n)) FROM docs GROUP BY kind")
+
+
+COMPARED = [
+    (integer, double)
+    for integer in (0, 3, -3, 2**53, 2**53 + 1, -(2**53) - 1, 2**62, 2**63 - 1, -(2**63))
+    for double in (0.0, -0.0, 2.5, 3.0, -3.5, 2.0**53, -(2.0**53), 2.0**53 + 2, 2.0**62, 2.0**63, -(2.0**63), 1e300,
+                   float("inf"), float("-inf"), float("nan"))
+]  # fmt: skip
+OPERATORS = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+             ">=": operator.ge}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def compared_store(tmp_path_factory):
+    found = [{"n": integer, "d": double, "x": integer, "y": double} for integer, double in COMPARED]
+    others = [{"n": 1}, {"d": 1.5}, {"x": 1.0, "n": 1}, {"x": "1", "y": "1", "n": 2, "d": 2.0}]
+    with DocumentStore.open(tmp_path_factory.mktemp("compared") / "store", sync="none") as opened:
+        opened.upsert([{"id": number, **document} for number, document in enumerate([*found, *others])])
+        yield opened
+
+
+@pytest.mark.parametrize("pair", [("n", "d"), ("d", "n"), ("x", "d"), ("n", "y"), ("y", "x")])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_integers_and_doubles_are_compared_exactly_both_ways(compared_store, name, pair):
+    ids = f"id < {len(COMPARED)}"
+    one, two = pair
+    right = []
+    for integer, double in COMPARED:
+        left, other = (double, integer) if pair in (("d", "n"), ("y", "x")) else (integer, double)
+        right.append(None if double != double else OPERATORS[name](left, other))
+    found = rows(compared_store, f"SELECT {one} {name} {two} AS e FROM docs WHERE {ids} ORDER BY id")
+    assert [value for (value,) in found] == right
+    planned = f"SELECT id FROM docs WHERE {one} {name} {two}"
+    assert compared_store.sql(planned, explain=True).way == "plan"
+    by_duckdb = f"{planned} AND length('') = 0"
+    assert compared_store.sql(by_duckdb, explain=True).way == "duckdb"
+    joined = f"SELECT a.id FROM docs a JOIN docs b ON a.id = b.id AND a.{one} {name} b.{two}"
+    expected = sorted(rows(compared_store, planned))
+    assert sorted(rows(compared_store, by_duckdb)) == expected
+    assert sorted(rows(compared_store, joined)) == expected
+    assert [id_ for (id_,) in expected if id_ < len(COMPARED)] == [i for i, value in enumerate(right) if value]
+
+
+def test_a_field_of_integers_and_doubles_has_the_type_of_the_rows_that_are_read(tmp_path):
+    with DocumentStore.open(tmp_path / "store", sync="none") as opened:
+        opened.upsert([{"id": 1, "m": 2.5}, {"id": 2, "m": 2**53 + 1}, {"id": 3, "m": 4}])
+        assert rows(opened, "SELECT m FROM docs") == [("2.5",), (str(2**53 + 1),), ("4",)]
+        for text in ("SELECT m FROM docs WHERE id <> 2", "SELECT m FROM docs WHERE id <> 2 AND length('') = 0"):
+            assert rows(opened, text) == [(2.5,), (4.0,)]
+        with pytest.raises(SQLError, match=r"write e\.g\. TRY_CAST\(m AS DOUBLE\)"):
+            opened.sql("SELECT m FROM docs ORDER BY m")
+        assert rows(opened, "SELECT m FROM docs WHERE id = 3 ORDER BY m") == [(4.0,)]
 
 
 def test_an_explanation_has_no_control_characters(tmp_path):
