@@ -42,6 +42,9 @@ MISMATCH = "mismatch"
 PROBE_ERRORS = 3
 """A memory figure is used if it is at least this multiple of the error of the memory probe (rule 13)."""
 _FEWEST_FOR_POSITION = 20
+_MOST_POLISHES = 20
+_POLISHED = 1e-3
+"""A median polish ends if no effect of a round changes by more than this (0.001 means 0.1 %)."""
 _KEPT_SUMMARIES = 16
 
 
@@ -408,8 +411,7 @@ def raw_io_cell(cell: Cell) -> Cell:
 
 
 def ranking(summaries: Iterable[CellSummary], figure: str, *, least: float = 0) -> dict[Cell, Ratio]:
-    """Return the Ratio of each ranked cell to the cell with the best value of `figure`, best first. The best cell has
-    the ratio 1 and is tied with itself.
+    """Return the Ratio of each ranked cell to the cell with the best value of `figure`, best first (see `ranks`).
 
     Some cells are not ranked: raw I/O, variants that return another kind of object, replacements for a missing call,
     calls served from a library's own memory, and cells with wrong data in a round. The passed cells must have the same
@@ -426,16 +428,34 @@ def ranking(summaries: Iterable[CellSummary], figure: str, *, least: float = 0) 
         and not summary.cached
         and not summary.wrong
     ]
-    ranked.sort(key=lambda summary: max(summary.figures[figure].median, least))
     values = {
         summary.cell: {number: max(value, least) for number, value in summary.by_round[figure].items()}
         for summary in ranked
     }
-    if not ranked:
+    return ranks(values, exact=FIGURES[figure].exact)
+
+
+def ranks(values: Mapping[Key, Mapping[int, float]], *, exact: bool = False) -> dict[Key, Ratio]:
+    """Return the Ratio of each key to the best key, which is first. The best key has the ratio 1 and is tied with
+    itself. The others follow in the order of their medians. The arguments are those of `Ratios`.
+
+    The best key has the lowest median, unless another key is clearly better in comparable rounds: a key may have the
+    lowest median only because it was measured in fewer slow rounds.
+    """
+    names = sorted(
+        (name for name, rounds in values.items() if rounds), key=lambda name: statistics.median(values[name].values())
+    )
+    if not names:
         return {}
-    table = Ratios(values, exact=FIGURES[figure].exact)
-    ratios = {cell: table.of(cell, ranked[0].cell) for cell in values}
-    return {cell: ratio for cell, ratio in ratios.items() if ratio is not None}
+    table = Ratios(values, exact=exact)
+    best = names[0]
+    for _ in names:
+        known = {name: ratio for name in names if (ratio := table.of(name, best)) is not None}
+        better = [name for name, ratio in known.items() if ratio.tied is False and ratio.ratio < 1]
+        if not better:
+            break
+        best = min(better, key=lambda name: known[name].ratio)
+    return {name: known[name] for name in (best, *known) if name in known}
 
 
 Key = TypeVar("Key", bound=Hashable)
@@ -447,7 +467,8 @@ class Ratios(Generic[Key]):
 
     Ratios are not paired by round (see `shift_ratio`), because the values within a round hardly correlate on the
     machines examined (0 to 0.2). If whole rounds were slow, the effect of each round is estimated from the values of
-    the other keys, and removed if that makes the interval narrower. In simulations of 7 rounds with 10 cells, coverage
+    other keys, and removed if that makes the interval narrower. Without these effects, only rounds that both keys have
+    are compared. In simulations of 7 rounds with 10 cells, coverage
     is 95 to 97 %, at most 5 % of equal cells are called different, and a difference by a factor of 1.3 is found in 76 %
     of cases. Ratios paired by round find this difference in 70 % of cases with the interval of `median_interval`, and
     in 46 % with the interval of the sign test.
@@ -456,16 +477,14 @@ class Ratios(Generic[Key]):
     FEWEST_OTHERS = 3
     """Smallest number of other keys from which the effect of a round is estimated. With fewer keys, the estimate would
     add noise."""
+    LEAST_SHARE = 0.5
+    """Another key takes part in the estimate if it has at least this share of the rounds of each of both keys. A key
+    that has only the rounds of one of them does not show how these rounds differ from those of the other."""
 
     def __init__(self, values: Mapping[Key, Mapping[int, float]], *, exact: bool = False) -> None:
         """`exact` is whether the figure has no noise (see `Figure.exact`)."""
         self._values, self._exact = values, exact
-        self._deviations: dict[int, dict[Key, float]] = defaultdict(dict)
-        for key, numbers in values.items():
-            middle = statistics.median(numbers.values() or [0])
-            for number, value in numbers.items():
-                if value > 0 < middle:
-                    self._deviations[number][key] = math.log(value / middle)
+        self._deviations = _deviations(values)
 
     def of(self, one: Key, other: Key) -> Ratio | None:
         """Return the Ratio of the key `one` to the key `other`. Return None if a key has no value, or if the median of
@@ -496,18 +515,52 @@ class Ratios(Generic[Key]):
         """Return the values of the keys `one` and `other` divided by the effects of their rounds, or None if an effect
         is unknown.
 
-        The effect of a round is a median over keys. For each key, the value in the round is divided by the median over
-        all rounds of the key. The keys `one` and `other` are excluded, so that the effects do not depend on the values
-        to compare.
+        The effect of a round is the median over other keys of how far the value in the round is from the level of the
+        key. The keys `one` and `other` are excluded, so that the effects do not depend on the values to compare.
         """
+        ours, theirs = self._values[one].keys(), self._values[other].keys()
+        others = [
+            found
+            for key, found in self._deviations.items()
+            if key not in (one, other)
+            and all(len(found.keys() & rounds) >= self.LEAST_SHARE * len(rounds) for rounds in (ours, theirs))
+        ]
         effects = {}
-        for number in self._values[one].keys() | self._values[other].keys():
-            told = [each for key, each in self._deviations[number].items() if key not in (one, other)]
+        for number in ours | theirs:
+            told = [found[number] for found in others if number in found]
             if len(told) < self.FEWEST_OTHERS:
                 return None
             effects[number] = math.exp(statistics.median(told))
-        ours, theirs = ([value / effects[at] for at, value in self._values[key].items()] for key in (one, other))
-        return ours, theirs
+        without = ([value / effects[at] for at, value in self._values[key].items()] for key in (one, other))
+        return next(without), next(without)
+
+
+def _deviations(values: Mapping[Key, Mapping[int, float]]) -> dict[Key, dict[int, float]]:
+    """Return how far each value is from the level of its key, as a logarithm. Keys whose median is 0 are left out.
+
+    If all keys have the same rounds, the level of a key is its median. Otherwise keys with other rounds would have
+    other levels if some rounds are slow, so the levels are those of a median polish, which estimates the levels of keys
+    and the effects of rounds in turn (Tukey, Exploratory Data Analysis, 1977, chapter 11).
+    """
+    found = {}
+    for key, numbers in values.items():
+        middle = statistics.median(numbers.values() or [0])
+        if middle > 0:
+            found[key] = {number: math.log(value / middle) for number, value in numbers.items() if value > 0}
+    if len({frozenset(each) for each in found.values()}) <= 1:
+        return found
+    effects: dict[int, float] = {}
+    for _ in range(_MOST_POLISHES):
+        by_round: dict[int, list[float]] = defaultdict(list)
+        for each in found.values():
+            for at, deviation in each.items():
+                by_round[at].append(deviation)
+        before, effects = effects, {at: statistics.median(of) for at, of in by_round.items()}
+        if all(abs(effects[at] - before.get(at, 0.0)) < _POLISHED for at in effects):
+            break
+        levels = {key: statistics.median(dev - effects[at] for at, dev in each.items()) for key, each in found.items()}
+        found = {key: {at: dev - levels[key] for at, dev in each.items()} for key, each in found.items()}
+    return found
 
 
 def smallest_shown(info: RunInfo) -> int:

@@ -81,7 +81,7 @@ def answers(table: Table) -> Iterator[str]:
         parts = [part for part in (_of_calls(found), _of_formats(found)) if part]
         if parts:
             few = any(calls.by_format.tied is None for calls in found)
-            doubt = f" (under {FEWEST_ROUNDS} rounds: may be chance)" if few else ""
+            doubt = f" (under {FEWEST_ROUNDS} rounds in common: may be chance)" if few else ""
             yield f"{column.operation}: {'; '.join(parts)}{doubt}."
 
 

@@ -366,9 +366,15 @@ def _break_evens(found: Recommendation) -> list[str]:
             continue
         if change.of == "reads":
             where = f"{number_text(at.median)} ({number_text(at.low)} to {number_text(at.high)})"
-            lines.append(f"{change.then} is best above {where} reads per save, else {change.first}")
+            since, until = (None if end is None else number_text(end) for end in (change.since, change.until))
+            below = f"below {where} reads per save" if since is None else f"from {since} to {where} reads per save"
+            above = "above" if until is None else f"from there to {until}"
         else:
             megabytes = [number_text(value / 1e6) for value in (at.median, at.low, at.high)]
             where = f"{megabytes[0]} MB/s ({megabytes[1]} to {megabytes[2]})"
-            lines.append(f"{change.first} is best below a storage bandwidth of {where}, above it {change.then}")
+            since, until = (None if end is None else number_text(end / 1e6) for end in (change.since, change.until))
+            of = "a storage bandwidth of"
+            below = f"below {of} {where}" if since is None else f"at {of} {since} to {where}"
+            above = "above it" if until is None else f"from there to {until} MB/s"
+        lines.append(f"{change.first} is best {below}, {above} {change.then}")
     return lines

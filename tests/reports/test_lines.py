@@ -131,6 +131,40 @@ def test_the_planted_crossing_is_reported_and_equal_lines_have_none() -> None:
     assert crossover_texts(size) == ["feather below, lance above: they cross at 100"]
 
 
+def test_sentences_name_the_values_and_variants_without_a_verdict() -> None:
+    vortex, parquet = "vortex[engine=vortex-data]", "parquet[engine=pyarrow,codec=none]"
+    times = {STEEP: lambda value: 1 + value**0.1, vortex: lambda value: 9.0, parquet: lambda value: 8.0}
+    run = over_operations(times)
+    samples = [
+        each
+        for each in run.samples
+        if not (each.variant == vortex and "rows=100," in each.operation and each.round > 2)
+        and not (each.variant == parquet and "rows=10," in each.operation)
+    ]
+    (chart,) = charts(Run(run.folder, run.info, tuple(samples)))
+    assert crossover_texts(chart) == [
+        "no crossing at the measured values: feather is best at every value",
+        "too few rounds for a verdict: vortex at 100",
+        "no ranked figure: parquet at 10",
+    ]
+    few = [each for each in run.samples if not (each.variant == vortex and each.round > 2)]
+    (chart,) = charts(Run(run.folder, run.info, tuple(few)))
+    assert crossover_texts(chart)[1:] == ["too few rounds for a verdict: vortex at every value"]
+
+
+def test_a_variant_that_is_tied_at_every_value_is_named() -> None:
+    (chart,) = charts(over_operations({name: EQUAL[name] for name in (STEEP, FLAT)}))
+    (text,) = crossover_texts(chart)
+    winners = [line.label for line in chart.lines if len(line.marks) == len(VALUES)]
+    best = [line.label for line in chart.lines if list(line.marks.values()) == ["*"] * len(VALUES)]
+    assert not best
+    assert winners
+    verb = "is" if len(winners) == 1 else "are"
+    names = " and ".join(winners), " and ".join(winners[::-1])
+    start = "no crossing at the measured values: "
+    assert text in [f"{start}{each} {verb} best or tied with the best at every value" for each in names]
+
+
 def test_times_too_short_for_the_clock_do_not_cross() -> None:
     def slow_clock(sample: Sample) -> Sample:
         return changed(sample, figures={**sample.figures, "empty_ns": 10**9})

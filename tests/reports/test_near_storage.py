@@ -76,7 +76,7 @@ def test_variants_that_return_too_many_rows_never_win(contents: Contents) -> Non
 
 def _winners(chart: object) -> list[str]:
     winners = chart.crossovers  # type: ignore[attr-defined]
-    return [winners.first, *winners.equals, *(name for each in winners.found for name in (each.before, each.after))]
+    return [*winners.winners, *(name for each in winners.found for name in (each.before, each.after))]
 
 
 def test_raw_io_is_not_an_access_path(run: Run) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from bench_runner.networks import network_text
 from bench_runner.results.records import Cell, Conditions
-from bench_runner.results.statistics import CellSummary, Interval
+from bench_runner.results.statistics import CellSummary, Interval, ranks
 from bench_runner.variants import Variant
 from reports.analysis.near_storage.access_paths import (
     LOOPBACK,
@@ -27,7 +27,7 @@ from reports.analysis.near_storage.access_paths import (
 )
 from reports.analysis.near_storage.throughput import Series, series_of
 from reports.analysis.units import number_text
-from reports.analysis.varied.crossovers import Behind, Change, Crossovers, Point, crossovers
+from reports.analysis.varied.crossovers import Change, Crossovers, Point, crossovers, wins_of
 
 ALIKE = 0.05
 """A measured network counts as having the requested bandwidth if the two bandwidths differ by at most this share, which
@@ -45,7 +45,6 @@ class NearBreakEven:
     rows: int
     place: str
     way: str
-    variant: Variant
     over: str
     """The network as printed: 'loopback at 100 Mbit/s', or '20 MB/s'."""
     computed: bool
@@ -55,19 +54,10 @@ class NearBreakEven:
     below: Interval | None
     """This path is faster for queries that have to read less than this percentage of row groups. None if there is no
     such percentage, or more than one."""
-
-    @property
-    def always(self) -> bool:
-        """Whether this path is faster at every measured percentage of row groups."""
-        return self.told.told and not self.told.found and self.told.first == self.variant and not self.told.equals
-
-    @property
-    def since(self) -> float | None:
-        """The percentage of row groups from which fetching is clearly faster, if this path and fetching are tied below
-        this percentage. None in all other cases."""
-        return next(
-            (each.since for each in self.told.found if isinstance(each, Behind) and each.after != self.variant), None
-        )
+    always: bool
+    """Whether this path is clearly faster at every measured percentage of row groups."""
+    never: bool
+    """Whether this path is clearly faster at no measured percentage of row groups."""
 
 
 def break_evens(
@@ -120,7 +110,7 @@ def sentences(found: Sequence[NearBreakEven]) -> Iterator[str]:
 
 def _told(each: NearBreakEven) -> str:
     named = f"over {each.over} reading near the storage by {each.way}"
-    if not each.told.told:
+    if each.told.undecided or each.told.few_rounds:
         return f"{named} has too few rounds to find where it beats fetching the files"
     if each.below is not None:
         low, high = (number_text(end) for end in each.below.spread)
@@ -131,9 +121,7 @@ def _told(each: NearBreakEven) -> str:
     if each.always:
         least, most = each.percents[0], each.percents[-1]
         return f"{named} beats fetching the files at every measured share, {least:g} to {most:g} % of the row groups"
-    if each.since is not None:
-        return f"{named} is slower than fetching the files from {each.since:g} % on; below that they are tied"
-    if each.told.first != each.variant and not each.told.found:
+    if each.never:
         return f"{named} never beats fetching the files at the measured shares"
     return f"{named} and fetching the files swap places more than once, or are tied"
 
@@ -178,7 +166,7 @@ def _against(
         }
         if not all(times.values()):
             return None
-        points.append(Point(percent, times))
+        points.append(Point(percent, times, wins_of(ranks(times))))
     told = crossovers(points, logarithmic=False)
     if told is None:
         return None
@@ -188,7 +176,10 @@ def _against(
     dataset, rows, place, over = about
     label = way_label(near.variant)
     below = change[0].at if single else None
-    return NearBreakEven(dataset, rows, place, label, near.variant, over, line is not None, percents, told, below)
+    always = all(point.wins.get(fetching.variant) is False for point in points)
+    never = all(point.wins.get(fetching.variant) for point in points)
+    computed = line is not None
+    return NearBreakEven(dataset, rows, place, label, over, computed, percents, told, below, always, never)
 
 
 def _times(summary: CellSummary, line: float | None) -> ByRound:

@@ -17,8 +17,8 @@ from reports.analysis.labels import short_labels
 from reports.analysis.near_storage.access_paths import network_place, place_of
 from reports.analysis.near_storage.throughput import QUERY, Series
 from reports.analysis.units import Unit
-from reports.analysis.varied.charts import Axis, Chart, Line, Owner
-from reports.analysis.varied.crossovers import ByRound, Crossovers, Point, crossovers
+from reports.analysis.varied.charts import Axis, Chart, Line, Owner, Ranks, marks_of
+from reports.analysis.varied.crossovers import ByRound, Crossovers, Point, crossovers, wins_of
 
 GIGABYTES_A_SECOND, MEGABYTES_A_SECOND = Unit("GB/s", 1e9), Unit("MB/s", 1e6)
 _GB = 1e9
@@ -59,13 +59,13 @@ def _chart(
 ) -> Chart:
     suite, dataset, machine, conditions, place = key
     percents = tuple(sorted({each.percent for series in group for each in series.measured}))
-    marks = _marks(group, percents, summaries)
+    ranks = _ranks(group, percents, summaries)
     lines = [
         Line(
             series.variant,
             labels[series.variant],
             {each.percent: _in_bytes(each.gb_per_s) for each in series.measured},
-            marks.get(series.variant, {}),
+            marks_of(series.variant, ranks),
             {each.percent: each.cell for each in series.measured},
             styles[series.variant],
         )
@@ -85,8 +85,9 @@ def _chart(
         None,
         None,
         0,
-        _winners(group, percents, summaries),
+        _winners(group, percents, summaries, ranks),
         GIGABYTES_A_SECOND if slowest >= _LEAST_GB else MEGABYTES_A_SECOND,
+        labels,
     )
 
 
@@ -115,32 +116,27 @@ def _in_bytes(rate: Interval) -> Interval:
     )
 
 
-def _marks(
-    group: Sequence[Series], percents: Sequence[float], summaries: Mapping[Cell, CellSummary]
-) -> dict[Variant, dict[float, str]]:
-    """Return the marks at each selectivity: '*' for the fastest variant, '=' for variants that are tied with the
-    fastest."""
-    found: dict[Variant, dict[float, str]] = {}
+def _ranks(group: Sequence[Series], percents: Sequence[float], summaries: Mapping[Cell, CellSummary]) -> Ranks:
+    """Return the ratios of the ranked variants to the fastest at each selectivity, fastest variant first."""
+    found: Ranks = {}
     for percent in percents:
         cells = {each.cell: series.variant for series in group if (each := series.at(percent)) is not None}
         ranks = ranking([summaries[cell] for cell in cells], _COLUMN.figure)
-        for place, (cell, ratio) in enumerate(ranks.items()):
-            if ratio.tied:
-                found.setdefault(cells[cell], {})[percent] = "*" if place == 0 else "="
+        found[percent] = {cells[cell]: ratio for cell, ratio in ranks.items()}
     return found
 
 
 def _winners(
-    group: Sequence[Series], percents: Sequence[float], summaries: Mapping[Cell, CellSummary]
+    group: Sequence[Series], percents: Sequence[float], summaries: Mapping[Cell, CellSummary], ranks: Ranks
 ) -> Crossovers | None:
     """Return where the fastest variant changes. Variants that return another kind of result, such as unfiltered rows,
     cannot win."""
     ranked = [series for series in group if not series.variant.is_apart]
-    return crossovers(list(_points(ranked, percents, summaries)), logarithmic=False)
+    return crossovers(list(_points(ranked, percents, summaries, ranks)), logarithmic=False)
 
 
 def _points(
-    group: Sequence[Series], percents: Sequence[float], summaries: Mapping[Cell, CellSummary]
+    group: Sequence[Series], percents: Sequence[float], summaries: Mapping[Cell, CellSummary], ranks: Ranks
 ) -> Iterator[Point]:
     for percent in percents:
         figures: dict[Variant, ByRound] = {
@@ -150,4 +146,4 @@ def _points(
             for series in group
             if (each := series.at(percent)) is not None
         }
-        yield Point(percent, figures)
+        yield Point(percent, figures, wins_of(ranks[percent]))

@@ -72,9 +72,14 @@ class BreakEven:
     of: str
     """'reads' per save, or 'bandwidth' in bytes per second."""
     first: Variant
-    """The fastest variant below this point."""
+    """The fastest variant from `since` to this point."""
     then: Variant
+    """The fastest variant from this point to `until`."""
     at: Interval
+    since: float | None = None
+    """Where `first` becomes the fastest, in the unit of `at`. None if no variant is faster at smaller values."""
+    until: float | None = None
+    """Where another variant becomes faster than `then`. None if no variant does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -350,8 +355,8 @@ def _break_evens(kept: Sequence[Candidate], preferences: Preferences) -> list[Br
         for candidate in kept
     }
     found = [
-        BreakEven("reads", first, then, at)
-        for first, then, at in _envelope(by_reads)
+        BreakEven("reads", first, then, at, since, until)
+        for first, then, at, since, until in _envelope(by_reads)
         if FEWEST_READS <= at.median <= MOST_READS
     ]
     reads = preferences.reads_per_save or 1.0
@@ -365,12 +370,13 @@ def _break_evens(kept: Sequence[Candidate], preferences: Preferences) -> list[Br
         }
         for candidate in kept
     }
-    for first, then, at in _envelope(by_slowness):
+    for first, then, at, since, until in _envelope(by_slowness):
         # The lines are functions of ns per byte, that is of the inverse of the bandwidth. The order of the two variants
         # is therefore reversed.
         bandwidth = _inverted(at)
         if SLOWEST <= bandwidth.median <= FASTEST:
-            found.append(BreakEven("bandwidth", then, first, bandwidth))
+            slowest, fastest = (None if place is None else _flipped(place) for place in (until, since))
+            found.append(BreakEven("bandwidth", then, first, bandwidth, slowest, fastest))
     return found
 
 
@@ -384,17 +390,20 @@ def _line_of(candidate: Candidate, number: int, per_byte_ns: float, name: str) -
 
 def _inverted(at: Interval) -> Interval:
     """Convert an interval from ns per byte to bytes per second. Minimum and maximum change places."""
-
-    def flip(value: float) -> float:
-        return math.inf if value == 0 else 1e9 / value
-
-    low, high = (None if end is None else flip(end) for end in (at.high, at.low))
-    return Interval(flip(at.median), low, high, flip(at.maximum), flip(at.minimum), at.rounds)
+    low, high = (None if end is None else _flipped(end) for end in (at.high, at.low))
+    return Interval(_flipped(at.median), low, high, _flipped(at.maximum), _flipped(at.minimum), at.rounds)
 
 
-def _envelope(lines: Mapping[Variant, Mapping[int, tuple[float, float]]]) -> list[tuple[Variant, Variant, Interval]]:
-    """Return each point at which another line becomes the lowest, as (variant before, variant after, x). Only x >= 0 is
-    searched.
+def _flipped(value: float) -> float:
+    return math.inf if value == 0 else 1e9 / value
+
+
+_Step = tuple[Variant, Variant, Interval, float | None, float | None]
+
+
+def _envelope(lines: Mapping[Variant, Mapping[int, tuple[float, float]]]) -> list[_Step]:
+    """Return each point at which another line becomes the lowest, as (variant before, variant after, x, previous x,
+    next x). The previous x is None for the first point, the next x for the last. Only x >= 0 is searched.
 
     For each variant and round, `lines` has the line's value at 0 and its slope. Medians over rounds decide which line
     is lowest. The x of a crossing is computed in each round that both variants have.
@@ -411,7 +420,7 @@ def _envelope(lines: Mapping[Variant, Mapping[int, tuple[float, float]]]) -> lis
         return []
     current = min(medians, key=lambda name: (medians[name], name))
     place = 0.0
-    changes: list[tuple[Variant, Variant, Interval]] = []
+    changes: list[tuple[Variant, Variant, float, Interval | None]] = []
     while True:
         crossings = [
             (_crossing(medians[current], medians[name]), medians[name][1], name)
@@ -420,7 +429,7 @@ def _envelope(lines: Mapping[Variant, Mapping[int, tuple[float, float]]]) -> lis
         ]
         ahead = [crossing for crossing in crossings if crossing[0] >= place]
         if not ahead:
-            return changes
+            break
         place, _, following = min(ahead)
         common = lines[current].keys() & lines[following].keys()
         crossed = [
@@ -429,9 +438,16 @@ def _envelope(lines: Mapping[Variant, Mapping[int, tuple[float, float]]]) -> lis
             if lines[following][number][1] < lines[current][number][1]
         ]
         # A crossing is reported only if the lines cross in most rounds.
-        if 2 * len(crossed) > len(common):
-            changes.append((current, following, median_interval([max(value, 0.0) for value in crossed])))
+        most = 2 * len(crossed) > len(common)
+        at = median_interval([max(value, 0.0) for value in crossed]) if most else None
+        changes.append((current, following, place if at is None else at.median, at))
         current = following
+    ends = [None, *(x for _, _, x, _ in changes), None]
+    return [
+        (before, after, at, ends[number], ends[number + 2])
+        for number, (before, after, _, at) in enumerate(changes)
+        if at is not None
+    ]
 
 
 def _crossing(one: tuple[float, float], other: tuple[float, float]) -> float:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 
 from bench_runner.results.records import Cell, Conditions
-from bench_runner.results.statistics import Interval
+from bench_runner.results.statistics import Interval, Ratio
 from bench_runner.variants import Variant
 from reports.analysis.columns import Column
 from reports.analysis.units import KILOBYTES, MEGABYTES, MILLISECONDS, SECONDS, Unit
-from reports.analysis.varied.crossovers import Behind, Change, Crossovers
+from reports.analysis.varied.crossovers import Change, Crossovers, Unclear
 
 _BEYOND = 10
 """The range of a chart covers unranked lines only up to this factor above and below the ranked lines."""
+
+
+Ranks = dict[float, dict[Variant, Ratio]]
+"""Value of the parameter -> variant -> its ratio to the best variant, which is first."""
 
 
 class Owner(Enum):
@@ -98,6 +102,8 @@ class Chart:
     are not compared there."""
     own_unit: Unit | None = None
     """Unit of the chart if it shows a computed figure, for example throughput. None for stored figures."""
+    labels: Mapping[Variant, str] = field(default_factory=dict)
+    """Labels of all variants, also of those that are not drawn."""
 
     @property
     def unit(self) -> Unit:
@@ -122,8 +128,8 @@ class Chart:
         return all(interval.low is None for line in self.lines for interval in line.points.values())
 
     def label(self, variant: Variant) -> str:
-        """Return the label of a variant in the chart, or its full name if the chart does not draw it."""
-        return next((line.label for line in self.lines if line.variant == variant), variant)
+        """Return the label of a variant, or its full name if it has none."""
+        return self.labels.get(variant, variant)
 
     @property
     def figure_title(self) -> str:
@@ -131,6 +137,15 @@ class Chart:
         return (
             f"{self.title}, {self.axis.rest}" if self.axis.rest and self.axis.owner is Owner.OPERATION else self.title
         )
+
+
+def marks_of(variant: Variant, ranks: Ranks) -> dict[float, str]:
+    """Return the marks of a variant by value: '*' where it is the best, '=' where it is tied with the best."""
+    return {
+        value: "*" if next(iter(at)) == variant else "="
+        for value, at in ranks.items()
+        if variant in at and at[variant].tied
+    }
 
 
 def range_of(chart: Chart) -> tuple[float, float]:
@@ -165,25 +180,54 @@ def value_text(value: float) -> str:
 
 
 def crossover_texts(chart: Chart) -> list[str]:
-    """Return sentences, without a full stop, that state which variant is best at which values."""
+    """Return sentences, without a full stop, that state which variant is best at which values. Sentences about
+    crossings are first, in the order of `chart.crossovers.found`."""
     winners = chart.crossovers
     if winners is None:
         return []
-    first = chart.label(winners.first)
-    if not winners.told:
-        return ["under 5 rounds: too few to find where the winner changes"]
-    if not winners.found:
-        tied = " and ".join(chart.label(name) for name in winners.equals)
-        others = f", tied with {tied}" if tied else ""
-        return [f"no crossing at the measured values: {first} is best at every value{others}"]
-    return [_change_text(chart, change) for change in winners.found]
+    if winners.undecided:
+        return [f"under 5 rounds of the best{_at(chart, winners.undecided)}: too few to find where the winner changes"]
+    texts = [_change_text(chart, change) for change in winners.found] or [_no_crossing(chart, winners)]
+    if winners.few_rounds:
+        texts.append(f"too few rounds for a verdict: {_exceptions(chart, winners.few_rounds)}")
+    if winners.missing:
+        texts.append(f"no ranked figure: {_exceptions(chart, winners.missing)}")
+    return texts
 
 
-def _change_text(chart: Chart, change: Change | Behind) -> str:
+def _no_crossing(chart: Chart, winners: Crossovers) -> str:
+    nowhere = "no crossing at the measured values"
+    tied = and_join([chart.label(name) for name in winners.winners if name != winners.best])
+    if winners.best is not None:
+        best = f"{nowhere}: {chart.label(winners.best)} is best at every value"
+        return f"{best}, tied with {tied}" if tied else best
+    return f"{nowhere}: {tied} {'is' if len(winners.winners) == 1 else 'are'} best or tied with the best at every value"
+
+
+def _exceptions(chart: Chart, found: Mapping[Variant, tuple[float, ...]]) -> str:
+    """Return each set of values with its variants: 'orc at 20,000; avro and json at every value'."""
+    by_values: dict[tuple[float, ...], list[str]] = {}
+    for name, values in found.items():
+        by_values.setdefault(values, []).append(chart.label(name))
+    return "; ".join(f"{and_join(names)}{_at(chart, values)}" for values, names in by_values.items())
+
+
+def and_join(texts: Sequence[str]) -> str:
+    """Return the texts as 'a, b and c'."""
+    return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
+
+
+def _at(chart: Chart, values: Sequence[float]) -> str:
+    if len(values) == len(chart.axis.values):
+        return " at every value"
+    return f" at {and_join([value_text(value) for value in values])}{chart.axis.unit}"
+
+
+def _change_text(chart: Chart, change: Change | Unclear) -> str:
     unit = chart.axis.unit
-    if isinstance(change, Behind):
-        before, after = chart.label(change.before), chart.label(change.after)
-        return f"{after} is ahead from {value_text(change.since)}{unit} on; below that it is tied with {before}"
+    if isinstance(change, Unclear):
+        before = f"{chart.label(change.before)} is best or tied with the best{_at(chart, change.of_before)}"
+        return f"no clear crossing: {before}, {chart.label(change.after)}{_at(chart, change.of_after)}"
     before, after = chart.label(change.before), chart.label(change.after)
     if change.at is None or change.at.low is None or change.at.high is None:
         between = f"between {value_text(change.ahead_at)} and {value_text(change.behind_at)}{unit}"

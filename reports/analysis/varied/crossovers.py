@@ -1,9 +1,10 @@
 """Find the value of a parameter at which the winner changes, with its interval.
 
-The winner is the variant with the best figure. The winner changes if it is clearly ahead of another variant at one
-value and clearly behind this other variant at a larger value. Two figures of the same round are divided, and the
-interval of this ratio decides. Variants are compared at several values. Each comparison therefore has a stricter level,
-so that the confidence over all values together is 95 % (Bonferroni).
+The winner is the variant with the best figure, or tied with the best (see `ranking`). The axis is divided into the
+fewest ranges in which one variant wins at every value. The winner changes between two ranges if the first variant is
+clearly ahead of the second at a value of its range, and clearly behind at a larger value. Two figures of the same round
+are divided, and the interval of this ratio decides. Variants are compared at several values. Each comparison therefore
+has a stricter level, so that the confidence over all values together is 95 % (Bonferroni).
 
 In each round, linear interpolation between the measured values gives the point where the figures of both variants are
 equal. The reported interval is that of the median over rounds.
@@ -11,11 +12,19 @@ equal. The reported interval is that of the median over rounds.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from bench_runner.results.statistics import FEWEST_ROUNDS, LEVEL, Interval, median_interval, ratio_interval
+from bench_runner.results.statistics import (
+    FEWEST_ROUNDS,
+    LEVEL,
+    Interval,
+    Ratio,
+    median_interval,
+    ratio_interval,
+)
 from bench_runner.variants import Variant
 
 ByRound = Mapping[int, float]
@@ -27,6 +36,9 @@ class Point:
 
     value: float
     figures: Mapping[Variant, ByRound]
+    wins: Mapping[Variant, bool | None]
+    """Whether each ranked variant is the best or tied with it, best variant first. None if it has too few rounds for a
+    verdict."""
 
 
 @dataclass(frozen=True)
@@ -36,83 +48,137 @@ class Change:
     before: Variant
     after: Variant
     ahead_at: float
-    """The last measured value at which `before` is clearly ahead."""
+    """The last value of the range of `before` at which it is clearly ahead of `after`."""
     behind_at: float
-    """The first value after `ahead_at` at which `before` is clearly behind."""
+    """The first value of the range of `after` at which `before` is clearly behind."""
     at: Interval | None
     """The value at which both variants are equal. None if fewer than five rounds have figures of both variants at all
     values from `ahead_at` to `behind_at`."""
 
 
 @dataclass(frozen=True)
-class Behind:
-    """A change of the winner from a tie. From the value `since` on, `after` is clearly ahead of `before`. At smaller
-    values, the two are tied, and no variant is clearly better than `before`."""
+class Unclear:
+    """Two adjacent ranges with different winners, where the two winners do not differ clearly enough for a crossing."""
 
     before: Variant
+    of_before: tuple[float, ...]
+    """The values at which `before` is the best or tied with the best."""
     after: Variant
-    since: float
+    of_after: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class Crossovers:
     """Which variant is the best along the axis, and where this changes."""
 
-    first: Variant
-    """The best variant at the first value."""
-    equals: tuple[Variant, ...] = ()
-    """Other variants that are never clearly behind the best. Empty if the winner changes."""
-    found: tuple[Change | Behind, ...] = ()
-    told: bool = True
-    """Whether there are enough rounds for a verdict."""
+    found: tuple[Change | Unclear, ...] = ()
+    best: Variant | None = None
+    """The variant that is the best at every value. None if there is no such variant."""
+    winners: tuple[Variant, ...] = ()
+    """The variants that are the best, or tied with the best, at every value."""
+    undecided: tuple[float, ...] = ()
+    """The values at which the best variant has too few rounds for a verdict. If there are any, nothing else is
+    stated."""
+    few_rounds: Mapping[Variant, tuple[float, ...]] = field(default_factory=dict)
+    """The values at which a variant has a figure, but too few rounds to compare it with the best."""
+    missing: Mapping[Variant, tuple[float, ...]] = field(default_factory=dict)
+    """The values at which a variant has no ranked figure, although it has one at other values."""
+
+
+def wins_of(ranks: Mapping[Variant, Ratio]) -> dict[Variant, bool | None]:
+    """Return `Point.wins` for the ratios of variants to the best variant, which is first."""
+    return {name: ratio.tied for name, ratio in ranks.items()}
 
 
 def crossovers(points: Sequence[Point], *, logarithmic: bool) -> Crossovers | None:
-    """Return where the winner changes. Only variants that have a figure at every value are compared. Return None if
-    there is no such variant, or only one value.
+    """Return where the winner changes. Return None if there is only one value, only one variant, or a value without a
+    ranked figure.
 
     `logarithmic` selects the scale of the parameter's values for interpolation. The interpolation always uses the
     logarithm of the figures.
     """
-    named = [name for name in points[0].figures if all(point.figures.get(name) for point in points)] if points else []
-    if len(points) < 2 or not named:
+    names = list(dict.fromkeys(name for point in points for name in point.wins))
+    if len(points) < 2 or len(names) < 2 or not all(point.wins for point in points):
         return None
-    bests = [min(named, key=lambda name: (_median(point.figures[name]), name)) for point in points]
-    rounds = min(len(point.figures[name]) for point, best in zip(points, bests, strict=True) for name in {best})
-    if rounds < FEWEST_ROUNDS:
-        return Crossovers(bests[0], told=False)
+    undecided = tuple(point.value for point in points if not any(point.wins.values()))
+    if undecided:
+        return Crossovers(undecided=undecided)
+    few_rounds = _values(points, names, lambda point, name: name in point.wins and point.wins[name] is None)
+    missing = _values(points, names, lambda point, name: name not in point.wins)
+    ranges = _ranges(points)
+    if len(ranges) == 1:
+        best = [name for name in names if all(next(iter(point.wins)) == name for point in points)]
+        winners = tuple(name for name in names if all(point.wins.get(name) for point in points))
+        return Crossovers((), best[0] if best else None, winners, (), few_rounds, missing)
     level = 1 - (1 - LEVEL) / len(points)
-    leader, since = bests[0], 0
-    found: list[Change | Behind] = []
-    for place, best in enumerate(bests):
-        if _sure(points[place], leader, best, level) <= 0:
-            continue
-        ahead = [earlier for earlier in range(since, place) if _sure(points[earlier], leader, best, level) < 0]
-        if ahead:
-            between = points[ahead[-1] : place + 1]
-            at = _crossing(between, leader, best, logarithmic)
-            found.append(Change(leader, best, between[0].value, between[-1].value, at))
-        elif all(_sure(point, leader, best, level) > 0 for point in points[place:]):
-            found.append(Behind(leader, best, points[place].value))
-        else:
-            continue
-        leader, since = best, place
-    equals = [
-        name
-        for name in named
-        if name != leader
-        and all(_sure(point, name, best, level) <= 0 for point, best in zip(points, bests, strict=True))
-    ]
-    return Crossovers(bests[0], tuple(equals) if not found else (), tuple(found))
+    found = tuple(_change(points, *pair, level, logarithmic) for pair in itertools.pairwise(ranges))
+    return Crossovers(found, few_rounds=few_rounds, missing=missing)
 
 
-def _median(figures: ByRound) -> float:
-    return median_interval(list(figures.values())).median
+def _values(
+    points: Sequence[Point], names: Iterable[Variant], test: Callable[[Point, Variant], bool]
+) -> dict[Variant, tuple[float, ...]]:
+    """Return the values at which `test` holds for each variant, without variants for which there are none."""
+    found = {name: tuple(point.value for point in points if test(point, name)) for name in names}
+    return {name: values for name, values in found.items() if values}
+
+
+@dataclass(frozen=True)
+class _Range:
+    """Consecutive points, from index `start` to before index `stop`, at which `winner` is the best or tied with it."""
+
+    winner: Variant
+    start: int
+    stop: int
+
+
+def _ranges(points: Sequence[Point]) -> list[_Range]:
+    """Return the fewest ranges that cover all points. Each range has the winner that wins longest from its start; of
+    several such variants, the one that is the best at most values."""
+    found: list[_Range] = []
+    start = 0
+    while start < len(points):
+        candidates = [
+            _Range(name, start, start + sum(1 for _ in itertools.takewhile(_winning(name), points[start:])))
+            for name, wins in points[start].wins.items()
+            if wins
+        ]
+
+        def leads(each: _Range) -> tuple[int, int]:
+            return each.stop, sum(next(iter(point.wins)) == each.winner for point in points[each.start : each.stop])
+
+        found.append(max(candidates, key=leads))
+        start = found[-1].stop
+    return found
+
+
+def _winning(name: Variant) -> Callable[[Point], bool]:
+    return lambda point: bool(point.wins.get(name))
+
+
+def _change(
+    points: Sequence[Point], before: _Range, after: _Range, level: float, logarithmic: bool
+) -> Change | Unclear:
+    one, other = before.winner, after.winner
+    both = [point for point in points[before.start : after.stop] if {one, other} <= point.figures.keys()]
+    values = [tuple(point.value for point in points[each.start : each.stop]) for each in (before, after)]
+    unclear = Unclear(one, values[0], other, values[1])
+    ahead = [point.value for point in both if point.value in values[0] and _sure(point, one, other, level) < 0]
+    behind = [point.value for point in both if point.value in values[1] and _sure(point, one, other, level) > 0]
+    if not ahead or not behind:
+        return unclear
+    at = _crossing([point for point in both if ahead[-1] <= point.value <= behind[0]], one, other, logarithmic)
+    if at is not None and not all(
+        point.wins.get(one if point.value < at.median else other)
+        for point in points[before.start : after.stop]
+        if point.value != at.median
+    ):
+        return unclear
+    return Change(one, other, ahead[-1], behind[0], at)
 
 
 def _sure(point: Point, one: Variant, other: Variant, level: float) -> int:
-    """Return -1 if `one` is clearly ahead of `other`, 1 if `one` is clearly behind, and 0 if the two variants are
-    tied."""
+    """Return -1 if `one` is clearly ahead of `other`, 1 if `one` is clearly behind, and 0 if neither is sure."""
     ratio = ratio_interval(point.figures[one], point.figures[other], level=level)
     if one == other or ratio is None or ratio.low is None or ratio.high is None:
         return 0

@@ -10,10 +10,9 @@ from dataclasses import replace
 
 from bench_runner.results.records import Run
 from bench_runner.results.statistics import Interval, ranking
-from bench_runner.variants import Variant
 from reports.analysis.tables import Table
-from reports.analysis.varied.charts import Chart, Line, Owner
-from reports.analysis.varied.crossovers import Crossovers, Point, crossovers
+from reports.analysis.varied.charts import Chart, Line, Owner, Ranks, marks_of
+from reports.analysis.varied.crossovers import Crossovers, Point, crossovers, wins_of
 from reports.analysis.varied.series import (
     FEWEST_OF_USE,
     FEWEST_VALUES,
@@ -47,14 +46,14 @@ def charts_of(run: Run, tables: Sequence[Table]) -> tuple[Chart, ...]:
 
 def _chart(series: Series) -> Chart | None:
     column = series.column
-    marks = _marks(series)
+    ranks = _ranks(series)
     own: list[Line] = []
     whole: list[Line] = []
     raw_io: Line | None = None
     for variant, cells in series.cells.items():
         points = _points(cells, column.figure, native=True)
         known = {value: summary.cell for value, summary in cells.items()}
-        line = Line(variant, series.labels[variant], points, marks.get(variant, {}), known)
+        line = Line(variant, series.labels[variant], points, marks_of(variant, ranks), known)
         if variant.is_raw_io:
             raw_io = raw_io or (line if line.points and not column.is_memory else None)
         elif variant.is_apart:
@@ -66,7 +65,7 @@ def _chart(series: Series) -> Chart | None:
             whole += [replace(line, points=points)] if len(points) >= FEWEST_OF_USE else []
     if not any(len(line.points) >= FEWEST_OF_USE for line in own):
         return None
-    winners = _winners(series, own)
+    winners = _winners(series, own, ranks)
     ordered = _ordered(own, winners)
     table = series.table
     return Chart(
@@ -83,6 +82,7 @@ def _chart(series: Series) -> Chart | None:
         min(whole, key=lambda line: statistics.median(each.median for each in line.points.values()), default=None),
         series.least,
         winners,
+        labels=series.labels,
     )
 
 
@@ -94,22 +94,20 @@ def _points(cells: Cells, figure: str, *, native: bool) -> dict[float, Interval]
     }
 
 
-def _marks(series: Series) -> dict[Variant, dict[float, str]]:
-    """Return the marks at each value: '*' for the best variant, '=' for variants that are tied with the best."""
+def _ranks(series: Series) -> Ranks:
+    """Return the ratios of the ranked variants to the best at each value, best variant first."""
     if series.axis.owner is Owner.VARIANT:
         return {}
-    found: dict[Variant, dict[float, str]] = {}
+    found: Ranks = {}
     for value in series.axis.values:
         at = {cells[value].cell: variant for variant, cells in series.cells.items() if value in cells}
         summaries = [cells[value] for cells in series.cells.values() if value in cells]
         ranks = ranking(summaries, series.column.figure, least=series.least)
-        for place, (cell, ratio) in enumerate(ranks.items()):
-            if ratio.tied:
-                found.setdefault(at[cell], {})[value] = "*" if place == 0 else "="
+        found[value] = {at[cell]: ratio for cell, ratio in ranks.items()}
     return found
 
 
-def _winners(series: Series, lines: Iterable[Line]) -> Crossovers | None:
+def _winners(series: Series, lines: Iterable[Line], ranks: Ranks) -> Crossovers | None:
     if series.axis.owner is Owner.VARIANT:
         return None
     figure = series.column.figure
@@ -125,6 +123,7 @@ def _winners(series: Series, lines: Iterable[Line]) -> Crossovers | None:
                 for variant, line in named.items()
                 if value in line.points
             },
+            wins_of(ranks[value]),
         )
         for value in series.axis.values
     ]
@@ -140,7 +139,7 @@ def _ordered(lines: Sequence[Line], winners: Crossovers | None) -> list[Line]:
             best[value] = min(best.get(value, math.inf), interval.median)
     told = set()
     if winners is not None:
-        told = {winners.first, *(name for each in winners.found for name in (each.before, each.after))}
+        told = {winners.best, *(name for each in winners.found for name in (each.before, each.after))}
 
     def place(line: Line) -> tuple[bool, float, str]:
         leads = line.variant in told or any(mark == "*" for mark in line.marks.values())

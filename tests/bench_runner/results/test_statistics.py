@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -205,11 +205,14 @@ class TestSummarise:
 
 
 class TestRanking:
-    def _ranks(self, times: dict[str, list[int]]) -> dict[str, statistics.Ratio]:
+    def _ranks(
+        self, times: dict[str, list[int]], first: Mapping[str, int] | None = None
+    ) -> dict[str, statistics.Ratio]:
+        """Rank variants by times of rounds that follow one another, beginning with round `first` or round 1."""
         samples = [
             make_sample(variant=variant, round=number, figures={"wall_ns": value})
             for variant, values in times.items()
-            for number, value in enumerate(values, start=1)
+            for number, value in enumerate(values, start=(first or {}).get(variant, 1))
         ]
         ranks = statistics.ranking(statistics.summarise(samples).values(), "wall_ns")
         return {cell.variant: ratio for cell, ratio in ranks.items()}
@@ -320,6 +323,42 @@ class TestRanking:
         factors = {name: 100_000 * (1 + 0.1 * (name == "b")) for name in "abcde"[:cells]}
         times = {name: [int(factor * 1.5**number) for number in range(7)] for name, factor in factors.items()}
         assert self._ranks(times)["b"].tied is tied
+
+    def test_variants_of_separate_rounds_have_no_verdict_though_each_has_companions(self) -> None:
+        """All are equal, and the machine becomes slower by half after round 9. The companions of each variant were
+        measured in the same rounds as the variant, so none of them shows how these rounds differ from the others."""
+        early = {name: [100_000, 101_000, 99_000] * 3 for name in "abcd"}
+        late = {name: [150_000, 151_000, 149_000, 152_000, 148_000] for name in "efgh"}
+        ranks = self._ranks({**early, **late}, dict.fromkeys("efgh", 10))
+        assert {name: ratio.tied for name, ratio in ranks.items()} == {
+            **dict.fromkeys("abcd", True),
+            **dict.fromkeys("efgh"),
+        }
+
+    def test_variants_of_separate_rounds_are_compared_by_three_that_were_measured_in_both(self) -> None:
+        early = {"a": [100_000, 101_000, 99_000] * 3}
+        late = {"b": [100_000 * 3, 101_000 * 3, 99_000 * 3, 102_000 * 3, 98_000 * 3]}
+        whole = {
+            name: [place] * 9 + [place * 3 // 2] * 5
+            for name, place in (("c", 500_000), ("d", 600_000), ("e", 7 * 10**5))
+        }
+        ranks = self._ranks({**early, **late, **whole}, {"b": 10})
+        # Three times as long, in rounds in which the machine took one and a half times as long.
+        assert ranks["b"].ratio == pytest.approx(2, abs=0.05)
+        assert ranks["b"].tied is False
+
+    def test_the_best_is_not_slower_than_another_in_the_same_rounds(self) -> None:
+        """The median of 'a' is the lowest because 'a' was measured in no slow round but one."""
+        slow = [1, 1, 1, 1, 1.5, 1.5, 1.5, 1.5, 1.5]
+        noise = [1, 1.01, 0.99, 1.02, 1, 0.98, 1.01, 1, 0.99]
+        whole = {
+            name: [int(base * factor * more) for factor, more in zip(slow, noise, strict=True)]
+            for name, base in (("b", 90_000), ("c", 500_000), ("d", 600_000), ("e", 700_000))
+        }
+        own = [int(100_000 * factor * more) for factor, more in zip(slow[:5], noise[::-1], strict=False)]
+        ranks = self._ranks({"a": own, **whole})
+        assert [(name, ratio.tied) for name, ratio in ranks.items()][:2] == [("b", True), ("a", False)]
+        assert ranks["a"].ratio == pytest.approx(1 / 0.9, rel=0.03)
 
     @pytest.mark.slow
     @pytest.mark.parametrize(("cells", "round_noise"), [(2, 0.0), (2, 0.2), (10, 0.0), (10, 0.05), (10, 0.2)])

@@ -230,9 +230,7 @@ def test_a_slowdown_of_a_library_with_most_of_the_variants_is_not_drift() -> Non
 
 def test_a_slowdown_of_everything_but_raw_io_does_not_pass_in_silence() -> None:
     found = compare(run(1), run(2, times(lambda sample: 1.0 if sample.variant == "raw-io" else 1.4)))
-    assert "no regression of single variants, but all save and read times are slower" in " ".join(
-        text(found).split()
-    )
+    assert "no regression of single variants, but all save and read times are slower" in " ".join(text(found).split())
 
 
 def test_an_interval_is_shown_without_the_drift_like_its_ratio() -> None:

@@ -274,6 +274,23 @@ def test_below_the_answer_everything_is_shortened_with_the_command_for_all(capsy
     assert max(map(len, whole.splitlines())) <= COLUMNS
 
 
+def test_the_best_between_two_bandwidths_is_not_called_best_below_the_larger(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    kept = [
+        candidate("large", save=10, read=10, size=100),
+        candidate("middle", save=20, read=20, size=50),
+        candidate("small", save=60, read=60, size=20),
+    ]
+    found = recommend(kept, (), Preferences(weights={"read": 1}))
+    answer = answered(kept)
+    text = " ".join(" ".join(printed(replace(answer, found=found), capsys)).split())
+    assert "by time alone, middle is best at a storage bandwidth of 750 to 5,000 MB/s (" in text
+    text = " ".join(" ".join(printed(replace(answer, found=found), capsys, explain=True)).split())
+    assert "small is best below a storage bandwidth of 750 MB/s (" in text
+    assert "), from there to 5,000 MB/s middle" in text
+
+
 def test_what_was_left_out_is_grouped_by_reason(capsys: pytest.CaptureFixture[str]) -> None:
     text = "\n".join(printed(answered(), capsys))
     assert "left out: xml (would change this data); lance (cannot: append)" in text

@@ -157,6 +157,19 @@ def test_the_bandwidth_below_which_the_smaller_wins() -> None:
     assert change.at.median == pytest.approx(160e6 / 20e-3)
 
 
+def test_each_break_even_states_the_range_of_both_variants() -> None:
+    kept = [
+        candidate("large", save=10, read=10, size=100),
+        candidate("middle", save=20, read=20, size=50),
+        candidate("small", save=60, read=60, size=20),
+    ]
+    found = recommend(kept, (), Preferences(weights={"read": 1}))
+    upper, lower = [each for each in found.break_evens if each.of == "bandwidth"]
+    assert (lower.first, lower.then, upper.first, upper.then) == ("small", "middle", "middle", "large")
+    assert (lower.since, lower.until) == (None, pytest.approx(upper.at.median))
+    assert (upper.since, upper.until) == (pytest.approx(lower.at.median), None)
+
+
 @pytest.mark.parametrize("kind", ["mismatch", "crash"])
 def test_one_wrong_answer_in_seven_is_not_recommended(kind: str) -> None:
     """The variant is excluded however fast its other rounds are."""
