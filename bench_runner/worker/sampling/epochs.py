@@ -22,7 +22,7 @@ from bench_runner.operations.streams import orders, pieces
 from bench_runner.operations.streams.batches import STORED, length
 from bench_runner.worker.messages import MeasureTask
 from bench_runner.worker.phase import PHASE_AFTER, PHASE_CLOCK, PHASE_READY, enter
-from bench_runner.worker.prepared import Prepared, distinct_bytes
+from bench_runner.worker.prepared import Prepared, distinct_bytes, stored_bytes
 from bench_runner.worker.sampling.block import CACHED_SHARE, empty_call_ns
 from bench_runner.worker.sampling.sampled import Sampled
 from bench_runner.worker.verification import Pair
@@ -68,7 +68,8 @@ def sample(prepared: Prepared, task: MeasureTask, phase: mmap.mmap) -> Sampled:
     }
     measured.tells_memory = False
     measured.device_bytes_of_all = fetched_bytes
-    measured.cached = not operation.fallback_in(stage) and is_cached(asked_bytes, both)
+    copy_bytes = stored_bytes(stage, location) * first.rows // max(stage.rows, 1)
+    measured.cached = not operation.fallback_in(stage) and is_cached(asked_bytes, both, copy_bytes)
     return Sampled(measured, prepared.held, both)
 
 
@@ -127,12 +128,13 @@ def _nbytes(batch: Any) -> int:
     return int(batch.nbytes)
 
 
-def is_cached(asked_bytes: Sequence[int], epochs: Sequence[Epoch]) -> bool:
+def is_cached(asked_bytes: Sequence[int], epochs: Sequence[Epoch], copy_bytes: int) -> bool:
     """Return whether the library kept data of the first epoch in its own memory and used these data in the second epoch
-    (rule 19). If the first epoch requested far fewer bytes than it returned, return False. The number of requested
-    bytes shows nothing then, for example because the file is memory-mapped."""
+    (rule 19). `copy_bytes` is the stored size of an epoch's rows. If the first epoch requested far fewer bytes than
+    it returned and than are stored, return False. The number of requested bytes shows nothing then, for example because
+    the file is memory-mapped."""
     first, second = asked_bytes
-    return first >= CACHED_SHARE * _bytes(epochs[:1]) and second < CACHED_SHARE * first
+    return first >= CACHED_SHARE * min(_bytes(epochs[:1]), copy_bytes) and second < CACHED_SHARE * first
 
 
 # --- check that each row occurred once, and in order ------------------------------------------------------------------

@@ -121,6 +121,27 @@ def test_a_second_epoch_from_the_librarys_own_memory_is_marked(run_faulty: Execu
     assert sample.cached
 
 
+@pytest.mark.rule(19)
+@pytest.mark.parametrize(
+    ("asked_bytes", "copy_bytes", "cached"),
+    [
+        ((8_000, 0), 8_000, True),
+        ((8_000, 8_000), 8_000, False),
+        # A compressed copy is read completely, but it has far fewer bytes than the rows.
+        ((1_000, 0), 1_000, True),
+        ((1_000, 900), 1_000, False),
+        # Of a memory-mapped file, only the footer is requested.
+        ((100, 0), 1_000, False),
+        ((100, 0), 8_000, False),
+    ],
+)
+def test_a_second_epoch_that_reads_nothing_is_cached_also_if_the_copy_is_compressed(
+    asked_bytes: tuple[int, int], copy_bytes: int, cached: bool
+) -> None:
+    epoch = Epoch(0, [1], [pa.table({"number": np.arange(1_000)})], 2)
+    assert epochs.is_cached(asked_bytes, [epoch, epoch], copy_bytes) is cached
+
+
 # --- images -----------------------------------------------------------------------------------------------------------
 
 
