@@ -3,7 +3,8 @@ worker processes apply the conditions, and records store them.
 
 To add a condition, write a field of `Conditions` and a row in `CONDITIONS`. Reports, the website and `--list` use this
 row. Then add the keyword of `run` (`format_bench.api.request`), its option (`format_bench.options`), the field of
-`Request`, the line of `plan.planning` that sets it, and the code that applies it.
+`Request`, the line of `plan.planning` that sets it, and the code that applies it. A test plants such a condition
+(tests/bench_runner/test_new_condition.py).
 """
 
 from __future__ import annotations

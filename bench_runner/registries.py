@@ -3,7 +3,7 @@ registries, so the name of a variant identifies its registry."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from adapters.contract import Adapter
@@ -29,6 +29,12 @@ def engine_of(spelled: str) -> tuple[type[Adapter], dict[str, str]]:
     """Return the adapter class and the settings of a variant, given its full name. Raises the errors of
     Registry.engine."""
     return registry_of(spelled).engine(spelled)
+
+
+def engines_of(variants: Iterable[str]) -> tuple[type[Adapter], ...]:
+    """Return the adapter classes of variants, given their full names, without repetition. Raises the errors of
+    Registry.engine."""
+    return tuple(dict.fromkeys(engine_of(variant)[0] for variant in variants))
 
 
 def build(spelled: str, *, threads: int | None = None) -> Any:

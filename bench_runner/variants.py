@@ -9,6 +9,8 @@ from functools import cached_property, lru_cache
 RAW_IO = ("raw-io", "image-raw-io", "documents-raw-io")
 """The variants that write and read tables, images and documents as plain bytes."""
 VIEWS = "arrays=views"
+_APART = {"mapped": "true", "arrays": "views", "nulls": "numpy"}
+"""Settings with which reading returns another kind of object than other variants return."""
 
 
 class _Spelled(str):
@@ -56,7 +58,7 @@ class Variant(_Spelled):
         """Whether reading returns another kind of object than with other variants, so that the variant is not ranked.
         Examples are file mappings, arrays that are views of other memory (rule 7), and columns with nulls as plain
         numpy arrays (rule 8)."""
-        return any(text in self for text in ("mapped=true", VIEWS, "nulls=numpy", "technique="))
+        return "technique" in self.settings or any(self.settings.get(key) == value for key, value in _APART.items())
 
 
 class OperationName(_Spelled):

@@ -2,32 +2,22 @@
 
 Data goes to standard output, progress and warnings to standard error. Exit codes (format_bench.terminal): 0 if
 everything was measured ('not installed' and 'refused' do not count as failures), 1 if some measurements failed, 2 if
-the request was wrong, 3 if a regression was found, and 130 after Ctrl-C. This module registers the commands and gives
-hints for misspelled command names. Each command is a module of format_bench.commands, which imports heavy modules only
-when the command is called.
+the request was wrong, 3 if a regression was found, and 130 after Ctrl-C. This module lists the commands and gives hints
+for misspelled command names. Each command is a module of format_bench.commands, which is imported when the command is
+first used. This module imports heavy modules only when the command is called.
 """
 
 from __future__ import annotations
 
 import difflib
+import importlib
 import sys
+from collections import UserDict
 from collections.abc import Iterable
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
-from format_bench.commands.ask import ask
-from format_bench.commands.compare import compare
-from format_bench.commands.convert import convert
-from format_bench.commands.doctor import doctor
-from format_bench.commands.inspect import inspect
-from format_bench.commands.list import list_
-from format_bench.commands.recommend import recommend
-from format_bench.commands.report import report
-from format_bench.commands.run import run
-from format_bench.commands.serve import serve
-from format_bench.commands.side_by_side import side_by_side
-from format_bench.commands.store import store
 from format_bench.terminal import INTERRUPTED, WRONG_REQUEST
 
 PROGRAM = "format-bench"
@@ -59,6 +49,36 @@ Examples:
 """
 
 
+class Commands(UserDict[str, Any]):
+    """Maps each command's name to the command. A value that is still text is the command's module in
+    format_bench.commands, and its name there. The module is imported when the command is first used."""
+
+    def __getitem__(self, name: str) -> click.Command:
+        if isinstance(self.data[name], str):
+            module, _, attribute = self.data[name].partition(":")
+            self.data[name] = getattr(importlib.import_module(f"format_bench.commands.{module}"), attribute)
+        command: click.Command = self.data[name]
+        return command
+
+
+COMMANDS = Commands(
+    {
+        "run": "run:run",
+        "inspect": "inspect:inspect",
+        "ask": "ask:ask",
+        "recommend": "recommend:recommend",
+        "convert": "convert:convert",
+        "report": "report:report",
+        "compare": "compare:compare",
+        "side-by-side": "side_by_side:side_by_side",
+        "list": "list:list_",
+        "doctor": "doctor:doctor",
+        "serve": "serve:serve",
+        "store": "store:store",
+    }
+)
+
+
 class Program(click.Group):
     """The click group of all commands. An unknown command gives an error with a hint."""
 
@@ -82,7 +102,10 @@ class Program(click.Group):
 
 
 @click.group(
-    cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}, epilog=EPILOG
+    cls=Program,
+    commands=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=EPILOG,
 )
 @click.version_option(package_name="format-bench", message="%(prog)s %(version)s")
 def cli() -> None:
@@ -90,10 +113,6 @@ def cli() -> None:
 
     `format-bench --SUITE` is short for `format-bench run SUITE`, with the same options: --tabular, --image, ...
     """
-
-
-for verb in (run, inspect, ask, recommend, convert, report, compare, side_by_side, list_, doctor, serve, store):
-    cli.add_command(verb)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:

@@ -322,7 +322,7 @@ def _by_adapter(variant: str, path: str, target: str, native: Native, native_rea
     All image storages declare such calls, except storages that plugins add.
     """
     imports: tuple[str, ...] = ("from pathlib import Path", "from bench_runner.registries import build_loaded")
-    if target == "images":
+    if native is Native.IMAGES:
         imports = ("from adapters.contract import Images", *imports)
         held, given, taken = "images", "Images(arrays, labels)", "{}\narrays, labels = images.arrays, images.labels"
     else:

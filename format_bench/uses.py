@@ -82,10 +82,11 @@ def _told(operation: type[Operation]) -> str:
 
 _FORMS = {name: _form(operation) for name, operation in USES.items() if name != Sql.name}
 _WORDS = tuple(word for operation in USES.values() for word in operation.use.split()[0].split("|"))
-_OF_DOCUMENTS = [name for name in PARTS if OPERATIONS[name]().kinds == (DOCUMENTS,)]
+OF_DOCUMENTS_ONLY = tuple(name for name in PARTS if OPERATIONS[name]().kinds == (DOCUMENTS,))
+"""Operations that apply to documents and to no other kind of data."""
 CAN_BE_SAID = (
-    f"{', '.join(_told(USES[name]) for name in USES if name not in _OF_DOCUMENTS)}; for documents: "
-    f"{', '.join(_told(USES[name]) for name in _OF_DOCUMENTS)}; each with 'M times a day|hour|week'"
+    f"{', '.join(_told(USES[name]) for name in USES if name not in OF_DOCUMENTS_ONLY)}; for documents: "
+    f"{', '.join(_told(USES[name]) for name in OF_DOCUMENTS_ONLY)}; each with 'M times a day|hour|week'"
 )
 
 

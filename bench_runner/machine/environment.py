@@ -13,7 +13,7 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 import psutil
 
+from adapters.contract import Adapter
 from bench_runner import registries
 from bench_runner.clock import now_ns, utc_now
 from bench_runner.machine import linux
@@ -310,18 +311,27 @@ def _detect_virt(which: str) -> str | None:
 # --- libraries and code -------------------------------------------------------------------------------------
 
 
-def library_versions() -> dict[str, str]:
-    """Return the version of Python and of every installed distribution or program that affects figures, sorted. The
-    modules of the registered formats and storages are imported, but not the libraries that these modules use."""
-    names = set(HARNESS_LIBRARIES)
-    programs: dict[str, str | None] = {}
-    for _, engine in registries.all_engines():
-        programs |= {program.name: program.version() for program in engine.programs}
+def library_names(engines: Iterable[type[Adapter]]) -> set[str]:
+    """Return the names of everything whose version affects figures of these engines: Python, the libraries that the
+    harness uses, and the distributions and programs that the engines need with any of their settings."""
+    names = {"python", *HARNESS_LIBRARIES}
+    for engine in engines:
+        names.update(program.name for program in engine.programs)
         names.update((*engine.distributions, *engine.codec_distributions.values()))
         names.update(name for besides in engine.besides_for.values() for name in besides.distributions)
+    return names
+
+
+def library_versions(engines: Iterable[type[Adapter]] | None = None) -> dict[str, str]:
+    """Return the version of each of `library_names` that is installed. `engines` None means all engines of all
+    registries. The modules of their adapters are then imported, but not the libraries that these modules use."""
+    if engines is None:
+        engines = [engine for _, engine in registries.all_engines()]
+    engines = tuple(engines)
+    programs = {program.name: program.version() for engine in engines for program in engine.programs}
     versions = {"python": platform.python_version()}
     versions |= {name: version for name, version in programs.items() if version is not None}
-    for name in sorted(names):
+    for name in sorted(library_names(engines) - programs.keys() - {"python"}):
         try:
             versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

@@ -75,3 +75,8 @@ class Plan:
     def variants(self) -> tuple[str, ...]:
         """The full names of the variants that are run, without repetition, in the order of the plan."""
         return tuple(dict.fromkeys(chain.spelled for chain in self.chains))
+
+    @property
+    def planned(self) -> tuple[Chain, ...]:
+        """All chains, including the excluded ones."""
+        return (*self.chains, *(each.chain for each in self.excluded))

@@ -36,7 +36,7 @@ from bench_runner.worker.messages import Measured, MeasureTask
 from bench_runner.worker.settle import Settler
 from data_generator.cache import StoredDataset
 
-MEMORY_SHARE = 0.9
+WORKER_MEMORY_SHARE = 0.9
 """Largest share of the available memory that a worker may use. The available memory is read when the worker starts
 (rule 5)."""
 
@@ -59,7 +59,7 @@ class Bench:
 
     def limits(self) -> Limits:
         """Return the limits of the next worker."""
-        return Limits(self.timeout_s, int(environment.usable_memory_bytes() * MEMORY_SHARE))
+        return Limits(self.timeout_s, int(environment.usable_memory_bytes() * WORKER_MEMORY_SHARE))
 
 
 def blank_sample(

@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 import data_generator.cache as data_cache
+from bench_runner import registries
 from bench_runner.clock import now_ns, utc_now
 from bench_runner.errors import RunError
 from bench_runner.machine import environment, linux
@@ -158,8 +159,10 @@ def _continue(session: Session, turn: Turn, work: Mapping[str, Path], launchers:
     have changed, and the forkservers and the controls are new. With one forkserver, all samples of an environment would
     have the same layout of memory, which alone can make calls slower or faster. Raises RunError."""
     info, options = session.info, replace(session.options, rounds=turn.rounds)
-    now = changed(info, libraries=environment.library_versions(), **environment.repository_state(PROJECT_ROOT))
-    session.earlier = earlier_part(session.folder, information(environment.replace_host(now.shape(), options.machine)))
+    now = changed(info, libraries=_versions(session.plan), **environment.repository_state(PROJECT_ROOT))
+    session.earlier = earlier_part(
+        session.folder, information(environment.replace_host(now.shape(), options.machine)), _needed(session.plan)
+    )
     session.options, session.paused = options, turn.paused
     info.partial = True
     info.rounds_asked = turn.rounds
@@ -217,8 +220,7 @@ def _begin(
         # Do not record the path, because the file is removed after the run.
         request = changed(request, data=None)
     # Include operations that no variant could execute, so that they are listed with their reason.
-    planned = (*plan.chains, *(each.chain for each in plan.excluded))
-    operations = dict.fromkeys(name for chain in planned for name in chain.operations)
+    operations = dict.fromkeys(name for chain in plan.planned for name in chain.operations)
     info = RunInfo(
         id=folder.name,
         command=tuple(command),
@@ -232,7 +234,7 @@ def _begin(
         isolate=options.isolate,
         request=request,
         machine=msgspec.convert(environment.machine_facts(options.machine), MachineInfo),
-        libraries=environment.library_versions(),
+        libraries=_versions(plan),
         load_before=environment.load(),
         suites={suite.name: suite.question for suite in plan.suites},
         operations={name: _described(operation_of(name)) for name in operations},
@@ -240,14 +242,30 @@ def _begin(
     )
     earlier = Earlier()
     if options.resume:
-        earlier = earlier_part(folder, information(environment.replace_host(info.shape(), options.machine)))
+        earlier = earlier_part(
+            folder, information(environment.replace_host(info.shape(), options.machine)), _needed(plan)
+        )
         assert earlier.run is not None
         stored = earlier.run.info
         resumed = (*stored.resumed, utc_now().isoformat(timespec="seconds"))
         kept = ("id", "seed", "started", "variants", "warnings", "stages_ns", "datasets", "probe", "facts", "rooflines")
-        info = changed(info, resumed=resumed, **{name: getattr(stored, name) for name in kept})
+        # The earlier part may have measured other formats, with other libraries.
+        libraries = {**stored.libraries, **info.libraries}
+        info = changed(info, resumed=resumed, libraries=libraries, **{name: getattr(stored, name) for name in kept})
     write_run_info(folder, environment.replace_host(info.shape(), options.machine))
     return info, earlier
+
+
+def _versions(plan: Plan) -> dict[str, str]:
+    """Return the installed versions of the libraries that the plan's variants need. The adapters of other variants are
+    not loaded."""
+    return environment.library_versions(registries.engines_of(chain.spelled for chain in plan.planned))
+
+
+def _needed(plan: Plan) -> dict[str, set[str]]:
+    """Return the names of the libraries that each variant of the plan needs. The keys are the variants' names in
+    records."""
+    return {chain.variant: environment.library_names(registries.engines_of([chain.spelled])) for chain in plan.planned}
 
 
 def _keep_costs(session: Session) -> None:

@@ -11,7 +11,7 @@ from bench_runner.errors import Failure
 from bench_runner.machine import environment
 from bench_runner.plan.chain import Chain
 from bench_runner.results.records import Sample
-from bench_runner.run.prediction import MEMORY_SHARE, Prediction, is_small, pilot_rows, predict, without_pilot
+from bench_runner.run.prediction import CHAIN_MEMORY_SHARE, Prediction, is_small, pilot_rows, predict, without_pilot
 from bench_runner.run.resume import whole
 from bench_runner.run.session import Session
 
@@ -69,7 +69,7 @@ def _predicted(session: Session, chain: Chain) -> Prediction | None:
     prediction = _of_passed(chain, samples, dataset.rows)
     if prediction is None:
         return None
-    if prediction.peak_bytes <= MEMORY_SHARE * environment.usable_memory_bytes() or dataset.rows <= 10 * rows:
+    if prediction.peak_bytes <= CHAIN_MEMORY_SHARE * environment.usable_memory_bytes() or dataset.rows <= 10 * rows:
         return prediction
     # Scaling to all rows multiplies fixed costs too, so the predicted memory may be too high. Ten times the rows give a
     # better prediction.
@@ -104,7 +104,7 @@ def _too_much(session: Session, chain: Chain, prediction: Prediction) -> Failure
     available = environment.usable_memory_bytes()
     # The table itself is needed in addition to the peak, as input of a save or as result of a read.
     need_bytes = prediction.peak_bytes + session.datasets[chain.dataset].size_bytes
-    if need_bytes > MEMORY_SHARE * available:
+    if need_bytes > CHAIN_MEMORY_SHARE * available:
         return Failure(
             kind="memory",
             reason=f"needs about {need_bytes / 1e9:.1f} GB of memory, but only {available / 1e9:.1f} GB are free",

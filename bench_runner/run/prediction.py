@@ -30,7 +30,7 @@ FAST_ROUNDS, ROUNDS, SLOW_ROUNDS, VERY_SLOW_ROUNDS = 9, 7, 3, 1
 """Counted rounds of a cell that is fast, usual, slow or very slow (rule 15)."""
 UNPILOTED_NEED = 10
 """Expected memory of an operation without a pilot round, as a multiple of the data size (rule 1)."""
-MEMORY_SHARE = 0.8
+CHAIN_MEMORY_SHARE = 0.8
 """A chain is not run if it is predicted to need more than this share of the available memory (rule 5)."""
 
 

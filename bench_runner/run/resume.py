@@ -1,12 +1,12 @@
 """Read the samples that a run measured before it was interrupted, and check that the run may be resumed.
 
-A resumed run must have the same code, libraries, machine and data as before. This module neither measures nor writes
-anything.
+A resumed run must have the same code, libraries, machine and data as before. This module reads the stored samples
+and returns which of them need not be measured again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -82,10 +82,13 @@ def _chain_identity(chain: Chain, conditions: Conditions) -> object:
     return chain.suite, chain.dataset, chain.variant, conditions
 
 
-def earlier_part(folder: Path, info: RunInfo) -> Earlier:
-    """Read and return the interrupted run in `folder`. `info` describes the run that continues the interrupted run.
+def earlier_part(folder: Path, info: RunInfo, needed: Mapping[str, Collection[str]]) -> Earlier:
+    """Read and return the interrupted run in `folder`. `info` describes the run that continues the interrupted run, and
+    `needed` has the names of the libraries that each of its variants needs.
+
     Raises RunError if the two runs have different code, libraries or machines, and RecordError if the folder cannot be
-    read."""
+    read.
+    """
     run = read_run(folder)
     if packed := packed_files(folder):
         raise RunError(
@@ -98,8 +101,9 @@ def earlier_part(folder: Path, info: RunInfo) -> Earlier:
     changes += [
         _change(name, getattr(before.machine, name), getattr(now.machine, name)) for name in _MACHINE_MUST_BE_EQUAL
     ]
-    libraries = sorted({*before.libraries, *now.libraries})
-    changes += [_change(name, before.libraries.get(name), now.libraries.get(name)) for name in libraries]
+    changes += [
+        _change(name, before.libraries.get(name), now.libraries.get(name)) for name in _compared(run, now, needed)
+    ]
     found = [change for change in changes if change]
     if found:
         raise RunError(f"{folder} cannot be resumed because {'; '.join(found[:4])}.", _NEW_RUN, parameter="resume")
@@ -115,6 +119,18 @@ def earlier_part(folder: Path, info: RunInfo) -> Earlier:
             if samples[0].round > 0 or any(sample.figures for sample in samples)
         },
     )
+
+
+def _compared(before: Run, now: RunInfo, needed: Mapping[str, Collection[str]]) -> list[str]:
+    """Return the names of the libraries whose versions must be equal, sorted.
+
+    A run records only the libraries that its variants need. (Runs of earlier versions recorded the libraries of all
+    formats.) If a run is resumed with other formats, each part therefore has libraries that the other part lacks. An
+    absent library is only a change if a variant of both parts needs it.
+    """
+    variants = {*before.info.variants, *(sample.variant for sample in before.samples)}
+    of_both = {name for variant, names in needed.items() if variant in variants for name in names}
+    return sorted(of_both | (before.info.libraries.keys() & now.libraries.keys()))
 
 
 def _change(name: str, before: object, now: object) -> str:

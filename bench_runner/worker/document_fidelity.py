@@ -15,7 +15,8 @@ from typing import Any
 
 from adapters.document_store import Batch, Document, DocumentLoss, DocumentStoreAdapter, first_difference, identical
 from adapters.losses import Cause
-from bench_runner.worker.fidelity import ERROR, EXACT, LOSSY, REFUSED, KindOutcome, first_line
+from bench_runner.worker.fidelity import first_line
+from bench_runner.worker.messages import ERROR, EXACT, LOSSY, REFUSED, KindOutcome
 from data_generator.generated.document_kinds import BIG_INTEGERS, DUPLICATE_NAMES, KINDS, ORDER, TEXT_KINDS, Documents
 
 DICTS_LOSE = {DUPLICATE_NAMES: "a dict has one value of each name, the last"}

@@ -21,24 +21,10 @@ from bench_runner.errors import in_one_line
 from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
 from bench_runner.worker import verify
+from bench_runner.worker.messages import ERROR, EXACT, LOSSY, REFUSED, KindOutcome
 from data_generator.generated.kinds import KINDS, ColumnKind
 
-EXACT, LOSSY, REFUSED, ERROR = "exact", "lossy", "refused", "error"
-
 _ARROW = Target(kind="arrow")
-
-
-@dataclass(frozen=True)
-class KindOutcome:
-    """The result for one kind of column. bench_runner.results.records.Fidelity documents the fields."""
-
-    kind: str
-    nulls: bool
-    outcome: str
-    how: str
-    bound: str
-    cause: str
-    target_alone: str
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """Do one job in one fresh worker process: measure an operation, time an import, test the measurement of memory, or find
 out what a variant changes in data.
 
-The worker neither chooses jobs nor stores results. The worker sends results to its parent, bench_runner.run.launcher,
-as lines of JSON through a pipe. The parent also observes the worker from outside.
+The worker receives its job from its parent, bench_runner.run.launcher, and sends the results back as lines of JSON
+through a pipe. The parent also observes the worker from outside.
 """
 
 from __future__ import annotations

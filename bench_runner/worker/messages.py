@@ -7,6 +7,7 @@ The kind of the results depends on the task.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -15,7 +16,6 @@ import msgspec
 from adapters.services import Served
 from bench_runner.errors import Failure
 from bench_runner.operations.targets import Target
-from bench_runner.worker.fidelity import KindOutcome
 from bench_runner.worker.settle import Control, Readiness, Rest
 
 
@@ -161,6 +161,23 @@ class Probed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     private_before_bytes: int
     private_end_bytes: int
     peak_rss_bytes: int
+
+
+EXACT, LOSSY, REFUSED, ERROR = "exact", "lossy", "refused", "error"
+"""The values of KindOutcome.outcome."""
+
+
+@dataclass(frozen=True)
+class KindOutcome:
+    """What a variant does to one kind of column. bench_runner.results.records.Fidelity documents the fields."""
+
+    kind: str
+    nulls: bool
+    outcome: str
+    how: str
+    bound: str
+    cause: str
+    target_alone: str
 
 
 class FidelityFound(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="answer", tag="fidelity"):

@@ -49,15 +49,21 @@ def plain_call(data: Path, kind: DataKind) -> str | None:
     Return None if the files have several formats, if the format is not measured, or if the path cannot be used. In the
     last case planning the run reports the error.
     """
-    if kind is DOCUMENTS:
-        return PLAIN_JSON_LINES
+    if kind.has_key:
+        return PLAIN[kind.name]
     try:
-        found = image_input.find(data) if kind is IMAGES else table_input.find(data)
+        return _call_of_table(data) if kind.has_columns else _call_of_images(data)
     except DataError:
         return None
-    if kind is IMAGES:
-        variants = {OF_IMAGES.get(Path(file.name).suffix.lower()) for file in found.files}
-        return variants.pop() if len(variants) == 1 else None
+
+
+def _call_of_images(data: Path) -> str | None:
+    variants = {OF_IMAGES.get(Path(file.name).suffix.lower()) for file in image_input.find(data).files}
+    return variants.pop() if len(variants) == 1 else None
+
+
+def _call_of_table(data: Path) -> str:
+    found = table_input.find(data)
     codec = CODECS.get(packing_of(found.files[0].name))
     plain = OF_TABLES[found.kind]
     return f"{plain.removesuffix(']')},codec={codec}]" if codec else plain

@@ -46,7 +46,7 @@ from format_bench.api.request import (
 from format_bench.api.stored import chosen_run, stored_answer
 from format_bench.errors import RequestError
 from format_bench.progress import Silent
-from format_bench.uses import PARTS, USES, uses_of, weighed
+from format_bench.uses import OF_DOCUMENTS_ONLY, PARTS, uses_of, weighed
 from format_bench.within.study import FORMATS_WITHIN, Study
 from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.needs import MEASURED
@@ -60,6 +60,8 @@ HOW_TO_MEASURE = (
     *("machine", "budget_s", "work_dirs", "allow_reorder"),
 )
 """Parameters of `recommend` that cannot be combined with a stored run, because nothing is measured then."""
+USUAL_WEIGHTS: Mapping[str, Mapping[str, float]] = {DOCUMENTS.name: OF_DOCUMENTS}
+"""Name of the kind of data -> its default weights, for kinds whose defaults have operations on a part of the data."""
 
 
 @takes_tables
@@ -169,9 +171,10 @@ def recommend(
         _check_measures_nothing(given)
         chosen = texts("formats", wanted.get("formats", ())), texts("formats_not", wanted.get("formats_not", ()))
         run = chosen_run(stored_runs(stored), datasets, preferences)
-        targets = {sample.conditions.target for sample in run.samples}
-        if weights is None and not done and any(kind_of_target(target) is DOCUMENTS for target in targets):
-            decides, titles = _weights(None, (), DOCUMENTS)
+        kinds = [kind_of_target(target) for target in {sample.conditions.target for sample in run.samples}]
+        usual = next((kind for kind in kinds if kind.name in USUAL_WEIGHTS), None)
+        if weights is None and not done and usual is not None:
+            decides, titles = _weights(None, (), usual)
             # Runs of the suite measured other operations than `recommend` does.
             measured = {*WEIGHED, *(sample.operation for sample in run.samples)}
             decides = {name: weight for name, weight in decides.items() if name in measured}
@@ -184,7 +187,7 @@ def recommend(
     _check_fits(preferences, kind)
     request = _with_parts(request, preferences, kind)
     watcher = watcher or Silent()
-    if kind is DOCUMENTS:
+    if kind.has_key:
         request = changed(request, baseline=PLAIN[kind.name])
     elif request.data is not None and request.data_title is None:
         if request.data.is_file() and (seen := document_hint(request.data)):
@@ -215,7 +218,7 @@ def _within_preferences(name: str, preferences: Preferences, given: Mapping[str,
     """Return the preferences for comparing settings of one format. The returned preferences accept any maturity. Raises
     RequestError for parameters that cannot be combined with `within`."""
     one_of("within", name, FORMATS_WITHIN)
-    if kind is not TABLES:
+    if not kind.has_columns:
         raise RequestError(
             f"`within` compares settings for tables, not for {kind.name}.", "Omit it.", parameter="within", given=name
         )
@@ -266,8 +269,8 @@ def _weights(
     Operations have their full names, such as 'take[rows=10,...]'. With `uses`, the total time of all uses per day gets
     one weight, named 'use', and no other time can have a weight. Raises RequestError for invalid weights.
     """
-    if given is None and kind is DOCUMENTS and not uses:
-        return weighed(OF_DOCUMENTS)
+    if given is None and not uses and kind.name in USUAL_WEIGHTS:
+        return weighed(USUAL_WEIGHTS[kind.name])
     if given is None:
         return ({USE: 1.0} if uses else dict(Preferences().weights)), {}
     for name, weight in _mapping("weights", given, "{'read': 3, 'take': 1}").items():
@@ -366,13 +369,12 @@ def _kind(data: Path | str | HeldTable | None, key: str | None, datasets: Sequen
 
 def _check_fits(preferences: Preferences, kind: DataKind) -> None:
     """Raise RequestError for operations and needs that do not apply to this kind of data."""
-    documents = kind is DOCUMENTS
-    offered = [name for name in PARTS if (DOCUMENTS in (USES[name]().kinds or ())) == documents]
+    offered = [name for name in PARTS if (name in OF_DOCUMENTS_ONLY) == kind.has_key]
     for operation in preferences.operations:
         name = operation_name_of(operation).name
         if name in PARTS and name not in offered:
             held, hint = "documents", ""
-            if not documents:
+            if not kind.has_key:
                 held, hint = "tables or images", " `key` treats a JSON Lines file as documents."
             raise RequestError(
                 f"{operation} does not apply to {held}.",
@@ -381,7 +383,7 @@ def _check_fits(preferences: Preferences, kind: DataKind) -> None:
                 allowed=offered,
             )
     for need in preferences.needs:
-        if documents and need in MEASURED:
+        if kind.has_key and need in MEASURED:
             raise RequestError(
                 f"`needs` cannot have {need!r} for documents: this need is measured for tables only.",
                 "Weigh 'get' or 'fields' by `weights` instead.",

@@ -75,12 +75,17 @@ def files_of(run: Run, folder: Path, *, csv: bool, pdf: bool) -> list[Path]:
 
     Raises RequestError if a library for the PDF is missing, and OSError if a file cannot be written.
     """
-    from reports.pdf.report import write_pdf
-    from reports.text.thesis_csv import write_csv
-
+    written: list[Path] = []
     if pdf:
+        from reports.pdf.report import write_pdf
+
         check_pdf()
-    return [*([write_pdf(run, folder / "report.pdf")] if pdf else ()), *(write_csv(run, folder) if csv else ())]
+        written.append(write_pdf(run, folder / "report.pdf"))
+    if csv:
+        from reports.text.thesis_csv import write_csv
+
+        written += write_csv(run, folder)
+    return written
 
 
 def check_pdf() -> None:

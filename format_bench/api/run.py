@@ -30,7 +30,6 @@ from format_bench.api.request import (
 from format_bench.errors import Interrupted, RequestError
 from format_bench.length_text import length_text
 from format_bench.progress import Silent
-from reports.analysis.frame import frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +63,8 @@ class RunOutcome:
         folder.
         """
         import pandas as pd
+
+        from reports.analysis.frame import frame
 
         figures = pd.concat([frame(run) for run in self.runs], ignore_index=True) if self.runs else pd.DataFrame()
         figures.attrs["folder"] = str(self.folder)

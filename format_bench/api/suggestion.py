@@ -8,7 +8,7 @@ from pathlib import Path
 
 from adapters.contract import Can
 from adapters.errors import AdapterError
-from bench_runner.data_kinds import TABLES, kind_of_target
+from bench_runner.data_kinds import kind_of_target
 from bench_runner.registries import build
 from bench_runner.request import WITH_DATA
 from bench_runner.results import reference
@@ -68,7 +68,7 @@ def _conversion(choice: Choice, found: Recommendation, advised: Variant | None) 
     command: for data other than the user's file, and for a variant that sorts the rows."""
     asked = choice.summary.run.info.request
     path, kind = asked.data_path, kind_of_target(choice.question.conditions.target)
-    if not found.ranked or path is None or asked.data_title is not None or kind is not TABLES:
+    if not found.ranked or path is None or asked.data_title is not None or not kind.has_columns:
         return ""
     # `nulls` is a setting of the measuring code.
     variant = str((advised or found.ranked[0].candidate.variant).without("nulls"))

@@ -430,9 +430,9 @@ def _newly_failing(
 
 
 def library_changes(before: Run, after: Run) -> dict[str, tuple[str | None, str | None]]:
-    """Return both versions of each library whose version differs. A version is None if the library is absent."""
+    """Return both versions of each library that both runs used and whose version differs."""
     old, new = before.info.libraries, after.info.libraries
-    return {name: (old.get(name), new.get(name)) for name in sorted({*old, *new}) if old.get(name) != new.get(name)}
+    return {name: (old[name], new[name]) for name in sorted(old.keys() & new.keys()) if old[name] != new[name]}
 
 
 _SHARED_LIBRARIES = ("python", "numpy", "pandas", "pyarrow")

@@ -3,6 +3,7 @@ supported."""
 
 from __future__ import annotations
 
+import ast
 import importlib
 import sys
 from collections.abc import Iterator
@@ -21,6 +22,11 @@ from format_bench import recommend, report, run
 from format_bench.cli import main
 from tests.bench_runner.conftest import PLUGINS, plugins_in
 
+ROOT = Path(__file__).parents[2]
+ROOMS = tuple(sorted(path.parent.name for path in ROOT.glob("*/__init__.py") if path.parent.name != "tests"))
+MOST_COMPARISONS = 10
+"""Largest number of comparisons with one kind of data, outside bench_runner/data_kinds.py. Such a comparison is easily
+missed when a kind is added. A property of the kind takes its place."""
 REGISTRATIONS = (data_kinds.KINDS, targets.MAKERS, verification.COMPARISONS, registries.REGISTRIES, CATALOGUE, SUITES)
 
 
@@ -38,6 +44,50 @@ def graphs() -> Iterator[None]:
             registered.pop("graphs", None)  # type: ignore[attr-defined]
         CATALOGUE.pop("ring")  # type: ignore[attr-defined]
         sys.modules.pop("graph_data")
+
+
+def comparisons(text: str) -> Iterator[int]:
+    """Yield the lines of a module that compare something with one kind of data, or with the name of a kind or of its
+    only target."""
+    tree = ast.parse(text)
+    kinds = {
+        name.asname or name.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == data_kinds.__name__
+        for name in node.names
+        if name.name.isupper() and name.name != "KINDS"
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Compare):
+            continue
+        parts = [part for side in (node.left, *node.comparators) for part in ast.walk(side)]
+        if any(
+            (isinstance(part, ast.Name) and part.id in kinds)
+            or (isinstance(part, ast.Attribute) and ast.unparse(part).startswith("data_kinds."))
+            or (isinstance(part, ast.Constant) and part.value in data_kinds.KINDS)
+            for part in parts
+        ):
+            yield node.lineno
+
+
+def test_comparisons_with_a_kind_are_found() -> None:
+    text = "from bench_runner.data_kinds import KINDS, TABLES as T\nfrom elsewhere import IMAGES\n"
+    other = "x is IMAGES\nx in KINDS\nx = T\nx.has_columns == 1\n"
+    found = "x is not T\nx.kinds == (T,)\nx is data_kinds.TABLES\ntarget == 'images'\n"
+    assert list(comparisons(text + other)) == []
+    assert list(comparisons(text + found)) == [3, 4, 5, 6]
+
+
+def test_few_places_ask_for_one_kind() -> None:
+    assert {"bench_runner", "format_bench", "reports"} <= set(ROOMS)
+    found = [
+        f"{path.relative_to(ROOT)}:{line}"
+        for room in ROOMS
+        for path in sorted((ROOT / room).rglob("*.py"))
+        if path != ROOT / "bench_runner/data_kinds.py" and "tests" not in path.parts
+        for line in comparisons(path.read_text())
+    ]
+    assert len(found) <= MOST_COMPARISONS, found
 
 
 def test_a_fourth_kind_of_data(

@@ -55,8 +55,10 @@ def test_a_value_is_its_text() -> None:
 def test_raw_io_and_variants_that_are_never_ranked_are_recognised() -> None:
     assert variant_of("image-raw-io[engine=readinto]").is_raw_io
     assert not variant_of(ORC).is_raw_io
-    assert variant_of("feather[engine=pyarrow,mapped=true]").is_apart
-    assert not variant_of(ORC).is_apart
+    for setting in ("mapped=true", "arrays=views", "nulls=numpy", "technique=none", "technique=groups"):
+        assert variant_of(f"feather[engine=pyarrow,{setting}]").is_apart, setting
+    for variant in (ORC, "feather[mapped=false]", "png[arrays=owned]", "csv[premapped=true,engine=technique]"):
+        assert not variant_of(variant).is_apart, variant
 
 
 def test_cells_are_copied_and_pickled_with_what_was_taken_apart() -> None:

@@ -20,7 +20,7 @@ from bench_runner.operations import targets
 from bench_runner.operations.targets import Target
 from bench_runner.results.records import Fidelity
 from bench_runner.worker import fidelity, verify
-from bench_runner.worker.fidelity import KindOutcome
+from bench_runner.worker.messages import KindOutcome
 from data_generator.generated.kinds import KINDS, ROWS, ColumnKind
 from tests.contracts.candidates import Candidate, Trip, candidates, imports, merged
 

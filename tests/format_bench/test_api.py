@@ -160,7 +160,7 @@ def test_the_recorded_call_leaves_out_defaults() -> None:
 
 
 def test_the_command_line_has_an_option_for_each_keyword_with_the_same_default() -> None:
-    for command, verb in ((cli.run, run), (cli.recommend, recommend)):
+    for command, verb in ((cli.COMMANDS["run"], run), (cli.COMMANDS["recommend"], recommend)):
         program = click.Context(cli.cli)
         words = ["tabular"] if verb is run else []
         said = dict(command.make_context(command.name, words, parent=program, obj=[]).params)

@@ -18,17 +18,17 @@ from typing import Any
 from adapters.contract import Adapter
 from bench_runner import registries
 from bench_runner.clock import now_ns
+from bench_runner.machine.environment import library_names
 from bench_runner.plan.chain import Chain
 from bench_runner.results.information import KnownAnswer, ProbeInfo
 from bench_runner.results.records import Fidelity
 from bench_runner.run import probe_check
-from bench_runner.run.known.facts_store import KeptFacts, kept_facts, may_be_kept, noted, today
+from bench_runner.run.known.facts_store import KeptFacts, kept_facts, may_be_kept, noted, today, versions_of
 from bench_runner.run.launcher import Launcher, Outcome
 from bench_runner.run.session import Session
 from bench_runner.run.tasks import fidelity_task, import_task, scratch_folder
 from bench_runner.variants import variant_of
-from bench_runner.worker.fidelity import ERROR
-from bench_runner.worker.messages import FidelityFound, Imported
+from bench_runner.worker.messages import ERROR, FidelityFound, Imported
 
 MOST_FACTS_S = 60.0
 """Longest time in seconds that is reserved for measuring facts in a run with a budget. The rest of the budget is for
@@ -69,14 +69,18 @@ def taken(session: Session) -> MachineFacts:
     session.stage(PROBE)
     _check_probe(facts)
     for chain in _importing(session):
-        cost = kept.get(_import_name(chain), Imported) if may_be_kept(_engine(chain)) else None
+        cost = kept.get(_import_name(chain), Imported, _libraries(session, chain)) if _may_be_kept(chain) else None
         if cost is None:
             facts.imports.append(chain)
         else:
             noted(session.info, IMPORTS, cost.measured, kept.digest, new=False)
             _record_import(session, chain, cost.value)
     for chain in _losing(session):
-        records = kept.get(_fidelity_name(chain), tuple[Fidelity, ...]) if may_be_kept(_engine(chain)) else None
+        records = (
+            kept.get(_fidelity_name(chain), tuple[Fidelity, ...], _libraries(session, chain))
+            if _may_be_kept(chain)
+            else None
+        )
         if records is None:
             facts.fidelity.append(chain)
         else:
@@ -100,6 +104,15 @@ def measure_missing(facts: MachineFacts) -> None:
     _time_imports(facts)
     _find_losses(facts)
     facts.session.save_info()
+
+
+def _may_be_kept(chain: Chain) -> bool:
+    return may_be_kept(_engine(chain))
+
+
+def _libraries(session: Session, chain: Chain) -> dict[str, str]:
+    """Return the versions of the libraries that the chain's engine needs."""
+    return versions_of(session.info, library_names([_engine(chain)]))
 
 
 # --- the memory probe ------------------------------------------------------------------------------------------
@@ -277,9 +290,9 @@ def _keep(facts: MachineFacts, part: str, name: Sequence[str], value: Any, chain
     """Store a fact for later runs, unless the adapter comes from a third party. If the fact cannot be stored, add a
     warning."""
     session, kept = facts.session, facts.kept
-    if chain is None or may_be_kept(_engine(chain)):
+    if chain is None or _may_be_kept(chain):
         try:
-            kept.put(name, value)
+            kept.put(name, value, {} if chain is None else _libraries(session, chain))
         except OSError as error:
             session.warn(
                 f"{part}: could not be kept for later runs ({error.strerror or error})",

@@ -1,7 +1,8 @@
 """Store facts that do not change between runs, so that they are measured only once.
 
 Facts are the error of the memory probe, the time of importing each library, and the values that each variant changes. A
-fact is valid as long as the machine, Python, the library versions and the source code for measuring it are the same.
+fact is valid as long as the machine, Python, the versions of the libraries that it depends on, and the source code for
+measuring it are the same.
 Each fact is a small file in the user's cache folder, with the day of its measurement.
 """
 
@@ -9,9 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -19,6 +21,7 @@ import msgspec
 import data_generator.cache as data_cache
 from adapters.contract import Adapter
 from bench_runner.clock import utc_now
+from bench_runner.machine.environment import library_names
 from bench_runner.results.information import FactInfo, RunInfo
 
 PROJECT_ROOT = Path(__file__).resolve().parents[3]
@@ -42,6 +45,8 @@ measured."""
 MOST_BYTES = 4 * 10**6
 """A file with a fact is ignored if it is larger than this. Usually such a file has a few kilobytes."""
 
+_NO_MORE: Mapping[str, str] = MappingProxyType({})
+
 Value = TypeVar("Value")
 
 
@@ -58,8 +63,8 @@ class KeptFacts:
     """The stored facts that are valid for one machine, one set of library versions and one state of the source code."""
 
     def __init__(self, folder: Path, key: Mapping[str, Any], *, fresh: bool = False) -> None:
-        """`folder` is created when the first fact is stored. `key` describes the machine, the library versions and the
-        source code for which the facts are valid. With `fresh`, facts of earlier runs are ignored and replaced."""
+        """`folder` is created when the first fact is stored. `key` describes the machine, the libraries and the source
+        code for which the facts are valid. With `fresh`, facts of earlier runs are ignored and replaced."""
         self._folder, self._key, self._fresh = folder, dict(key), fresh
         self._own: set[Path] = set()
 
@@ -68,10 +73,13 @@ class KeptFacts:
         """Digest of the key, as it appears in records."""
         return _digest(self._key)
 
-    def get(self, what: Sequence[str], value: type[Value]) -> Kept[Value] | None:
-        """Return the fact with the name `what` and a value of type `value`. Return None if the fact is not stored,
-        cannot be read, or is not valid for this key."""
-        key, path = self._place(what)
+    def get(
+        self, what: Sequence[str], value: type[Value], libraries: Mapping[str, str] = _NO_MORE
+    ) -> Kept[Value] | None:
+        """Return the fact with the name `what` and a value of type `value`. `libraries` has the versions on which this
+        fact depends, in addition to those of the key. Return None if the fact is not stored, cannot be read, or is not
+        valid for this key and these versions."""
+        key, path = self._place(what, libraries)
         if self._fresh and path not in self._own:
             return None
         try:
@@ -82,29 +90,38 @@ class KeptFacts:
             return None
         return found if found.key == key else None
 
-    def put(self, what: Sequence[str], value: Any) -> None:
-        """Store a fact that was measured just now. Raises OSError if the folder is not writable."""
-        key, path = self._place(what)
+    def put(self, what: Sequence[str], value: Any, libraries: Mapping[str, str] = _NO_MORE) -> None:
+        """Store a fact that was measured just now. `libraries` is as for `get`. Raises OSError if the folder is not
+        writable."""
+        key, path = self._place(what, libraries)
         self._folder.mkdir(parents=True, exist_ok=True)
         data_cache.remove_abandoned(self._folder)
         with data_cache.moved_into_place(path) as file:
             file.write(msgspec.json.encode(Kept(key, today(), value)))
         self._own.add(path)
 
-    def _place(self, what: Sequence[str]) -> tuple[dict[str, Any], Path]:
+    def _place(self, what: Sequence[str], libraries: Mapping[str, str]) -> tuple[dict[str, Any], Path]:
         key = {**self._key, "what": list(what)}
+        if libraries:
+            key["libraries"] = dict(sorted({**key.get("libraries", {}), **libraries}.items()))
         return key, self._folder / f"{what[0]}-{_digest(key)}.json"
 
 
 def kept_facts(info: RunInfo, *, fresh: bool) -> KeptFacts:
-    """Return the stored facts for the machine and the libraries of a run."""
+    """Return the stored facts for the machine of a run and the libraries that the harness uses. The libraries that only
+    some formats need belong to single facts, so that runs of other formats find the same facts."""
     machine = msgspec.to_builtins(info.machine)
     key = {
         "machine": {name: machine[name] for name in MACHINE if name in machine},
-        "libraries": dict(sorted(info.libraries.items())),
+        "libraries": versions_of(info, library_names(())),
         "sources": source_digest(),
     }
     return KeptFacts(data_cache.default_folder() / "facts", key, fresh=fresh)
+
+
+def versions_of(info: RunInfo, names: Collection[str]) -> dict[str, str]:
+    """Return the versions of those libraries that the run has recorded, sorted."""
+    return {name: version for name, version in sorted(info.libraries.items()) if name in names}
 
 
 @cache

@@ -4,6 +4,7 @@ last."""
 from __future__ import annotations
 
 import socket
+import sys
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from bench_runner.clock import now_ns
 from bench_runner.errors import RunError
 from bench_runner.networks import rate_mbit
 from bench_runner.run.services import service_start
+from bench_runner.run.services.messages import Ready, line_of
 from bench_runner.run.services.proxy import HOST, MOST_PIECE_BYTES, passed_bytes
 
 LENGTH_S = 1.0
@@ -80,7 +82,8 @@ def checked(network: str, folder: Path) -> Calibration:
 def _send(size_bytes: int) -> None:
     """Send `size_bytes` bytes to the first caller, then wait until the parent ends this process."""
     with socket.create_server((HOST, 0)) as listener:
-        _print_port(listener.getsockname()[1])
+        sys.stdout.buffer.write(line_of(Ready(listener.getsockname()[1])))
+        sys.stdout.flush()
         caller, _ = listener.accept()
         with caller, suppress(BrokenPipeError):
             piece = bytes(MOST_PIECE_BYTES)
@@ -90,15 +93,5 @@ def _send(size_bytes: int) -> None:
     threading.Event().wait()
 
 
-def _print_port(port: int) -> None:
-    import json
-    import sys
-
-    sys.stdout.write(json.dumps({"port": port}) + "\n")
-    sys.stdout.flush()
-
-
 if __name__ == "__main__":
-    import sys
-
     _send(int(sys.argv[1]))

@@ -4,14 +4,12 @@ All connections of a proxy share one line, each direction separately, as they wo
 rate, the proxy imitates no effect of a real network, such as delay, loss or reordering. The proxy counts the forwarded
 bytes, without headers, in a file that other processes map.
 
-`python -m bench_runner.run.services.proxy MBIT COUNTERS NUMBER` listens on NUMBER ports and prints the port numbers as
-a line of JSON. Then it reads lines of JSON from stdin. Each line has the index of one of these ports, and the number of
-the port to which its connections are forwarded.
+`python -m bench_runner.run.services.proxy MBIT COUNTERS NUMBER` listens on NUMBER ports and prints `ProxyReady`. Then
+it reads a `Destination` for each of these ports from stdin (bench_runner.run.services.messages).
 """
 
 from __future__ import annotations
 
-import json
 import mmap
 import socket
 import struct
@@ -20,7 +18,10 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
+
 from bench_runner.run.services.bucket import Bucket
+from bench_runner.run.services.messages import Destination, ProxyReady, line_of
 
 HOST = "127.0.0.1"
 PIECE_S = 0.002
@@ -112,10 +113,11 @@ class Proxy:
 def main() -> None:
     """Entry point of the process."""
     proxy = Proxy(float(sys.argv[1]) * 1e6 / 8, Path(sys.argv[2]), int(sys.argv[3]))
-    sys.stdout.write(json.dumps({"ports": proxy.ports}) + "\n")
+    sys.stdout.buffer.write(line_of(ProxyReady(proxy.ports)))
     sys.stdout.flush()
-    for line in sys.stdin:
-        proxy.lead(**json.loads(line))
+    for line in sys.stdin.buffer:
+        found = msgspec.json.decode(line, type=Destination)
+        proxy.lead(found.place, found.port)
     threading.Event().wait()
 
 

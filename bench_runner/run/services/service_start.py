@@ -6,7 +6,6 @@ The services die with the run, even if the run is killed.
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import select
@@ -17,13 +16,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
+
+import msgspec
 
 from adapters.services import TOKEN, Served, Service
 from bench_runner.clock import now_ns
 from bench_runner.errors import BenchError
 from bench_runner.networks import rate_mbit
 from bench_runner.run.launcher import finding_project
+from bench_runner.run.services.messages import Destination, ProxyReady, Ready, line_of
 from bench_runner.run.services.proxy import HOST, counters_file
 
 START_LIMIT_S = 30.0
@@ -33,6 +35,9 @@ END_GRACE_S = 1.0
 connections before the end of the process is visible, so the worker may fail first."""
 STOP_LIMIT_S = 5.0
 """A terminated service that is still running after this time is killed."""
+
+
+_Message = TypeVar("_Message", Ready, ProxyReady)
 
 
 class ServiceFailed(BenchError):
@@ -80,7 +85,7 @@ def running(services: Sequence[Service], network: str, folder: Path) -> Iterator
             process, log = _started(service, addresses, advertised, found.served.token, folder)
             started.append(process)
             found.processes[service.name], found.logs[service.name] = process, log
-            port = int(_answer(service.name, process, log)["port"])
+            port = _answer(service.name, process, log, Ready).port
             ports.append(port)
             # Services reach each other as their callers do, through the proxy if there is one.
             addresses[service.name] = advertised or f"{HOST}:{port}"
@@ -103,13 +108,13 @@ class _Line:
         module = ("-m", "bench_runner.run.services.proxy", str(mbit), str(self.counters), str(number))
         self._process = _popen(module, {}, self._log, stdin=subprocess.PIPE)
         started.append(self._process)
-        self.ports: list[int] = _answer("proxy", self._process, self._log)["ports"]
+        self.ports = _answer("proxy", self._process, self._log, ProxyReady).ports
 
     def lead(self, place: int, port: int) -> None:
         """Forward connections from the port at index `place` to `port`."""
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(json.dumps({"place": place, "port": port}).encode() + b"\n")
+            self._process.stdin.write(line_of(Destination(place, port)))
             self._process.stdin.flush()
         except BrokenPipeError:
             raise ServiceFailed(_description("proxy", self._process, self._log, "has ended")) from None
@@ -134,8 +139,9 @@ def _popen(
         )
 
 
-def _answer(name: str, process: subprocess.Popen[bytes], log: Path) -> dict[str, Any]:
-    """Return the line of JSON with which a service reports that it is ready. Ignore other output before that line."""
+def _answer(name: str, process: subprocess.Popen[bytes], log: Path, kind: type[_Message]) -> _Message:
+    """Return the message with which a service reports that it is ready. Ignore other output before that line. Raises
+    ServiceFailed."""
     assert process.stdout is not None
     received = b""
     until_ns = now_ns() + START_LIMIT_S * 1e9
@@ -150,9 +156,7 @@ def _answer(name: str, process: subprocess.Popen[bytes], log: Path) -> dict[str,
         *lines, received = received.split(b"\n")
         for line in lines:
             with suppress(ValueError):
-                found = json.loads(line)
-                if isinstance(found, dict):
-                    return found
+                return msgspec.json.decode(line, type=kind)
     raise ServiceFailed(_description(name, process, log, f"does not answer after {START_LIMIT_S:g} s"))
 
 

@@ -10,6 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from adapters.contract import Adapter, Program
+from bench_runner import registries
 from bench_runner.machine import environment, folders
 
 MOUNTS = """\
@@ -229,6 +231,19 @@ def test_versions_of_what_is_installed():
     assert versions["python"] == platform.python_version()
     assert {"numpy", "pandas", "pyarrow", "scipy", "pylance", "fastavro"} <= set(versions)
     assert all(versions.values())
+
+
+def test_versions_of_what_some_engines_need():
+    class OfServer(Adapter):
+        distributions = ("a-server",)
+        programs = (Program("server", lambda: pytest.fail("the server is asked for its version"), "apt install it"),)
+
+    csv, _ = registries.engine_of("csv[engine=pandas]")
+    avro, _ = registries.engine_of("avro[engine=fastavro]")
+    assert environment.library_names([OfServer]) - environment.library_names(()) == {"a-server", "server"}
+    few, more = environment.library_versions([csv]), environment.library_versions(iter([csv, avro]))
+    assert ("fastavro" in few, "fastavro" in more) == (False, True)
+    assert few.items() <= more.items() <= environment.library_versions().items()
 
 
 def test_only_modules_of_formats_are_imported_for_the_versions():

@@ -8,13 +8,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from bench_runner.errors import RunError
-from bench_runner.plan.chain import Chain
+from bench_runner.plan.chain import Chain, Plan
 from bench_runner.request import Request
 from bench_runner.results.information import ProbeInfo, RunInfo, RunWarning, VariantInfo, information
 from bench_runner.results.records import Failure, Sample, SampleWriter, changed, read_run, write_run_info
@@ -51,6 +50,7 @@ INFO: dict[str, Any] = {
 }
 NOW = information(INFO)
 CHAIN = chain()
+NEEDED = {CHAIN.variant: {"pandas", "pyarrow", "lxml"}}
 
 
 def sample(operation: str, round_number: int, rows: int = 100_000, **changes: Any) -> Sample:
@@ -102,14 +102,14 @@ def test_packed_samples_are_not_resumed(tmp_path: Path) -> None:
     (tmp_path / "samples.jsonl.xz").write_bytes(lzma.compress(lines.read_bytes()))
     lines.unlink()
     with pytest.raises(RunError, match=r"Unpack them first: unxz .*samples\.jsonl\.xz"):
-        earlier_part(tmp_path, NOW)
+        earlier_part(tmp_path, NOW, NEEDED)
 
 
 @pytest.mark.parametrize(("place", "value", "said"), CHANGES)
 def test_another_setting_refuses_with_the_reason(tmp_path: Path, place: str, value: Any, said: str) -> None:
     written(tmp_path, sample("save", 1))
     with pytest.raises(RunError) as refused:
-        earlier_part(tmp_path, info_with(place, value))
+        earlier_part(tmp_path, info_with(place, value), NEEDED)
     assert said in str(refused.value)
     assert "Start a new run, without resume" in str(refused.value)
 
@@ -117,13 +117,31 @@ def test_another_setting_refuses_with_the_reason(tmp_path: Path, place: str, val
 def test_the_same_settings_may_be_resumed(tmp_path: Path) -> None:
     written(tmp_path, sample("save", 1), sample("read", 1))
     # The start time and the request may differ.
-    earlier = earlier_part(tmp_path, changed(NOW, started="later", seed=8, budget_s=60.0))
+    earlier = earlier_part(tmp_path, changed(NOW, started="later", seed=8, budget_s=60.0), NEEDED)
     assert earlier.run is not None
     assert earlier.next_position == 2
 
 
+@pytest.mark.parametrize(
+    "libraries",
+    [
+        pytest.param({**NOW.libraries, "lxml": "6.0"}, id="of all formats, as runs of earlier versions recorded"),
+        pytest.param({"pyarrow": NOW.libraries["pyarrow"]}, id="of fewer formats"),
+    ],
+)
+def test_a_library_that_only_one_part_needs_may_be_absent_in_the_other(
+    tmp_path: Path, libraries: Mapping[str, str]
+) -> None:
+    written(tmp_path, sample("save", 1), info={**INFO, "libraries": libraries})
+    needed = {CHAIN.variant: {"pyarrow"}, "xml[engine=pandas]": {"pandas"}}
+    assert earlier_part(tmp_path, NOW, needed).next_position == 1
+    other = changed(NOW, libraries={**NOW.libraries, "pyarrow": "27.0.0"})
+    with pytest.raises(RunError, match=r"pyarrow was 26\.0\.1 and is 27\.0\.0"):
+        earlier_part(tmp_path, other, needed)
+
+
 def test_other_data_are_refused(tmp_path: Path) -> None:
-    earlier = earlier_part(written(tmp_path), NOW)
+    earlier = earlier_part(written(tmp_path), NOW, NEEDED)
     refuse_other_data(earlier, {"eq": "d" * 64, "new": "e" * 64})
     with pytest.raises(RunError, match="the digest of the data set eq has changed"):
         refuse_other_data(earlier, {"eq": "e" * 64})
@@ -133,7 +151,7 @@ def test_an_execution_is_found_by_round_and_rows(tmp_path: Path) -> None:
     """Another number of rows is another execution, in a pilot round as well as in a run with other --rows."""
     rows = [(0, 20_000), (0, 200_000), (1, 100_000), (1, 50_000)]
     written(tmp_path, *(sample(operation, number, size) for number, size in rows for operation in CHAIN.operations))
-    earlier = earlier_part(tmp_path, NOW)
+    earlier = earlier_part(tmp_path, NOW, NEEDED)
     for number, size in rows:
         found = earlier.execution(CHAIN, CHAIN.conditions, number, size)
         assert [(one.operation, one.round, one.rows) for one in found] == [
@@ -155,7 +173,7 @@ def test_an_execution_is_found_by_round_and_rows(tmp_path: Path) -> None:
     ],
 )
 def test_another_chain_has_no_execution(tmp_path: Path, other: dict[str, Any]) -> None:
-    earlier = earlier_part(written(tmp_path, sample("save", 1), sample("read", 1)), NOW)
+    earlier = earlier_part(written(tmp_path, sample("save", 1), sample("read", 1)), NOW, NEEDED)
     asked = {"chain": CHAIN, "conditions": CHAIN.conditions} | other
     assert earlier.execution(asked["chain"], asked["conditions"], 1, 100_000) == []
 
@@ -175,7 +193,7 @@ def test_a_reason_is_not_an_execution(tmp_path: Path) -> None:
     """
     failure = Failure(kind="memory", reason="needs about 9.0 GB of memory, 4.0 GB are free")
     reasons = [sample(operation, 0, figures={}, failure=failure) for operation in CHAIN.operations]
-    earlier = earlier_part(written(tmp_path, *reasons), NOW)
+    earlier = earlier_part(written(tmp_path, *reasons), NOW, NEEDED)
     assert earlier.execution(CHAIN, CHAIN.conditions, 0, 100_000) == []
     assert earlier.has_reason(CHAIN, CHAIN.conditions, 100_000, failure)
     less_free = changed(failure, reason="needs about 9.0 GB of memory, 3.9 GB are free")
@@ -191,7 +209,7 @@ def test_an_execution_that_was_cut_short_is_made_up_for(tmp_path: Path) -> None:
     for samples, due in (([sample("save", 1)], [CHAIN]), ([sample("save", 1), sample("read", 1)], [])):
         folder = tmp_path / str(len(samples))
         folder.mkdir()
-        earlier = earlier_part(written(folder, *samples), NOW)
+        earlier = earlier_part(written(folder, *samples), NOW, NEEDED)
         schedule = Schedule({CHAIN: prediction}, seed=7, rounds=1)
         schedule.progress[CHAIN].add(earlier.execution(CHAIN, CHAIN.conditions, 1, 100_000))
         assert schedule.due(2) == due
@@ -219,7 +237,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
 
 def gone_on(folder: Path, chain: Chain, wanted: Sequence[str] | None = None) -> list[Sample]:
     """Make one execution, in round 1 of a resumed run. New samples are stored in this folder."""
-    earlier = earlier_part(folder, NOW)
+    earlier = earlier_part(folder, NOW, NEEDED)
     going_on = invented.session(
         options=Options(),
         folder=folder,
@@ -289,13 +307,15 @@ def test_a_failure_is_not_tried_again(tmp_path: Path, asked: list[tuple[str, ...
     pilot = tmp_path / "pilot"
     pilot.mkdir()
     written(pilot, *(changed(each, round=0) for each in (sample("save", 0), sample("read", 0), failing)))
-    found = earlier_part(pilot, NOW).execution(more, CHAIN.conditions, 0, 100_000)
+    found = earlier_part(pilot, NOW, NEEDED).execution(more, CHAIN.conditions, 0, 100_000)
     assert whole(found) == {"save", "read", PROJECT}
 
 
 def test_a_reason_of_one_operation_is_none_of_another(tmp_path: Path) -> None:
     failure = Failure(kind="refused", reason="it reads 60 columns, but the table has 4")
-    earlier = earlier_part(written(tmp_path, sample("project[columns=60]", 0, figures={}, failure=failure)), NOW)
+    earlier = earlier_part(
+        written(tmp_path, sample("project[columns=60]", 0, figures={}, failure=failure)), NOW, NEEDED
+    )
     refused = replace(CHAIN, operations=("project[columns=60]",))
     assert earlier.has_reason(refused, CHAIN.conditions, 100_000, failure)
     refused = replace(CHAIN, operations=("project[columns=50]",))
@@ -306,7 +326,7 @@ def begun(folder: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> RunI
     """Return the information that a run in `folder` has when it starts."""
     state = {"commit": "abc", "dirty": False, "changes": None}
     monkeypatch.setattr(measuring.environment, "repository_state", lambda root: state)
-    plan = SimpleNamespace(suites=(), chains=(), excluded=())
+    plan = Plan(suites=(), datasets={}, chains=())
     info, _ = measuring._begin(plan, Request(), Options(**options), folder, ["run"])
     return info
 
@@ -327,6 +347,12 @@ def test_the_earlier_part_keeps_its_identity_and_its_warnings(tmp_path: Path, mo
         assert (resumed.id, resumed.seed, resumed.started) == (first.id, first.seed, first.started)
         assert len(resumed.resumed) == times
         assert read_run(tmp_path).info.warnings == [warning], "on disk from the first moment"
+
+
+def test_a_resumed_run_keeps_the_libraries_of_its_earlier_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = begun(tmp_path, monkeypatch)
+    write_run_info(tmp_path, changed(first, libraries={**first.libraries, "fastavro": "1.0"}))
+    assert begun(tmp_path, monkeypatch, resume=True).libraries == {**first.libraries, "fastavro": "1.0"}
 
 
 def contents(folder: Path) -> dict[str, tuple[bytes, int]]:
@@ -356,7 +382,7 @@ def test_a_cut_line_is_dropped_when_the_run_goes_on(tmp_path: Path) -> None:
     written(tmp_path, sample("save", 1))
     with (tmp_path / "samples.jsonl").open("ab") as stream:
         stream.write(b'{"suite":"tab')
-    assert earlier_part(tmp_path, NOW).next_position == 1
+    assert earlier_part(tmp_path, NOW, NEEDED).next_position == 1
     SampleWriter(tmp_path).append(sample("read", 1, position=1))
     found = read_run(tmp_path)
     assert [one.operation for one in found.samples] == ["save", "read"]

@@ -13,7 +13,7 @@ from adapters.contract import Stored
 from adapters.document_store import Batch, Document, DocumentHandle, DocumentLoss, DocumentStoreAdapter
 from adapters.errors import RefusedData
 from bench_runner.worker.document_fidelity import DICTS_LOSE, probe
-from bench_runner.worker.fidelity import KindOutcome
+from bench_runner.worker.messages import KindOutcome
 from data_generator.generated.document_kinds import BIG_INTEGERS, DUPLICATE_NAMES, KINDS, ORDER, TEXT_KINDS
 from document_stores.registry import DOCUMENT_STORES
 from document_stores.shared.json_losses import BINARY_AS_BASE64, MINUS_ZERO_AS_ZERO, refused

@@ -14,7 +14,8 @@ from adapters.losses import Cause, Loss, Relation
 from adapters.relations import nulls, texts
 from bench_runner.operations.targets import Target, apply_strings
 from bench_runner.worker import fidelity
-from bench_runner.worker.fidelity import KindOutcome, probe
+from bench_runner.worker.fidelity import probe
+from bench_runner.worker.messages import KindOutcome
 from data_generator.generated.kinds import KINDS
 
 ARROW, PANDAS = Target("arrow"), Target("pandas")

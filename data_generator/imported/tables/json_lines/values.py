@@ -1,6 +1,6 @@
 """Parse JSON so that numbers keep their text, and write parsed values as JSON text again.
 
-This module depends on neither files nor tables.
+Input is a line with one JSON object. Malformed lines are refused with the reason and the place of the fault.
 """
 
 from __future__ import annotations

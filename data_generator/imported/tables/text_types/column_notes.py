@@ -1,6 +1,7 @@
 """Warnings about the values of a column. A warning states what was changed or is ambiguous, an example, and what to do.
 
-This module depends neither on files nor on types of columns.
+Readers make a `Note` with the row of the first such value. `remarks` returns the notes as text, with the place of this
+value in the file.
 """
 
 from __future__ import annotations

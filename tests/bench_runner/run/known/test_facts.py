@@ -19,8 +19,7 @@ from bench_runner.run.known.facts_store import KeptFacts
 from bench_runner.run.launcher import Outcome
 from bench_runner.run.options import Options
 from bench_runner.run.session import Session
-from bench_runner.worker.fidelity import KindOutcome
-from bench_runner.worker.messages import FidelityFound, Imported
+from bench_runner.worker.messages import FidelityFound, Imported, KindOutcome
 from tests.bench_runner.run import invented
 from tests.bench_runner.run.invented import SECOND, chain
 
@@ -180,6 +179,19 @@ def test_another_machine_version_or_source_finds_it_again(
 
 
 @pytest.mark.rule(15)
+def test_only_the_libraries_that_an_engine_needs_make_its_facts_out_of_date(
+    tmp_path: Path, clock: Clock, asked: list[tuple[str, str]]
+) -> None:
+    """Another run may measure other formats, and then records other libraries."""
+    facts.measure_missing(taken(session(tmp_path, brief=True)))
+    other = session(tmp_path, brief=True)
+    other.info.libraries = {"fastavro": "9.9"}
+    assert not taken(other).missing
+    (avro, pandas) = chain("avro[engine=fastavro]"), chain("csv[engine=pandas]")
+    assert (facts._libraries(other, avro), facts._libraries(other, pandas)) == ({"fastavro": "9.9"}, {})
+
+
+@pytest.mark.rule(15)
 def test_what_a_third_party_s_adapter_does_is_not_kept(
     tmp_path: Path, clock: Clock, asked: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,6 +265,14 @@ def test_a_fact_that_is_broken_or_another_s_is_none(tmp_path: Path) -> None:
         assert store.get(["imports", "csv"], Imported) is None
     path.unlink()
     assert store.get(["imports", "csv"], Imported) is None
+
+
+def test_a_fact_of_another_version_is_none(tmp_path: Path) -> None:
+    store = KeptFacts(tmp_path, {"libraries": {"pandas": "3.1"}})
+    store.put(["imports"], Imported(import_ns=1, import_rss_bytes=2), {"lxml": "6.0"})
+    assert store.get(["imports"], Imported, {"lxml": "6.0", "pandas": "3.1"}) is not None
+    assert store.get(["imports"], Imported, {"lxml": "6.1"}) is None
+    assert store.get(["imports"], Imported) is None
 
 
 def test_sources_are_known_by_name_and_content(tmp_path: Path) -> None:
