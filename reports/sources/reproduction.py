@@ -168,7 +168,10 @@ def _notes(chosen: Sequence[Table], left_out: Mapping[str, str], generated: bool
     if chosen and chosen[0].conditions.strings != "object":
         yield "strings are pandas' str here; the thesis has Python objects (--strings object)"
     if generated and any(table.dataset == "webface" for table in chosen):
-        yield "webface is generated with the thesis's bytes per row, so its sizes support no finding"
+        yield (
+            "webface is generated with the thesis's bytes per row: findings that depend on how well its values compress "
+            "have no verdict"
+        )
 
 
 def _unlike_the_thesis(conditions: Conditions) -> tuple[bool, bool, bool, bool]:
