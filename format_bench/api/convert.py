@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import click
 
 from adapters.contract import Native, TabularFormat
 from bench_runner.clock import now_ns
@@ -20,11 +25,22 @@ from bench_runner.run.work_folder import work_folders
 from data_generator.imported.read_options import AS_FOUND, ReadOptions
 from data_generator.imported.tables import table_input
 from format_bench.api.recommend import recommend
+from format_bench.api.report import stored_runs
 from format_bench.api.request import texts
+from format_bench.api.stored import chosen_run
+from format_bench.api.suggestion import shown
+from format_bench.commands.recommend import recommend as recommend_command
 from format_bench.conversion import Task, Watch, copied
 from format_bench.errors import ConversionError, RequestError
 from format_bench.progress import Silent
 from formats.registry import FORMATS
+from reports.analysis.recommendation.preferences import STAGES, Preferences
+
+PREFERENCES = (
+    *("weights", "uses", "needs", "max_memory_bytes", "reads_per_save"),
+    *("bandwidth_bytes_per_s", "accept"),
+)
+"""Parameters of `recommend` that state what the user wants, and not how it is measured."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +85,9 @@ def convert(
     a table batch by batch; otherwise the whole table must fit into memory.
 
     variant: A variant such as 'parquet[engine=pyarrow,codec=zstd]', or the name of a format for its default variant.
-    recommended: A run, or its folder; the variant is the one that `recommend(stored=...)` names first. If the run has
-        several data sets, `datasets` names one of them.
+    recommended: A run, or its folder; the variant is the one that it recommends, by the preferences of its command. If
+        its command named none, the default preferences of `recommend` decide. If the run has several data sets,
+        `datasets` names one of them.
     allow_loss: Names of columns that may change as the variant declares; '*' allows this for every column.
     force: Whether to replace what is at `out`.
     options: How the table is read.
@@ -89,7 +106,9 @@ def convert(
     heard = watcher or Silent()
     source = table_input.find(Path(data))
     table_input.check_options(source, options.checked())
-    spelled = variant if variant is not None else _recommended(recommended, texts("datasets", datasets))
+    spelled = str(variant)
+    if recommended is not None:
+        spelled = _recommended(recommended, texts("datasets", datasets), heard)
     adapter = _adapter(spelled)
     place = _place(Path(out), source.path, adapter, force=force)
     names = texts("allow_loss", allow_loss)
@@ -140,19 +159,70 @@ def _adapter(spelled: str) -> TabularFormat:
     return adapter
 
 
-def _recommended(stored: Run | Path | str | None, datasets: Sequence[str]) -> str:
-    """Return the variant that a stored run recommends. Raises RequestError if the run recommends no variant for
-    tables."""
-    answer = recommend(stored=stored, datasets=datasets)
+def _recommended(stored: Run | Path | str, datasets: Sequence[str], heard: Watcher) -> str:
+    """Return the variant that a stored run recommends by the preferences that its command named.
+
+    If the command named none that can be read, the default preferences decide, and `heard` gets a note. Raises
+    RequestError if the run recommends no variant for tables.
+    """
+    run = chosen_run(stored_runs(stored), datasets, Preferences())
+    asked = _recorded_preferences(run.info.command)
+    answer = recommend(stored=run, datasets=datasets, **(asked or {}))
     if not answer.found.ranked or not kind_of_target(answer.question.conditions.target).has_columns:
         raise RequestError(
-            f"The run {stored} recommends no format for a table.",
+            f"The run {shown(run.folder)} recommends no format for a table.",
             "Name a variant by `variant`.",
             parameter="recommended",
             given=stored,
         )
+    if asked is None:
+        usual = answer.found.preferences
+        weights = ",".join(f"{name}={weight:g}" for name, weight in usual.weights.items())
+        heard.note(
+            f"{shown(run.folder)} records no preferences, so the defaults chose the variant: weights {weights}, "
+            f"{usual.accept} formats"
+        )
+    advice = answer.within
+    best = answer.found.ranked[0].candidate.variant if advice is None else advice.advised.change.variant
     # `nulls` is a setting of the measuring code.
-    return str(answer.found.ranked[0].candidate.variant.without("nulls"))
+    return str(best.without("nulls"))
+
+
+def _recorded_preferences(command: Sequence[str]) -> dict[str, Any] | None:
+    """Return the preferences in a recorded command as keywords of `recommend`. `command` has the words of a command
+    line, or one text with a call from Python.
+
+    Return None for a command other than `recommend`, and for one that this version cannot parse.
+    """
+    given = _of_call(command[0]) if len(command) == 1 else _of_words(command)
+    if given is None:
+        return None
+    found = {name: value for name, value in given.items() if name in PREFERENCES}
+    if given.get("within") is not None:
+        # Comparing the settings of one format accepts any maturity.
+        found["accept"] = STAGES[-1]
+    return found
+
+
+def _of_words(words: Sequence[str]) -> dict[str, Any] | None:
+    if list(words[1:2]) != [recommend_command.name]:
+        return None
+    try:
+        return recommend_command.make_context(recommend_command.name, list(words[2:])).params
+    except click.ClickException:
+        return None
+
+
+def _of_call(text: str) -> dict[str, Any] | None:
+    try:
+        # The text of a table in memory, such as '<pandas DataFrame in memory>', is not Python.
+        call = ast.parse(re.sub(r"\bdata=<[^<>]*>", "data=None", text), mode="eval").body
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == recommend.__name__):
+            return None
+        named = {each.arg: each.value for each in call.keywords if each.arg is not None}
+        return {name: ast.literal_eval(named[name]) for name in (*PREFERENCES, "within") if name in named}
+    except (SyntaxError, ValueError):
+        return None
 
 
 def _place(out: Path, source: Path, adapter: TabularFormat, *, force: bool) -> Path:

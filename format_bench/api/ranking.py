@@ -6,22 +6,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from bench_runner.conditions import Conditions
 from bench_runner.data_kinds import kind_of_target
 from bench_runner.errors import RunError
 from bench_runner.plan.candidates import is_chosen
 from bench_runner.variants import Variant, variant_of
 from format_bench.api.own_format import PLAIN, PLAIN_CSV
+from format_bench.errors import RequestError
 from reports.analysis.recommendation.candidates import (
     NOT_COUNTED,
     Candidate,
     Question,
     RunSummary,
     for_preferences,
+    is_cold,
     project_candidates,
     whole_rows,
 )
 from reports.analysis.recommendation.eligibility import eligible
 from reports.analysis.recommendation.preferences import Preferences
+from reports.analysis.recommendation.race import not_raced
 from reports.analysis.recommendation.recommend import Recommendation, compared, recommend
 
 
@@ -56,6 +60,15 @@ class Choice:
         return self.own or PLAIN[kind_of_target(self.question.conditions.target).name]
 
     @property
+    def held_bytes(self) -> int:
+        """Memory that the data take, for as many rows as the figures of the candidates."""
+        about = self.summary.run.info.datasets.get(self.question.dataset)
+        if about is None:
+            return 0
+        rows = next((each.projected_rows for each in self.candidates if each.projected_rows is not None), None)
+        return about.size_bytes if rows is None else round(about.size_bytes * rows / self.question.rows)
+
+    @property
     def chosen(self) -> list[Candidate]:
         """The candidates that the user's patterns for formats select.
 
@@ -68,6 +81,17 @@ class Choice:
             if candidate.variant not in (request.baseline, PLAIN_CSV)
             or is_chosen(candidate.variant, request.formats, request.formats_not)
         ]
+
+
+def check_bandwidth(preferences: Preferences, conditions: Conditions) -> None:
+    """Raise RequestError for a bandwidth with cold reads, which would count the transfer twice."""
+    if preferences.bandwidth_bytes_per_s is not None and is_cold(conditions):
+        raise RequestError(
+            "`bandwidth_bytes_per_s` cannot be combined with cold reads, whose times already include the device.",
+            "Omit `bandwidth_bytes_per_s`, or measure warm reads by `cache='warm'`.",
+            parameter="bandwidth_bytes_per_s",
+            given=preferences.bandwidth_bytes_per_s,
+        )
 
 
 def only_choice(summary: RunSummary, screening: Choice | None = None) -> Choice:
@@ -107,12 +131,12 @@ def rank(
     """Return the ranking of the candidates that satisfy the needs (the abilities that the user requires).
 
     `left_out` are variants that are not ranked, each with the reason. Use `on_all_rows=False` for a screening: fixed
-    costs dominate on few rows, so measured times do not show whether a need is met.
+    costs dominate on few rows, so measured times do not show whether a need is met. Raises RequestError for a bandwidth
+    with cold reads.
     """
-    about = choice.summary.run.info.datasets.get(choice.question.dataset)
-    held_bytes = about.size_bytes if about else 0
+    check_bandwidth(preferences, choice.question.conditions)
     chosen, every = (for_preferences(each, preferences) for each in (choice.chosen, choice.candidates))
-    kept, dropped = eligible(chosen, preferences, held_bytes, on_all_rows=on_all_rows)
+    kept, dropped = eligible(chosen, preferences, choice.held_bytes, on_all_rows=on_all_rows)
     now = next((candidate for candidate in every if candidate.variant == choice.baseline), None)
     return recommend(kept, [*dropped, *left_out], preferences, now)
 
@@ -140,6 +164,4 @@ def rank_after_screening(choice: Choice, preferences: Preferences) -> Recommenda
 def _left_out(choice: Choice, screened: Recommendation, rows: int) -> Iterator[tuple[Variant, str]]:
     measured = {candidate.variant for candidate in choice.chosen}
     yield from ((variant, reason) for variant, reason in screened.dropped if variant not in measured)
-    for each in (*screened.ranked, *screened.not_accepted):
-        if each.candidate.variant not in measured:
-            yield each.candidate.variant, f"behind: score {each.score:.1f} times the best's at {rows:,} rows"
+    yield from not_raced(screened, measured, rows)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from bench_runner.clock import now_ns
+from bench_runner.conditions import Conditions
 from bench_runner.data_kinds import DOCUMENTS, IMAGES, TABLES, DataKind, kind_of_target
 from bench_runner.operations import operation_of
 from bench_runner.operations.targets import Target
@@ -27,6 +28,7 @@ from format_bench.api.document_hint import document_hint
 from format_bench.api.measured import measured_answer
 from format_bench.api.own_format import PLAIN, plain_call
 from format_bench.api.own_table import takes_tables
+from format_bench.api.ranking import check_bandwidth
 from format_bench.api.report import stored_runs
 from format_bench.api.request import (
     RESULTS,
@@ -148,6 +150,7 @@ def recommend(
         accept=one_of("accept", accept, STAGES),
     )
     _check_whole_times(preferences)
+    check_bandwidth(preferences, Conditions(cache=wanted.get("cache", "warm")))
     if data is not None and stored is not None:
         raise RequestError(
             "`data` and `stored` cannot be combined: `data` is measured now, but `stored` was measured before.",

@@ -52,7 +52,7 @@ def answer_of(choice: Choice, found: Recommendation, selection: Sequence[str] = 
         # The runs that the package includes share one machine name, but were measured on several machines.
         processor=run.info.machine.cpu or "" if run.folder.is_relative_to(reference.PLACE) else "",
         again=shlex.join(
-            ["format-bench", "recommend", "--from", shown(run.folder), *selection, *_wishes(found.preferences)]
+            ["format-bench", "recommend", "--from", shown(run.folder), *selection, *_wishes(found.preferences, target)]
         ),
         convert=_conversion(choice, found, first),
         within=advice,
@@ -179,13 +179,14 @@ def _cautions(found: Recommendation) -> Iterator[str]:
         )
 
 
-def _wishes(preferences: Preferences) -> Iterator[str]:
-    """Yield the command-line words that request these preferences."""
+def _wishes(preferences: Preferences, target: str) -> Iterator[str]:
+    """Yield the command-line words that request these preferences for data of this target."""
     usual = Preferences()
-    defaults = (dict.fromkeys([USE], 1.0),) if preferences.uses else (usual.weights, OF_DOCUMENTS)
+    weights = OF_DOCUMENTS if kind_of_target(target).has_key else usual.weights
+    weights = {USE: 1.0} if preferences.uses else weights
     if preferences.uses:
         yield from ("--use", ", ".join(map(words_of, preferences.uses)))
-    if preferences.weights not in defaults:
+    if preferences.weights != weights:
         yield from ("--prefer", ",".join(f"{name}={weight:g}" for name, weight in preferences.weights.items()))
     if preferences.needs:
         yield from ("--need", ",".join(preferences.needs))

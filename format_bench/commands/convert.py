@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     "recommended",
     metavar="RUN",
     type=click.Path(path_type=str),
-    help="Take the variant that the run in this folder recommends, as 'recommend --from RUN' does.",
+    help="Take the variant that the run in this folder recommends, by the preferences of its command (--prefer, --use, "
+    "--need, ...).",
 )
 @click.option("-d", "--datasets", metavar="NAME", multiple=True, help="The data set of RUN, if it has several.")
 @click.option(

@@ -169,7 +169,7 @@ def _notes(chosen: Sequence[Table], left_out: Mapping[str, str], generated: bool
         yield "strings are pandas' str here; the thesis has Python objects (--strings object)"
     if generated and any(table.dataset == "webface" for table in chosen):
         yield (
-            "webface is generated with the thesis's bytes per row: findings that depend on how well its values compress "
+            "webface is generated with the thesis's bytes per row: findings that depend on how its values compress "
             "have no verdict"
         )
 

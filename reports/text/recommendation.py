@@ -19,6 +19,7 @@ from reports.analysis.recommendation.answer import Answer
 from reports.analysis.recommendation.candidates import CANNOT, CHANGES, FIGURES, NO_FIGURE, NOT_COUNTED
 from reports.analysis.recommendation.needs import judged
 from reports.analysis.recommendation.preferences import STAGES, USE, Preferences
+from reports.analysis.recommendation.race import BEHIND, MOST_OF_A_STAGE, NOT_ACCEPTED, ONLY_SCREENED
 from reports.analysis.recommendation.reasons import reasons
 from reports.analysis.recommendation.recommend import MOST_OF_TIED, Ranked, Recommendation, weights
 from reports.analysis.units import number_text
@@ -45,7 +46,9 @@ SCREEN_LINES = 24
 _ALIKE = 1.05
 """Two figures are shown as equal if their ratio is at most this."""
 _WHY_LEFT_OUT = {
-    "behind": "clearly worse on few rows",
+    BEHIND: "worse on few rows",
+    NOT_ACCEPTED: f"maturity not accepted, only the best {MOST_OF_A_STAGE} measured on more rows",
+    ONLY_SCREENED: "measured on few rows only",
     CHANGES: "would change this data",
     "refused": "refuse this data",
     "another kind of result": "return another kind of object",

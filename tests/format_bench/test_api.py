@@ -75,6 +75,13 @@ WRONG: list[tuple[Callable[..., object], tuple[Any, ...], dict[str, Any], str | 
     (run, ("tabular",), {"resume": True}, "out", "resume needs out"),
     (recommend, (), {}, "data", "stored"),
     (recommend, (), {"data": "x", "stored": "y"}, "stored", "data and stored cannot be combined"),
+    (
+        recommend,
+        (),
+        {"datasets": "eq", "cache": "cold", "bandwidth_bytes_per_s": 1e6},
+        "bandwidth_bytes_per_s",
+        "cold reads",
+    ),
     (recommend, (), {"stored": "reference"}, "datasets", "a recommendation needs one of them"),
     (recommend, (), {"stored": "y", "cache": "cold"}, "cache", "stored"),
     (recommend, (), {"stored": "y", "work_dirs": ["z"]}, "work_dirs", "stored"),

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +23,20 @@ import pytest
 from click.testing import CliRunner
 
 from adapters.errors import AdapterError, UserError
+from bench_runner.results.records import Sample, changed
+from bench_runner.run.watcher import Watcher
 from data_generator.errors import DataError
 from data_generator.imported.read_options import ReadOptions
 from format_bench import cli, conversion
 from format_bench.api import convert as convert_module
 from format_bench.api.convert import convert
+from format_bench.api.recommend import recommend
 from format_bench.errors import ConversionError, RequestError
+from format_bench.within.proposal import Proposal, Proposals
 from formats.registry import FORMATS
 from tests.bench_runner.conftest import PLUGINS, plugins_in
 from tests.data_generator.imported.readers_here import read_here
+from tests.reports.factory import make_run, with_info, write_run
 
 ROOT = Path(__file__).parents[2]
 MANY = 4 * conversion.TRIAL_ROWS
@@ -309,13 +315,75 @@ def _none_installed(distribution: str) -> str:
 
 
 def test_the_recommended_variant_of_a_run_is_taken(table: Path, tmp_path: Path) -> None:
-    from format_bench.api.recommend import recommend
-
     wanted = recommend(stored="reference", datasets=["core"]).found.ranked[0].candidate
     suffix = FORMATS.build(str(wanted.variant)).suffix
     out = tmp_path / f"out{suffix}"
     copy = convert(table, out, recommended="reference", datasets=["core"], allow_loss="*")
     assert copy.variant == str(wanted.variant)
+
+
+FEATHER, ORC, CSV = "feather[engine=pyarrow,codec=none]", "orc[engine=pyarrow,codec=none]", "csv[engine=pandas]"
+"""The best established variants of an invented run: by the default preferences, by size, and with 200 MB of memory."""
+
+
+class Notes(Watcher):
+    """Keeps the notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+@pytest.mark.parametrize(
+    ("command", "best", "noted"),
+    [
+        (("format-bench", "recommend", "--data", "my.csv", "--prefer", "size=1"), ORC, False),
+        (("recommend(data=<pandas DataFrame in memory>, rows=9, weights={'size': 1})",), ORC, False),
+        (("recommend(data='my.csv', options=ReadOptions(header=False))",), FEATHER, False),
+        (("format-bench", "recommend", "--data", "my.csv", "--max-memory", "200M"), CSV, False),
+        (("format-bench", "run", "tabular", "--formats", "parquet"), FEATHER, True),
+        (
+            ("format-bench", "recommend", "--data", "my.csv", "--no-longer-an-option", "--prefer", "size=1"),
+            FEATHER,
+            True,
+        ),
+        (("run('tabular')",), FEATHER, True),
+        (("recommend(",), FEATHER, True),
+        ((), FEATHER, True),
+    ],
+)
+def test_the_preferences_of_the_run_choose_the_variant(
+    command: tuple[str, ...], best: str, noted: bool, table: Path, tmp_path: Path
+) -> None:
+    run_of_eq = make_run(datasets=("eq",), tracks=("plain",), rounds=7, info={"command": command})
+    folder, heard = write_run(run_of_eq, tmp_path / "in.run"), Notes()
+    out = tmp_path / f"out{FORMATS.build(best).suffix}"
+    assert convert(table, out, recommended=folder, allow_loss="*", watcher=heard).variant == best
+    assert any("records no preferences" in note and "read=3,size=2,save=1" in note for note in heard.notes) == noted
+
+
+def test_the_advised_settings_are_taken_and_not_the_first_of_those_tied(table: Path, tmp_path: Path) -> None:
+    plain, zstd = "parquet[engine=pyarrow,codec=snappy]", "parquet[engine=pyarrow,codec=zstd,level=1]"
+    both = "parquet[engine=pyarrow,codec=zstd,level=1,page_version=2.0]"
+    first = make_run(datasets=("eq",), tracks=("default",), rounds=9)
+    of_plain = [sample for sample in first.samples if sample.variant == plain]
+
+    def faster(each: Sample, variant: str, share: float) -> Sample:
+        wall_ns = int(50_000_000 * share * (1.02 if each.round % 2 and variant == zstd else 1))
+        return changed(each, variant=variant, figures={**each.figures, "wall_ns": wall_ns})
+
+    samples = [faster(each, *to) for each in of_plain for to in ((plain, 1.0), (zstd, 0.597), (both, 0.6))]
+    command = ("format-bench", "recommend", "--within", "parquet", "--data", "my.csv", "--prefer", "read=1")
+    folder = write_run(with_info(replace(first, samples=tuple(samples)), command=command), tmp_path / "in.run")
+    changes = Proposal(plain, "", 0), Proposal(zstd, "zstd", 1), Proposal(both, "zstd, pages", 2)
+    Proposals("parquet", changes).keep(folder)
+    answer = recommend(stored=folder, weights={"read": 1})
+    assert answer.found.ranked[0].candidate.variant == both
+    assert answer.within is not None
+    assert answer.within.advised.change.variant == zstd
+    assert convert(table, tmp_path / "out.parquet", recommended=folder).variant == zstd
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])

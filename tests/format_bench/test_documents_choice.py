@@ -232,6 +232,10 @@ def test_stores_that_answer_from_their_own_memory_are_ranked_and_the_condition_i
     assert "--prefer" not in recommend(stored=of("documents"), accept="experimental").again
     answer = recommend(stored=of("documents"), weights={"ask": 1}, accept="experimental")
     assert "--prefer 'ask[query=usual]=1'" in answer.again
+    # For documents, the default weights of tables are a wish like any other.
+    of_tables = {"read": 3.0, "size": 2.0, "save": 1.0}
+    asked = recommend(stored=of("documents"), weights=of_tables, accept="experimental").again
+    assert "--prefer read=3,size=2,save=1" in asked.replace("'", "")
     assert {each.candidate.variant for each in answer.found.ranked} == {*stores.values()}
     memory = next(remark for remark in answer.remarks if "in the store's own memory" in remark)
     assert "(sqlite-json)" in memory

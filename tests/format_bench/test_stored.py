@@ -17,7 +17,7 @@ from rich.console import Console
 
 from bench_runner.errors import PlanError, RunError
 from bench_runner.request import Request
-from bench_runner.results.records import Run, changed, read_run
+from bench_runner.results.records import Run, Sample, changed, read_run
 from bench_runner.run.choosing import SCREENING, SMALLER
 from bench_runner.variants import variant_of
 from format_bench import cli, recommend
@@ -171,6 +171,66 @@ def test_a_run_that_was_made_for_a_decision_answers_as_it_did_then(tmp_path: Pat
     left_out = dict(answer.found.dropped)
     assert re.match(r"behind: score \d+\.\d times the best's at 20,000 rows", left_out[XML])
     assert answer.found.baseline is not None
+
+
+def test_the_memory_limit_counts_the_data_of_all_rows(tmp_path: Path) -> None:
+    """The sample of 1,000,000 rows takes 60 MB in memory, so the whole table of 9,000,000 rows takes 540 MB."""
+    folder = decision(tmp_path / "run")
+    (first, *_) = recommend(stored=folder).found.ranked
+    peaks = {name: max(first.candidate.figures[name].values()) for name in ("read_memory", "save_memory")}
+    needed = max(peaks["save_memory"] + 540_000_000, peaks["read_memory"])
+    assert needed > peaks["read_memory"], "the save decides"
+    for limit, kept in ((needed + 1e6, True), (needed - 1e6, False)):
+        found = recommend(stored=folder, max_memory_bytes=int(limit)).found
+        assert (first.candidate.variant in {each.candidate.variant for each in found.ranked}) == kept
+    assert f"memory: needs {needed / 1e9:.2f} GB" in dict(found.dropped)[first.candidate.variant]
+
+
+@pytest.mark.parametrize("cache", ["cold", "cold (guest)"])
+def test_a_bandwidth_is_refused_for_cold_reads(cache: str) -> None:
+    """Their times already include the device."""
+    run = made()
+    assert recommend(stored=run, bandwidth_bytes_per_s=1e8).found.ranked
+    cold = tuple(changed(each, conditions=changed(each.conditions, cache=cache)) for each in run.samples)
+    run = replace(run, samples=cold)
+    assert recommend(stored=run).found.ranked
+    with pytest.raises(RequestError, match="bandwidth_bytes_per_s cannot be combined with cold reads") as refused:
+        recommend(stored=run, bandwidth_bytes_per_s=1e8)
+    assert refused.value.parameter == "bandwidth_bytes_per_s"
+
+
+VORTEX, HDF5, LANCE = "vortex[engine=vortex-data]", "hdf5-table[engine=pandas,format=table]", "lance[engine=pylance]"
+
+
+def test_variants_that_were_only_screened_have_the_true_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The race measures two variants of a maturity that is not accepted. Four young ones are fast in the screening."""
+    save = {PICKLE: 100, VORTEX: 110, LANCE: 120, HDF5: 9_000_000, FEATHER: 150, PARQUET: 160, CSV: 9_000}
+    run = of_variants(made(baseline=CSV), *save, "raw-io")
+
+    def timed(each: Sample) -> Sample:
+        wall_ns = save.get(each.variant, 1) * 1_000_000 + each.round
+        return changed(each, rows=20_000, unsettled=False, figures={**each.figures, "wall_ns": wall_ns})
+
+    folder = write_run(of_variants(run, PICKLE, VORTEX, FEATHER, PARQUET, CSV, "raw-io"), tmp_path / "run")
+    write_run(replace(run, samples=tuple(map(timed, run.samples))), folder / SCREENING)
+    answer = recommend(stored=folder, weights={"save": 1})
+    left_out = dict(answer.found.dropped)
+    assert set(left_out) == {LANCE, HDF5}
+    assert left_out[LANCE] == (
+        "not accepted: young, score 0.8 times the best's at 20,000 rows; of each maturity that is not accepted, at "
+        "most 2 variants are measured on more rows"
+    )
+    assert re.match(r"behind: score \d+\.\d times the best's at 20,000 rows", left_out[HDF5])
+    show(answer, Console(width=100))
+    text = " ".join(capsys.readouterr().out.split())
+    assert "lance (maturity not accepted, only the best 2 measured on more rows); hdf5-table (worse on" in text
+    # The same run, asked with preferences that the race was not made for.
+    young = recommend(stored=folder, weights={"save": 1}, accept="young")
+    assert dict(young.found.dropped)[LANCE] == (
+        "only screened: score 1.2 times the best's at 20,000 rows; the run did not measure it on more rows"
+    )
 
 
 def test_a_baseline_too_slow_for_all_rows_uses_few(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

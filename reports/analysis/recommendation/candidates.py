@@ -66,6 +66,9 @@ class Candidate:
         """The maturity of the variant's format; 'young' if the format declares none."""
         return self.maturity.stage if self.maturity is not None else STAGES[1]
 
+    projected_rows: int | None = None
+    """Number of rows of the whole table if `figures` are projected to it. `cells` are always those of the sample. None
+    if `figures` are those of the sample, too."""
     decisive: tuple[str, ...] = tuple(FIGURES)
     """The figures of save and read that a round must have in order to count. Rounds without them do not affect the
     ranking."""
@@ -186,6 +189,11 @@ def _questions(run: Run, summaries: Mapping[Cell, CellSummary]) -> dict[Question
     }
 
 
+def is_cold(conditions: Conditions) -> bool:
+    """Return whether reads come from the device. Their times then include its bandwidth."""
+    return conditions.cache.startswith("cold")
+
+
 def for_preferences(candidates: Iterable[Candidate], preferences: Preferences) -> list[Candidate]:
     """Return the candidates with `decisive` set to the figures that a round needs in order to count. If only the size
     has a weight, a round needs no times, so rounds on a busy machine also count."""
@@ -215,6 +223,7 @@ def project_candidates(
                 name: projected(smaller.get(candidate.variant, {}).get(name, {}), values, sizes)
                 for name, values in candidate.figures.items()
             },
+            projected_rows=sizes[-1],
         )
         for candidate in candidates
     ]

@@ -172,11 +172,17 @@ def parse_bytes(text: str) -> int:
 
 
 def parse_bandwidth(text: str) -> float:
-    """Parse '200MB/s' into bytes per second. Raises PreferenceError."""
-    try:
-        return float(parse_bytes(text.strip().removesuffix("/s")))
-    except PreferenceError:
-        raise PreferenceError(f"{text!r} is not a bandwidth above 0. Write e.g. 200MB/s.") from None
+    """Parse '200MB/s' or '1600Mbit/s' into bytes per second.
+
+    Raises PreferenceError, also for 'Mb/s', which means bits to some people and bytes to others.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*((?i:[KMGT]?))(B|bit)?(?:/s)?", text.strip())
+    if match is None or float(match[1]) == 0:
+        raise PreferenceError(
+            f"{text!r} is not a bandwidth above 0. Write bytes as in 200MB/s, or bits as in 1600Mbit/s."
+        )
+    amount = float(match[1]) * _BYTES[match[2].upper()]
+    return amount / 8 if match[3] == "bit" else amount
 
 
 def _parts(text: str) -> list[str]:

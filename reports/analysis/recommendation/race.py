@@ -7,7 +7,7 @@ clear how much better they would be. The user's current variant is measured unti
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from bench_runner.results.statistics import FEWEST_ROUNDS
 from bench_runner.variants import Variant
@@ -18,6 +18,9 @@ NEAR, LEAST_KEPT, MOST_KEPT = 2.5, 5, 10
 screening. At least LEAST_KEPT and at most MOST_KEPT variants enter."""
 MOST_OF_A_STAGE = 2
 """Largest number of additional variants that enter the race for each maturity that the user does not accept."""
+BEHIND, NOT_ACCEPTED, ONLY_SCREENED = "behind", "not accepted", "only screened"
+"""First words of the reasons why a variant of the screening was not measured in the race. A colon and details
+follow."""
 
 
 def may_win(found: Recommendation) -> list[Variant]:
@@ -39,6 +42,27 @@ def _beside(not_accepted: Sequence[Ranked]) -> Iterable[Ranked]:
         if each.score <= NEAR and taken.get(stage, 0) < MOST_OF_A_STAGE:
             taken[stage] = taken.get(stage, 0) + 1
             yield each
+
+
+def not_raced(screened: Recommendation, measured: Collection[Variant], rows: int) -> Iterator[tuple[Variant, str]]:
+    """Yield each variant that the screening ranked but the race did not measure, with the reason.
+
+    `measured` are the variants of the race, and `rows` is the number of rows of the screening.
+    """
+    chosen = {*may_win(screened)}
+    for each in (*screened.ranked, *screened.not_accepted):
+        variant, stage = each.candidate.variant, each.candidate.stage
+        score = f"score {each.score:.1f} times the best's at {rows:,} rows"
+        if variant in measured:
+            continue
+        if variant in chosen:
+            # The race was for other preferences, for example.
+            yield variant, f"{ONLY_SCREENED}: {score}; the run did not measure it on more rows"
+        elif screened.preferences.accepts(stage) or each.score > NEAR:
+            yield variant, f"{BEHIND}: {score}"
+        else:
+            limit = f"at most {MOST_OF_A_STAGE} variants are measured on more rows"
+            yield variant, f"{NOT_ACCEPTED}: {stage}, {score}; of each maturity that is not accepted, {limit}"
 
 
 def contending(found: Recommendation) -> list[Variant]:

@@ -1,11 +1,12 @@
-"""State why a variant is best. Each variant that is best in a criterion gets one sentence with figures from its stored
-samples.
+"""State why a variant is best. Each variant that is best in a criterion gets one sentence with its figures. All figures
+of a sentence are either of the stored samples, or projected to the whole table.
 
 The thesis describes the 'key advantage' of each format in words. This module gives figures instead.
 """
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -52,37 +53,47 @@ def _sentence(ranked: Ranked, preferences: Preferences) -> str:
     told: dict[str, str] = {READ: "reads in", SAVE: "saves in"}
     parts_asked = {name: f"{preferences.title(name)}:" for name in preferences.operations if name not in told}
     parts = [
-        # The answer's table shows the same value. It is corrected if the variants were measured in other rounds.
-        _time(candidate.cells[operation], verb, ranked.values.get(operation))
+        _time(candidate, operation, verb, preferences)
         for operation, verb in {**parts_asked, **told}.items()
-        if operation in candidate.cells and "wall_ns" in candidate.cells[operation].figures
+        if operation in candidate.cells and candidate.figures.get(operation)
     ]
-    return "; ".join([*parts, *_file(candidate)])
+    sentence = "; ".join([*parts, *_file(candidate)])
+    rows = candidate.projected_rows
+    return sentence if rows is None else f"projected to {rows:,} rows: {sentence}"
 
 
-def _time(cell: CellSummary, verb: str, ranked_ns: float | None) -> str:
-    wall = cell.figures["wall_ns"].median
-    told = f"{verb} {number_text((ranked_ns or wall) / 1e6)} ms"
+def _time(candidate: Candidate, operation: str, verb: str, preferences: Preferences) -> str:
+    # The time without the transfer, because only this time belongs to the multiple of raw I/O and to the cores.
+    told = f"{verb} {number_text(statistics.median(candidate.figures[operation].values()) / 1e6)} ms"
+    if preferences.bandwidth_bytes_per_s is not None:
+        told += " without the transfer"
+    if candidate.projected_rows is not None:
+        # Multiples, shares and cores are known of the sample only.
+        return told
+    cell = candidate.cells[operation]
     if cell.raw_io_multiple is not None:
         told += f", {number_text(cell.raw_io_multiple.ratio)} times raw I/O"
-    shares = [
-        f"{title} {cell.figures[name].median / wall:.0%}"
-        for name, title in _PARTS
-        if name in cell.figures and cell.figures[name].median >= 0.01 * wall
-    ]
-    if cell.cores_used is not None:
-        shares.append(f"{cell.cores_used:.1f} cores")
-    fetched = cell.figures.get("device_read_bytes")
-    if fetched is not None and fetched.median > 0:
-        shares.append(f"{number_text(fetched.median / 1e6)} MB from the device")
+    shares = [*_shares(cell)]
     return f"{told} ({', '.join(shares)})" if shares else told
 
 
+def _shares(cell: CellSummary) -> Iterator[str]:
+    for name, title in _PARTS:
+        if name in cell.figures:
+            share = cell.figures[name].median / cell.figures["wall_ns"].median
+            if share >= 0.01:
+                yield f"{title} {share:.0%}"
+    if cell.cores_used is not None:
+        yield f"{cell.cores_used:.1f} cores"
+    fetched = cell.figures.get("device_read_bytes")
+    if fetched is not None and fetched.median > 0:
+        yield f"{number_text(fetched.median / 1e6)} MB from the device"
+
+
 def _file(candidate: Candidate) -> Iterator[str]:
-    save = candidate.cells.get(SAVE)
-    size = save.figures.get("size_bytes") if save else None
+    save, sizes = candidate.cells.get(SAVE), candidate.figures["size"]
     codec = save.codec if save else None
-    told = [] if size is None else [f"{number_text(size.median / 1e6)} MB"]
+    told = [f"{number_text(statistics.median(sizes.values()) / 1e6)} MB"] if sizes else []
     if codec not in (None, "none"):
         told.append(f"codec {codec}")
     if candidate.encodings:

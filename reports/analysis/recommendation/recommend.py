@@ -18,7 +18,7 @@ import numpy as np
 from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, Ratio, Ratios, median_interval
 from bench_runner.variants import Variant
 from reports.analysis.recommendation.baseline import ALWAYS, Baseline, ratios
-from reports.analysis.recommendation.candidates import FIGURES, OPENING, Candidate
+from reports.analysis.recommendation.candidates import FIGURES, OPENING, Candidate, is_cold
 from reports.analysis.recommendation.daily_time import time_a_day
 from reports.analysis.recommendation.preferences import USE, Preferences
 from reports.analysis.recommendation.round_effect import without_round_effect
@@ -341,7 +341,8 @@ def _break_evens(kept: Sequence[Candidate], preferences: Preferences) -> list[Br
     """Return the points at which the fastest variant changes, for two quantities: the number of reads per save, and the
     bandwidth of the storage. Weights are not used.
 
-    Return an empty list if operations other than saving and reading everything have a weight.
+    Return an empty list if operations other than saving and reading everything have a weight. Cold reads have no
+    break-evens over the bandwidth, because their times already include the device.
     """
     if preferences.uses or preferences.weighed_parts:
         return []
@@ -359,6 +360,8 @@ def _break_evens(kept: Sequence[Candidate], preferences: Preferences) -> list[Br
         for first, then, at, since, until in _envelope(by_reads)
         if FEWEST_READS <= at.median <= MOST_READS
     ]
+    if any(is_cold(cell.cell.conditions) for candidate in kept for cell in candidate.cells.values()):
+        return found
     reads = preferences.reads_per_save or 1.0
     by_slowness = {
         candidate.variant: {

@@ -53,7 +53,7 @@ def candidate(
         "save_memory": memory,
     }
     told: dict[str, Any] = {"failures": (), "figures": {}, "codec": None, "uncounted": 0}
-    told |= {"cached": False, "fallback": ""}
+    told |= {"cached": False, "fallback": "", "raw_io_multiple": None, "cores_used": None}
     more = {**(parts or {}), **{OPENING + name: value for name, value in (opening or {}).items()}}
     figures |= {name: values(value) for name, value in more.items()}
     cells: dict[str, Any] = {"read": SimpleNamespace(losses=losses, **told), "save": SimpleNamespace(**told)}

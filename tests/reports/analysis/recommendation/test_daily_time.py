@@ -33,6 +33,13 @@ def test_the_times_of_a_day_add_up_round_by_round() -> None:
     assert time_a_day(figures, (Use("read", "read", 1 / 7),)) == pytest.approx({1: 10e6 / 7, 2: 30e6 / 7})
 
 
+def test_a_file_is_opened_once_a_day_at_most_and_not_more_often_than_it_is_used() -> None:
+    figures = {TAKE: {1: 5e6}, "open " + TAKE: {1: 50e6}}
+    assert use_a_day(figures, replace(OFTEN, per_day=1 / 7)) == pytest.approx({1: 55e6 / 7})
+    assert use_a_day(figures, replace(OFTEN, per_day=1)) == {1: 55e6}
+    assert use_a_day(figures, replace(OFTEN, per_day=10)) == {1: 100e6}
+
+
 def test_frequent_uses_decide() -> None:
     """Reading all takes 100 ms with the one candidate and 10 ms with the other. Taking rows takes 1 ms and 5 ms."""
     takes = candidate("takes", read=100, parts={TAKE: 1}, opening={TAKE: 50})

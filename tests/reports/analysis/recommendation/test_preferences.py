@@ -66,3 +66,21 @@ def test_amounts_are_decimal() -> None:
             parse_bytes(wrong)
     with pytest.raises(PreferenceError, match="200MB/s"):
         parse_bandwidth("fast")
+
+
+@pytest.mark.parametrize(
+    ("text", "bytes_per_s"),
+    [
+        *(("100MB/s", 1e8), ("100 mB/s", 1e8), ("100M", 1e8), ("100M/s", 1e8), ("1.5GB/s", 1.5e9), ("200000000", 2e8)),
+        *(("100Mbit/s", 12.5e6), ("1 Gbit/s", 125e6), ("8bit/s", 1.0)),
+    ],
+)
+def test_a_bandwidth_is_in_bytes_or_in_bits(text: str, bytes_per_s: float) -> None:
+    assert parse_bandwidth(text) == bytes_per_s
+
+
+@pytest.mark.parametrize("text", ["100Mb/s", "100mb/s", "1Gb/s", "100Mbps", "0MB/s", "0bit/s", "MB/s", "100MBbit/s"])
+def test_an_ambiguous_or_missing_unit_of_a_bandwidth_is_refused(text: str) -> None:
+    """A small b is the sign of bits, but some people write it for bytes."""
+    with pytest.raises(PreferenceError, match="Write bytes as in 200MB/s, or bits as in 1600Mbit/s"):
+        parse_bandwidth(text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -14,6 +16,7 @@ from reports.analysis.recommendation.preferences import Preferences
 from reports.analysis.recommendation.reasons import reasons
 from reports.analysis.recommendation.recommend import recommend, weighed, weights
 from reports.analysis.recommendation.round_effect import without_round_effect
+from reports.analysis.units import number_text
 from tests.reports.analysis.recommendation.invented import candidate, names
 from tests.reports.factory import make_run
 
@@ -155,6 +158,17 @@ def test_the_bandwidth_below_which_the_smaller_wins() -> None:
     assert (change.first, change.then) == ("small", "large")
     # 20 ms more of work are compared with 160 MB less to transfer.
     assert change.at.median == pytest.approx(160e6 / 20e-3)
+
+
+@pytest.mark.parametrize(("cache", "kinds"), [("warm", {"reads", "bandwidth"}), ("cold (guest)", {"reads"})])
+def test_cold_reads_have_no_bandwidth_at_which_another_wins(cache: str, kinds: set[str]) -> None:
+    """Their times already include the device."""
+    kept = [candidate("large", save=10, read=20, size=100), candidate("small", save=30, read=10, size=20)]
+    kept.append(candidate("tiny", save=90, read=90, size=10))
+    for cell in (cell for each in kept for cell in each.cells.values()):
+        cell.cell.conditions = Conditions(cache=cache)  # type: ignore[misc]
+    found = recommend(kept, (), Preferences(weights={"read": 1}))
+    assert {each.of for each in found.break_evens} == kinds
 
 
 def test_each_break_even_states_the_range_of_both_variants() -> None:
@@ -369,3 +383,42 @@ def test_every_winner_has_a_reason_of_figures(answer: Answer) -> None:
     assert found[0].variant == answer.found.ranked[0].candidate.variant
     assert {title for each in found for title in each.wins} == {"the weighted whole", "read time", "size", "save time"}
     assert all("reads in" in each.sentence and "MB" in each.sentence for each in found)
+
+
+def measured(rows: int) -> Sequence[Candidate]:
+    (candidates,) = summary_of(make_run(datasets=("eq",), tracks=("plain",), rounds=7, rows=rows)).questions.values()
+    return candidates
+
+
+def shown(each: Candidate, name: str) -> str:
+    return number_text(statistics.median(each.figures[name].values()) / 1e6)
+
+
+@pytest.mark.parametrize(
+    "preferences",
+    [Preferences(), Preferences(weights={"read": 1}), Preferences(reads_per_save=10)],
+    ids=["default", "read", "reads_per_save"],
+)
+def test_a_reason_of_a_projection_has_no_figures_of_the_sample(preferences: Preferences) -> None:
+    whole = project_candidates(measured(200_000), measured(20_000), (20_000, 200_000, 10_000_000))
+    found = recommend(eligible(whole, preferences, 0)[0], (), preferences)
+    by_variant = {each.candidate.variant: each.candidate for each in found.ranked}
+    for reason in reasons(found):
+        each = by_variant[reason.variant]
+        assert reason.sentence == (
+            f"projected to 10,000,000 rows: reads in {shown(each, 'read')} ms; saves in {shown(each, 'save')} ms; "
+            f"its file: {shown(each, 'size')} MB"
+        )
+
+
+def test_a_reason_has_the_multiple_of_raw_io_at_the_time_without_the_transfer() -> None:
+    kept = [each for each in measured(200_000) if each.variant == "parquet[engine=pyarrow,codec=none]"]
+    near, far = (
+        recommend(kept, (), Preferences(weights={"read": 1}, bandwidth_bytes_per_s=rate)) for rate in (None, 1e6)
+    )
+    (at_once,), (transferred,) = reasons(near), reasons(far)
+    first = far.ranked[0].candidate
+    assert f"reads in {shown(first, 'read')} ms without the transfer, " in transferred.sentence
+    assert f"saves in {shown(first, 'save')} ms without the transfer, " in transferred.sentence
+    assert " times raw I/O (" in transferred.sentence
+    assert transferred.sentence.replace(" without the transfer", "") == at_once.sentence
