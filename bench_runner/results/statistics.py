@@ -114,6 +114,14 @@ class CellSummary:
     so, the cell is not ranked (rule 11)."""
 
     @property
+    def is_ranked(self) -> bool:
+        """Whether the cell takes part in rankings, if it has the figure. Not ranked are raw I/O, variants that return
+        another kind of object, replacements for a missing call, calls served from a library's own memory, and cells
+        with wrong data in a round."""
+        variant = self.cell.variant
+        return not (variant.is_raw_io or variant.is_apart or self.fallback or self.cached or self.wrong)
+
+    @property
     def rounds(self) -> int:
         """Number of rounds with a time."""
         return len(self.by_round.get("wall_ns", {}))
@@ -413,24 +421,14 @@ def raw_io_cell(cell: Cell) -> Cell:
 def ranking(summaries: Iterable[CellSummary], figure: str, *, least: float = 0) -> dict[Cell, Ratio]:
     """Return the Ratio of each ranked cell to the cell with the best value of `figure`, best first (see `ranks`).
 
-    Some cells are not ranked: raw I/O, variants that return another kind of object, replacements for a missing call,
-    calls served from a library's own memory, and cells with wrong data in a round. The passed cells must have the same
-    operation, data set and conditions, and differ only in the variant. Values below `least`, which the memory probe
-    cannot distinguish, are replaced by `least`.
+    Some cells are not ranked (see `CellSummary.is_ranked`). The passed cells must have the same operation, data set and
+    conditions, and differ only in the variant. Values below `least`, which the memory probe cannot distinguish, are
+    replaced by `least`.
     """
-    ranked = [
-        summary
-        for summary in summaries
-        if figure in summary.figures
-        and not summary.cell.variant.is_raw_io
-        and not summary.cell.variant.is_apart
-        and not summary.fallback
-        and not summary.cached
-        and not summary.wrong
-    ]
     values = {
         summary.cell: {number: max(value, least) for number, value in summary.by_round[figure].items()}
-        for summary in ranked
+        for summary in summaries
+        if summary.is_ranked and figure in summary.figures
     }
     return ranks(values, exact=FIGURES[figure].exact)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from bench_runner.results.records import Conditions
 from bench_runner.results.statistics import Interval, median_interval
 from bench_runner.variants import Variant
 from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE, Column
@@ -18,6 +19,7 @@ from reports.analysis.units import Unit, number_text
 
 UNCHANGED_RATIO = 0.995
 """A codec saves nothing if its file has at least this share of the uncompressed size."""
+_WARM = Conditions().cache
 _NO_CODEC = (None, "none", "auto")
 
 
@@ -42,11 +44,15 @@ class CodecEffect:
 
     @property
     def break_even(self) -> BreakEven | None:
-        """The bandwidth above which the smaller file no longer reads faster. None if the codec saves nothing, or if a
-        size or read time is missing."""
+        """The bandwidth above which the smaller file no longer reads faster. None if the codec saves nothing, if a size
+        or read time is missing, if the reads are not ranked, or if they were cold: their times already include the time
+        of the device."""
         plain, packed = self.base.interval(SIZE), self.row.interval(SIZE)
         delta = self.read_delta_ns
         if plain is None or packed is None or delta is None or self.saves_nothing:
+            return None
+        reads = [row.cells[READ_TIME.operation] for row in (self.row, self.base)]
+        if not all(read.is_ranked and read.cell.conditions.cache == _WARM for read in reads):
             return None
         saved_bytes = plain.median - packed.median
         if delta.spread[1] <= 0:
@@ -108,7 +114,7 @@ def frontier(table: Table, time: Column) -> list[Row]:
     """Return the rows on the Pareto frontier, the smallest size first. For a row on the frontier, every smaller row
     takes longer (median `time`), and every faster row is larger.
 
-    Raw I/O, variants that are not ranked, and calls that read everything to return a part are excluded.
+    Figures that are not ranked are excluded (see `CellSummary.is_ranked`).
     """
     points = {row: found for row in table.rows if (found := point(row, time)) is not None}
     kept = [
@@ -147,19 +153,23 @@ def added_text(delta: Interval | None, unit: Unit) -> tuple[str, str]:
 
 
 def codec_notes(table: Table) -> Iterator[str]:
-    """Yield a note for each codec that saves nothing."""
-    for effect in codec_effects(table):
+    """Yield a note for each codec that saves nothing, and a note if the table has no break-even bandwidths."""
+    effects = codec_effects(table)
+    for effect in effects:
         if effect.saves_nothing:
             yield f"{effect.row.label}: the codec does not reduce the size (size ratio {effect.ratio:.3f})"
+    if effects and table.conditions.cache != _WARM:
+        yield "the bandwidth below which a smaller file reads faster is computed only for warm reads"
 
 
 def point(row: Row, time: Column) -> tuple[float, float] | None:
     """Return size and median time of a row for the chart of size against time. Return None if the chart does not show
     the row."""
     size, duration = row.interval(SIZE), row.interval(time)
-    if size is None or duration is None or row.variant.is_raw_io or row.variant.is_apart:
+    if size is None or duration is None:
         return None
-    return None if row.fallback(time.operation) else (size.median, duration.median)
+    ranked = all(row.cells[column.operation].is_ranked for column in (SIZE, time))
+    return (size.median, duration.median) if ranked else None
 
 
 def _delta(row: Row, base: Row, column: Column) -> Interval | None:

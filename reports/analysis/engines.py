@@ -18,6 +18,7 @@ from reports.analysis.units import number_text
 
 SUITE = "engines"
 HEADERS = ("format", "fastest call", "slowest call", "call x", "format x")
+_FEW = f"under {FEWEST_ROUNDS} rounds in common: may be chance"
 EXPLANATION = (
     "call x: time of the format's slowest call / its fastest call; format x: time of its fastest call / the fastest "
     "call of all formats. Their product compares the slowest call of the format with the fastest call of all."
@@ -43,17 +44,15 @@ def is_about_calls(table: Table) -> bool:
 
 
 def has_calls(table: Table) -> bool:
-    """Return whether the table compares calls and at least one call was ranked."""
-    return is_about_calls(table) and any(table.ranks(column) for column in (SAVE_TIME, READ_TIME))
+    """Return whether the table compares calls and at least one call has a figure that can be ranked."""
+    return is_about_calls(table) and any(table.counted(column).having for column in (SAVE_TIME, READ_TIME))
 
 
 def calls_of(table: Table, column: Column) -> list[Calls]:
     """Return each format's calls, compared by the time of one operation. The fastest format comes first.
 
-    Raw I/O and unranked variants are excluded. Return an empty list if most calls have no figure.
+    Raw I/O and unranked variants are excluded. If most calls have no figure, none is ranked.
     """
-    if table.counted(column).too_few:
-        return []
     rows = {row.variant: row for row in table.rows}
     variants: dict[str, list[Variant]] = {}
     for variant in table.ranks(column):
@@ -80,9 +79,7 @@ def answers(table: Table) -> Iterator[str]:
         found = calls_of(table, column)
         parts = [part for part in (_of_calls(found), _of_formats(found)) if part]
         if parts:
-            few = any(calls.by_format.tied is None for calls in found)
-            doubt = f" (under {FEWEST_ROUNDS} rounds in common: may be chance)" if few else ""
-            yield f"{column.operation}: {'; '.join(parts)}{doubt}."
+            yield f"{column.operation}: {'; '.join(parts)}."
 
 
 def _of_calls(found: Sequence[Calls]) -> str:
@@ -91,13 +88,15 @@ def _of_calls(found: Sequence[Calls]) -> str:
     # slower.
     tied = [name for name, ratio in ratios.items() if ratio.tied or ratio.ratio <= 1]
     apart = sorted((ratio.ratio, name) for name, ratio in ratios.items() if name not in tied)
-    same = f"no clear difference between the calls of {' and '.join(tied)}" if tied else ""
+    few = {name: f", {_FEW}" if ratio.tied is None else "" for name, ratio in ratios.items()}
+    alike = " and ".join(f"{name} ({_FEW})" if few[name] else name for name in tied)
+    same = f"no clear difference between the calls of {alike}" if tied else ""
     if not apart:
         return same
     (least, first), (most, last) = apart[0], apart[-1]
-    size = f"{number_text(least)} times ({first})"
+    size = f"{number_text(least)} times ({first}{few[first]})"
     if len(apart) > 1:
-        size = f"from {size} to {number_text(most)} times ({last})"
+        size = f"from {size} to {number_text(most)} times ({last}{few[last]})"
     told = f"the slowest call of a format takes {size} as long as its fastest"
     return f"{told}, {same}" if same else told
 
@@ -110,7 +109,7 @@ def _of_formats(found: Sequence[Calls]) -> str:
         return "with the fastest call of each, there is no clear difference between the formats"
     return (
         f"with the fastest call of each, {worst.format} takes {number_text(worst.by_format.ratio)} times as long as "
-        f"{best.format}"
+        f"{best.format}{f' ({_FEW})' if worst.by_format.tied is None else ''}"
     )
 
 

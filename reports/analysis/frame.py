@@ -20,9 +20,10 @@ def frame(run: Run) -> pd.DataFrame:
     operation, data set, variant and conditions.
 
     The columns are suite, operation, dataset, rows, variant, machine, the conditions, `rounds` (number of counted
-    rounds), `fidelity`, `fallback`, and `reason` (of a failure). Each figure has three columns: its median under its
-    own name, and the ends of its 95 % interval as `<name>_low` and `<name>_high`. The ends are missing under five
-    rounds. A row without figures has missing values, and a reason.
+    rounds), `fidelity`, `fallback`, `cached` (the library answered from its own memory), `wrong` (a round gave a wrong
+    answer) and `reason` (of a failure). Do not rank rows with a fallback, or that are cached or wrong. Each figure has
+    three columns: its median under its own name, and the ends of its 95 % interval as `<name>_low` and `<name>_high`.
+    The ends are missing under five rounds. A row without figures has missing values, and a reason.
     """
     rows = []
     for cell, summary in summarise(run.samples).items():
@@ -31,6 +32,7 @@ def frame(run: Run) -> pd.DataFrame:
         row["rounds"] = summary.rounds
         row["fidelity"] = summary.fidelity
         row["fallback"] = summary.fallback
+        row["cached"], row["wrong"] = summary.cached, summary.wrong
         row["reason"] = f"{summary.failures[0].kind}: {summary.failures[0].reason}" if summary.failures else None
         for name, interval in summary.figures.items():
             row |= dict(zip(_columns(name), (interval.median, interval.low, interval.high), strict=True))

@@ -49,7 +49,7 @@ def _of_group(tables: Sequence[Table]) -> Iterator[Figures]:
     variants = list(dict.fromkeys(row.variant for table in tables for row in table.rows if row.measured))
     labels = short_labels(variants)
     first = tables[0]
-    where = f"{first.dataset}, {first.data_rows:,} rows, {conditions_text(first.conditions)}"
+    where = f"{first.dataset}, {first.amount}, {conditions_text(first.conditions)}"
     for column in columns:
         having = [table for table in tables if any(row.interval(column) for row in table.rows)]
         if len(having) > 1:

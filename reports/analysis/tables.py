@@ -103,10 +103,6 @@ def _repeats(failure: Failure, other: Failure) -> bool:
     return len(failure.reason) > len(other.reason) and failure.reason.endswith(other.reason)
 
 
-def _is_unrankable(row: Row, operation: OperationName) -> bool:
-    return row.variant.is_raw_io or row.variant.is_apart or bool(row.fallback(operation))
-
-
 @dataclass(frozen=True)
 class Counted:
     """How many variants were measured, and how many of these have a figure. A variant without a counted round, for
@@ -117,7 +113,7 @@ class Counted:
 
     @property
     def too_few(self) -> bool:
-        """Whether most measured variants have no figure. Then no variant is named as the fastest."""
+        """Whether most measured variants have no figure. Then no variant is ranked."""
         return 2 * self.having < self.measured
 
 
@@ -143,7 +139,8 @@ class Table:
 
     def ranks(self, column: Column) -> Mapping[Variant, Ratio]:
         """Return the ratio to the best for each ranked variant of a column. The best variant comes first. The result is
-        empty if the table has no such column."""
+        empty if the table has no such column, or if most variants have no figure there: the best may be one of
+        them."""
         return self._ranks.get(column, {})
 
     def least(self, column: Column) -> float:
@@ -159,6 +156,8 @@ class Table:
         return EMPTY_FACTOR * max((empty for wall, empty in clocked if wall < EMPTY_FACTOR * empty), default=0)
 
     def _ranked(self, column: Column) -> dict[Variant, Ratio]:
+        if self.counted(column).too_few:
+            return {}
         summaries = [row.cells[column.operation] for row in self.rows if column.operation in row.cells]
         least = self.least(column)
         return {cell.variant: ratio for cell, ratio in ranking(summaries, column.figure, least=least).items()}
@@ -166,7 +165,7 @@ class Table:
     def counted(self, column: Column) -> Counted:
         """Return how many rankable variants were measured in a column, and how many of these have a figure."""
         name = column.operation
-        cells = [row.cells[name] for row in self.rows if name in row.cells and not _is_unrankable(row, name)]
+        cells = [row.cells[name] for row in self.rows if name in row.cells and row.cells[name].is_ranked]
         having = sum(column.figure in cell.figures for cell in cells)
         lacking = sum(column.figure not in cell.figures and cell.uncounted > 0 for cell in cells)
         return Counted(having, having + lacking)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from statistics import median
 
 from bench_runner.conditions import conditions_text
 from bench_runner.results.information import SAVE, MaturityInfo
@@ -84,11 +85,14 @@ def has_fallbacks(table: Table) -> bool:
 
 
 def sync_text(row: Row, time: Unit) -> str:
-    """Return the time of a save and of the sync that follows it, in the unit `time`."""
-    save = row.cells.get(SAVE)
-    if save is None or "sync_ns" not in save.figures or "wall_ns" not in save.figures:
+    """Return the median time of a save together with the sync that follows it, in the unit `time`."""
+    by_round = row.cells[SAVE].by_round if SAVE in row.cells else {}
+    saves, syncs = by_round.get("wall_ns", {}), by_round.get("sync_ns", {})
+    # Slow saves may have fast syncs, so the sum of two medians can be far from the time of any round.
+    sums = [saves[number] + syncs[number] for number in saves.keys() & syncs.keys()]
+    if not sums:
         return NOTHING
-    both_ns = save.figures["wall_ns"].median + save.figures["sync_ns"].median
+    both_ns = median(sums)
     return f"{SECONDS.text(both_ns)}s" if time is MILLISECONDS and both_ns >= LONG_NS else time.text(both_ns)
 
 
@@ -98,12 +102,14 @@ def cores_text(summary: CellSummary) -> str:
 
 
 def multiple_text(summary: CellSummary) -> str:
-    """Return the time as a multiple of the time of raw I/O. Multiples from 1,000 on have the form '1.2k'."""
+    """Return the time as a multiple of the time of raw I/O: '0.0416', '1.3', '42', '1.2k'."""
     if summary.raw_io_multiple is None:
         return NOTHING
     ratio = summary.raw_io_multiple.ratio
     if ratio >= 1000:
         return f"{ratio / 1000:.1f}k" if ratio < 10_000 else f"{ratio / 1000:.0f}k"
+    if ratio < 1:
+        return f"{ratio:#.3g}"
     return f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.1f}"
 
 
@@ -180,6 +186,13 @@ def notes(run: Run, table: Table) -> Iterator[str]:
     ]
     if uncounted:
         yield f"{NOT_COUNTED}: {', '.join(uncounted)}"
+    unranked = [
+        f"{column.title} ({counted.having} of {counted.measured})"
+        for column in table.columns
+        if (counted := table.counted(column)).too_few and counted.having
+    ]
+    if unranked:
+        yield f"no best is marked, because most variants have no counted figure: {', '.join(unranked)}"
     for row in table.rows:
         blocks = _blocks(row)
         if blocks:

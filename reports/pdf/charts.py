@@ -178,6 +178,8 @@ def _explain(axes: Axes, run: Run, table: Table, rows: Sequence[Row], operations
         patches.append(_apart(f"not ranked: {FALLBACK} reads all, then selects"))
     if any(row.cached(name) for row in rows for name in operations):
         patches.append(_apart(f"not ranked: {CACHED} from the library's own memory"))
+    if any(table.counted(column).too_few for column in table.columns if column.operation in operations):
+        patches.append(_apart("not ranked: most variants have no figure"))
     axes.legend(
         handles=patches,
         loc="upper left",

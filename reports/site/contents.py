@@ -29,6 +29,9 @@ from reports.sources.reproduction import grids, reproduce
 
 RAW = ("run.json", "samples.jsonl", "fidelity.jsonl", "report.pdf")
 """Files of a result folder that a reader can download, in addition to its CSV files."""
+FAST_ROUNDS, EXTRA_ROUNDS = 9, 2
+"""Default number of rounds of fast operations, and of rounds that replace unusable samples. Reports may not import
+these constants of bench_runner.run, so a test compares them."""
 RunRenderer = Callable[[Place, str], dict[str, Any] | None]
 """A function that returns the values of a run's section for the page of a suite. It returns None if the section has
 nothing about the suite."""
@@ -65,7 +68,7 @@ def overview(shown: Sequence[Place]) -> dict[str, Any]:
         "places": shown,
         "sections": sections,
         "facets": found,
-        "bands": band_meanings(False),
+        "bands": band_meanings(view for place in shown for view in place.tables),
         "questions": _questions(shown),
         "suite_page": suite_page,
         "data": _choices(found, [(section.id, section.facets) for section, _ in sections]),
@@ -111,7 +114,7 @@ def suite(suite: str, shown: Sequence[Place]) -> dict[str, Any]:
         "views": views,
         "facets": found,
         "formats": sorted({name for view in views for name in view.formats}),
-        "bands": band_meanings(False),
+        "bands": band_meanings(views),
         "sections": {view.id: _table_sections(view) for view in views},
         "of_runs": of_runs,
         "draws": True,
@@ -309,6 +312,7 @@ def method(shown: Sequence[Place]) -> dict[str, Any]:
             for place in shown
         ],
         "figures": [(name, figure) for name, figure in FIGURES.items()],
+        "most_rounds": FAST_ROUNDS + EXTRA_ROUNDS,
     }
 
 
@@ -328,7 +332,7 @@ def _facts(place: Place) -> Iterator[tuple[str, str]]:
         "finished": "did not finish" if info.partial else info.finished,
         "version": f"{info.commit}{', with uncommitted changes' if info.dirty else ''}" if info.commit else None,
         "seed of the order": info.seed,
-        "rounds asked for": info.rounds_asked or "7, fewer for slow operations",
+        "rounds asked for": info.rounds_asked or f"default: {FAST_ROUNDS} for fast operations, fewer for slow ones",
         "time limit": f"{info.timeout_s:g} s" if info.timeout_s is not None else None,
         "processes": info.isolate,
         "smallest memory shown": _least(place),

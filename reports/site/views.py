@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 from bench_runner.conditions import CONDITIONS, conditions_text
 from bench_runner.results.information import MachineInfo
 from bench_runner.results.records import Cell, Run, Sample
-from bench_runner.results.statistics import Interval, Ratio
+from bench_runner.results.statistics import FEWEST_ROUNDS, Interval, Ratio
 from bench_runner.variants import Variant
 from reports.analysis.bands import BANDS, band_of
 from reports.analysis.columns import Column, Columns
@@ -386,12 +386,13 @@ def _band(ratio: Ratio | None) -> str:
     return BAND_NAMES[band_of(ratio)]
 
 
-def band_meanings(few_rounds: bool) -> list[tuple[str, str]]:
-    """Return (name, meaning) of each colour. The colour for the best comes first."""
+def band_meanings(views: Iterable[TableView]) -> list[tuple[str, str]]:
+    """Return (name, meaning) of each colour in these tables. The colour for the best comes first."""
     meanings = [(name, meaning) for name, (_, _, meaning) in zip(BAND_NAMES, BANDS, strict=True)]
-    if few_rounds:
-        meanings[0] = (BAND_NAMES[0], "lowest (no verdict)")
-    return [*meanings, (APART, "not ranked: different result")]
+    if not all(best.verdict for view in views for best in view.bests):
+        # Sizes have a verdict from one round on, so such a page may have both.
+        meanings[0] = (BAND_NAMES[0], f"{BANDS[0][2]}; under {FEWEST_ROUNDS} rounds: lowest, without a verdict")
+    return [*meanings, (APART, "not ranked")]
 
 
 def _words(row: Row, column: Column, text: str, spread: str, mark: str, ratio: Ratio | None, interval: Interval) -> str:

@@ -26,9 +26,10 @@ HEADER = (
 CODECS_HEADER = ("format_name", "save_time_delta (s)", "read_time_delta (s)", "compression_ratio")
 """Metrics of the thesis's tables 6.8 and 6.9. Each metric compares a codec with the same format without a codec in the
 same rounds."""
-OPERATIONS_HEADER = ("format_name", "operation", "time (s)", "peak_mem (MB)", "fallback")
+OPERATIONS_HEADER = ("format_name", "operation", "time (s)", "peak_mem (MB)", "fallback", "cached", "wrong")
 """`fallback` is 'read-all' if the library has no call for the operation, so that everything is read and then selected.
-Do not rank such rows together with others."""
+`cached` is 'yes' if the library answered from its own memory, and `wrong` is 'yes' if a round gave a wrong answer. Do
+not rank such rows together with others."""
 
 
 def write_csv(run: Run, folder: Path) -> list[Path]:
@@ -83,7 +84,8 @@ def _write_operations(table: Table, path: Path) -> Path:
             for row in table.rows:
                 if operation in row.cells:
                     values = ("" if column is None else _text(table, row, column) for column in shown)
-                    writer.writerow((row.variant, operation, *values, row.fallback(operation)))
+                    flags = ("yes" * row.cached(operation), "yes" * row.wrong(operation))
+                    writer.writerow((row.variant, operation, *values, row.fallback(operation), *flags))
     return path
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench_runner.results.records import Run, changed
+from bench_runner.results.records import Failure, Run, Sample, changed
 from reports.analysis import figures
 from reports.analysis.access.uses import has_uses
 from reports.analysis.near_storage.curves import curves_of
@@ -19,7 +19,7 @@ from reports.analysis.varied.charts import crossover_texts
 from reports.site.pages import write_site
 from reports.text.page import WIDTH
 from tests.reports import invented_near_storage as invented
-from tests.reports.factory import make_run
+from tests.reports.factory import make_run, with_info
 from tests.reports.pdf_text import section_pages, written_on
 from tests.reports.terminal_text import shown
 
@@ -137,6 +137,35 @@ def test_techniques_metadata_and_row_groups_are_compared(contents: Contents) -> 
     of_small = of_label(groups, "V2 (byte ranges), groups of 550")
     assert float(of_small["100 %"].partition(" ")[0]) == pytest.approx(2, rel=0.03)
     assert not {"CPU time of the services, ms"} & found.keys()
+
+
+@pytest.mark.parametrize("change", ["cached", "wrong"])
+def test_cached_and_wrong_answers_are_no_technique(run: Run, change: str) -> None:
+    query = "query[groups=0.01,values=100]"
+    mismatch = Failure(kind="mismatch", reason="row 3 is missing")
+
+    def marked(sample: Sample) -> Sample:
+        if (sample.variant, sample.operation) != (invented.GROUPS_ALONE, query):
+            return sample
+        if change == "cached":
+            return changed(sample, cached=True)
+        return changed(sample, figures={}, failure=mismatch) if sample.round == 5 else sample
+
+    found = of_network(Contents(replace(run, samples=tuple(map(marked, run.samples)))), "")
+    techniques = found["V1 technique by technique, for a query of 100 values that 1 % of the row groups have"]
+    labels = [label for label, _ in techniques.lines]
+    assert "everything is read" in labels
+    assert "row groups left out" not in labels
+
+
+def test_memory_below_the_limit_of_the_probe_is_no_number(run: Run) -> None:
+    """The invented clients need at least 1 MB; three times the error of this probe is 6 MB."""
+    found = Contents(with_info(run, probe={"error_bytes": 2_000_000}))
+    of_client = of_network(found, "loopback")["peak memory increase of the client, MB"]
+    memory = of_label(of_client, "V2 (byte ranges)")
+    assert (memory["0 %"], memory["10 %"]) == ("<6.00", "41.0")
+    metadata = of_network(found, "")["memory of the metadata of this many files, MB"]
+    assert of_label(metadata, "compact (V2)") == {"10 files": "<6.00", "640 files": "51.2"}
 
 
 # --- curves ---------------------------------------------------------------------------------------------------------

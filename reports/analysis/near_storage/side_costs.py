@@ -60,9 +60,13 @@ def _all(run: Run | None, table: Table) -> Iterator[Figures]:
 
 
 def _cell(row: Row, operation: OperationName, figure: str) -> CellSummary | None:
-    """Return the summary of an operation. Return None if the summary lacks `figure`, or if a fallback was measured."""
+    """Return the summary of an operation. Return None if the summary lacks `figure`, if a fallback was measured, or if
+    an answer was wrong or came from the library's cache."""
     cell = row.cells.get(operation)
-    return cell if cell is not None and figure in cell.figures and not cell.fallback else None
+    if cell is None or figure not in cell.figures:
+        return None
+    # Variants with fewer techniques are never ranked, but they are what this section compares.
+    return None if cell.fallback or cell.cached or cell.wrong else cell
 
 
 # --- technique by technique ---------------------------------------------------------------------------------------
@@ -104,7 +108,7 @@ def _services(run: Run | None, table: Table, rows: Sequence[Row]) -> Iterator[Fi
         ("CPU time of the services, ms", NODE_CPU, _milliseconds(NODE_CPU)),
         ("CPU time of the client, ms", "cpu_ns", _milliseconds("cpu_ns")),
         ("memory of the services, MB: before the query, and increase at its peak", NODE_PEAK, _memory),
-        ("peak memory increase of the client, MB", Role.MEMORY.figure, _megabytes(Role.MEMORY.figure)),
+        ("peak memory increase of the client, MB", Role.MEMORY.figure, _client_memory(table)),
         ("bytes that the services read from the device, MB", NODE_DEVICE, _megabytes(NODE_DEVICE)),
         ("bytes over the network, MB", WIRE, _megabytes(WIRE)),
     )
@@ -171,6 +175,18 @@ def _megabytes(figure: str) -> Callable[[CellSummary], str]:
     return lambda cell: MEGABYTES.text(max(cell.figures[figure].median, 0))
 
 
+def _client_memory(table: Table) -> Callable[[CellSummary], str]:
+    """Return a function that returns the peak memory of a cell's client, or '<N' below what the probe can measure."""
+
+    def text(cell: CellSummary) -> str:
+        peak_bytes = max(cell.figures[Role.MEMORY.figure].median, 0)
+        if peak_bytes < table.least_bytes:
+            return f"<{MEGABYTES.text(table.least_bytes)}"
+        return MEGABYTES.text(peak_bytes)
+
+    return text
+
+
 def _memory(cell: CellSummary) -> str:
     before = cell.figures.get(NODE_MEMORY)
     added = f"+{MEGABYTES.text(max(cell.figures[NODE_PEAK].median, 0))}"
@@ -182,12 +198,12 @@ def _memory(cell: CellSummary) -> str:
 
 def _metadata(table: Table, rows: Sequence[Row]) -> Iterator[Figures]:
     names = {name: int(name.parameters["files"]) for name in table.columns.operations if name.name == METADATA}
-    memory = Role.MEMORY.figure
+    text = _client_memory(table)
     lines = []
     for row in rows:
-        cells = {name: _cell(row, name, memory) for name in names}
+        cells = {name: _cell(row, name, Role.MEMORY.figure) for name in names}
         if any(cells.values()):
-            texts = [MEGABYTES.text(cell.figures[memory].median) if cell else NOTHING for cell in cells.values()]
+            texts = [text(cell) if cell else NOTHING for cell in cells.values()]
             lines.append((_form(row.variant), tuple(texts)))
     if lines:
         yield Figures(

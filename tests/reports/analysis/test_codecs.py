@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from bench_runner.results.records import Conditions, Run, RunInfo, Sample, changed
-from reports.analysis.codecs import break_even_text, by_format, codec_effects, frontier
+from bench_runner.results.records import Conditions, Failure, Run, RunInfo, Sample, changed
+from reports.analysis.codecs import break_even_text, by_format, codec_effects, codec_notes, frontier
 from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE, Role
 from reports.analysis.sections import TITLES
 from reports.analysis.tables import Table, tables
@@ -127,6 +127,29 @@ def test_the_frontier_holds_what_nothing_beats_in_both(four: list[list[Sample]])
     table = table_of(*four)
     assert [row.variant for row in frontier(table, READ_TIME)] == [ZSTD, LZ4, NONE]
     assert [row.variant for row in frontier(table, SAVE_TIME)] == [ZSTD, ORC, NONE]
+
+
+def test_cached_and_wrong_cells_are_not_on_the_frontier(four: list[list[Sample]]) -> None:
+    """Rules 11 and 19: neither kind of cell is ranked."""
+    none, zstd, *others = four
+    cached = [changed(each, cached=each.operation == "read") for each in zstd]
+    table = table_of(none, cached, *others)
+    assert [row.variant for row in frontier(table, READ_TIME)] == [LZ4, NONE]
+    assert [row.variant for row in frontier(table, SAVE_TIME)] == [ZSTD, ORC, NONE], "its save is not cached"
+    mismatch = Failure(kind="mismatch", reason="row 3 came back as None")
+    failed = {"figures": {}, "fidelity": None, "saw_all": False, "failure": mismatch}
+    wrong = [changed(each, **failed) if (each.operation, each.round) == ("read", 5) else each for each in zstd]
+    assert [row.variant for row in frontier(table_of(none, wrong, *others), READ_TIME)] == [LZ4, NONE]
+
+
+def test_a_cold_read_has_no_break_even(four: list[list[Sample]]) -> None:
+    """A cold read already includes the time of the device, so dividing the saved bytes by the added time says nothing
+    about a bandwidth."""
+    cold = [[changed(each, conditions=changed(each.conditions, cache="cold")) for each in group] for group in four]
+    table = table_of(*cold)
+    assert [effect.break_even for effect in codec_effects(table)] == [None, None]
+    assert any("only for warm reads" in note for note in codec_notes(table))
+    assert not any("only for warm reads" in note for note in codec_notes(table_of(*four)))
 
 
 def test_each_format_comes_before_its_codecs(four: list[list[Sample]]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from bench_runner.results.information import information
 from bench_runner.results.records import Run, changed
 from reports.analysis.cold_start import cold_starts
@@ -13,6 +15,7 @@ from tests.reports.factory import make_run, make_sample
 RAW_IO = "raw-io[engine=readinto]"
 PARQUET = "parquet[engine=pyarrow,codec=none]"
 CSV = "csv[engine=pandas]"
+ORC, LANCE = "orc[engine=pyarrow]", "lance[engine=pylance]"
 
 
 def run_of(*costs: tuple[str, str, int, int], info: dict[str, object] | None = None) -> Run:
@@ -69,3 +72,45 @@ def test_every_variant_of_a_run_has_a_row() -> None:
     variants = {sample.variant for sample in run.samples if sample.counted and sample.variant != "raw-io"}
     (found,) = cold_starts(run)
     assert set(found.variants) == variants
+
+
+def test_only_calls_on_the_same_data_are_compared() -> None:
+    """A data set with most of the variants is shown. Medians over different data sets would not be comparable."""
+    on_eq = run_of((PARQUET, "save", 2_000_000, 0), (CSV, "save", 4_000_000, 0), (ORC, "save", 8_000_000, 0)).samples
+    on_core = run_of((PARQUET, "save", 6_000_000, 0), (LANCE, "save", 1_000_000, 0)).samples
+    run = run_of()
+    samples = (*(changed(each, dataset="core") for each in on_core), *on_eq)
+    (found,) = cold_starts(replace(run, samples=samples))
+    assert [(label, texts[1]) for label, texts in found.lines] == [
+        ("parquet", "2.00"),
+        ("csv", "4.00"),
+        ("orc", "8.00"),
+    ]
+    assert found.title.startswith("tabular: eq")
+    assert found.notes == ("not shown, because not counted on eq: lance",)
+
+
+@pytest.mark.parametrize("condition", [{"target": "arrow"}, {"cache": "cold"}, {"network": "loopback"}])
+def test_calls_under_other_conditions_have_a_separate_table(condition: dict[str, str]) -> None:
+    run = run_of((PARQUET, "save", 2_000_000, 0), (PARQUET, "save", 8_000_000, 0))
+    usual, other = run.samples
+    other = changed(other, conditions=changed(other.conditions, **condition))
+    found = list(cold_starts(replace(run, samples=(usual, other))))
+    assert [each.lines[0][1][1] for each in found] == ["2.00", "8.00"]
+    assert found[0].title != found[1].title
+
+
+def test_tracks_share_a_table_because_a_call_does_not_depend_on_them() -> None:
+    run = run_of((PARQUET, "save", 2_000_000, 0), (CSV, "save", 8_000_000, 0))
+    plain, default = run.samples
+    default = changed(default, conditions=changed(default.conditions, track="default"))
+    (found,) = cold_starts(replace(run, samples=(plain, default)))
+    assert found.variants == (PARQUET, CSV)
+    assert "track" not in found.title
+
+
+def test_a_variant_without_all_costs_does_not_come_first() -> None:
+    (found,) = cold_starts(
+        run_of((PARQUET, "save", 9_000_000, 0), (PARQUET, "read", 9_000_000, 0), (CSV, "save", 3_000_000, 0))
+    )
+    assert found.variants == (PARQUET, CSV)

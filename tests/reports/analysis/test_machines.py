@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench_runner.results.information import DataSetInfo
-from bench_runner.results.records import RunInfo, Sample
+from bench_runner.results.records import Conditions, RunInfo, Sample, changed
 from reports.analysis.figures import Figures
 from reports.analysis.machines import MEANING, machines_of
 from reports.analysis.sections import Contents
@@ -71,3 +71,12 @@ def test_the_site_shows_machines_side_by_side(tmp_path: Path) -> None:
     page = (tmp_path / "site" / "suite-tabular.html").read_text()
     assert page.count("Machines side by side") == 1
     assert "two x best" in page
+
+
+def test_the_amount_of_data_is_in_images_for_images() -> None:
+    def images_on(machine: str) -> list[Sample]:
+        conditions = Conditions(target="images")
+        return [changed(each, conditions=conditions) for each in samples_on(machine, {"png": 20})]
+
+    (figures,) = side_by_side(images_on("one"), images_on("two"))
+    assert figures.title.startswith("read time: eq, 1,000,000 images, ")

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from bench_runner.results.records import RunInfo, Sample
-from reports.analysis.columns import Role
+from bench_runner.results.records import RunInfo, Sample, changed
+from bench_runner.variants import variant_of
+from reports.analysis.columns import READ_TIME, SAVE_TIME, SIZE, Role
 from reports.analysis.tables import Table, tables, value_text
 from reports.analysis.units import MILLISECONDS, number_text
+from reports.analysis.words import notes
 from tests.reports.factory import make_run, make_sample
 
 TAKE = "take[rows=1,handle=kept]"
@@ -61,3 +63,39 @@ def test_a_time_under_ten_empty_calls_is_none(wall_ns: int, told: str) -> None:
 )
 def test_numbers_have_three_digits(number: float, text: str) -> None:
     assert number_text(number) == text
+
+
+def busy_samples() -> list[Sample]:
+    """Return saves and reads of three variants. Only one variant has counted times of reading; sizes always count."""
+    return [
+        make_sample(
+            variant=name,
+            operation=operation,
+            round=number,
+            figures={"wall_ns": place * 10**6, **({"size_bytes": place * 10**6} if operation == "save" else {})},
+            unsettled=operation == "read" and name != "feather",
+        )
+        for place, name in enumerate(("feather", "csv", "orc"), 1)
+        for number in range(1, 6)
+        for operation in ("save", "read")
+    ]
+
+
+def test_with_few_counted_variants_nothing_is_ranked() -> None:
+    """The only counted variant is not the best of three."""
+    samples = busy_samples()
+    table = table_of(*samples)
+    assert table.counted(READ_TIME).too_few
+    assert not table.ranks(READ_TIME)
+    for column, mark in ((READ_TIME, ""), (SAVE_TIME, "*"), (SIZE, "*")):
+        assert table.mark(column, variant_of("feather")) == mark
+    run = replace(make_run(datasets=()), samples=tuple(samples), info=RunInfo(), fidelity=())
+    assert "no best is marked, because most variants have no counted figure: read time (1 of 3)" in list(
+        notes(run, table)
+    )
+
+
+def test_cached_and_wrong_cells_are_not_counted_as_rankable() -> None:
+    samples = [changed(each, unsettled=False, cached=each.variant == "feather") for each in busy_samples()]
+    counted = table_of(*samples).counted(READ_TIME)
+    assert (counted.having, counted.measured) == (2, 2)

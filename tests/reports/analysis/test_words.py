@@ -5,11 +5,16 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import cast
 
+import pytest
+
 from bench_runner.results.records import Failure
-from bench_runner.results.statistics import CellSummary
+from bench_runner.results.statistics import CellSummary, Ratio
 from bench_runner.variants import OperationName, operation_name_of, variant_of
 from reports.analysis.tables import Row
-from reports.analysis.words import fidelity_text, rounds_text
+from reports.analysis.units import MILLISECONDS
+from reports.analysis.words import fidelity_text, multiple_text, rounds_text, sync_text
+from tests.reports.analysis.test_tables import table_of
+from tests.reports.factory import make_sample
 
 REFUSED = Failure(kind="refused", reason="it answers no questions")
 
@@ -48,3 +53,27 @@ def test_rounds_of_many_operations_are_told_as_a_range() -> None:
     assert told_of(7, 6) == "7/6"
     assert told_of(7, 6, 5, 0) == "0 to 7"
     assert told_of(0, 0) == "-"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [
+        *((0.00321, "0.00321"), (0.0416, "0.0416"), (0.9, "0.900"), (0.9996, "1.00")),
+        *((1.04, "1.0"), (9.4, "9.4"), (41.6, "42"), (1_240, "1.2k"), (12_400, "12k")),
+    ],
+)
+def test_multiples_of_raw_io_are_readable_at_any_size(ratio: float, text: str) -> None:
+    multiple = Ratio(ratio, None, None, 7, None)
+    assert multiple_text(cast(CellSummary, SimpleNamespace(raw_io_multiple=multiple))) == text
+
+
+def test_a_save_with_its_sync_is_the_median_of_the_sums_of_each_round() -> None:
+    """The sum of both medians would be 101 ms."""
+    both_ms = ((1, 100), (100, 1), (1, 150), (120, 1), (1, 200))
+    saves = [
+        make_sample(operation="save", round=number, figures={"wall_ns": save * 10**6, "sync_ns": sync * 10**6})
+        for number, (save, sync) in enumerate(both_ms, 1)
+    ]
+    assert sync_text(table_of(*saves).rows[0], MILLISECONDS) == "121"
+    alone = make_sample(operation="save", figures={"wall_ns": 10**6})
+    assert sync_text(table_of(alone).rows[0], MILLISECONDS) == "-"

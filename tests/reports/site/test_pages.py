@@ -22,8 +22,9 @@ import platformdirs
 import pytest
 
 from bench_runner.results.information import information
-from bench_runner.results.records import Failure, Run, changed, read_run
+from bench_runner.results.records import Failure, Run, Sample, changed, read_run
 from bench_runner.results.statistics import summarise
+from bench_runner.run import prediction, schedule
 from format_bench import cli
 from format_bench.terminal import FAILED
 from reports.analysis.codecs import frontier
@@ -33,6 +34,7 @@ from reports.site import contents as site_contents
 from reports.site import pages as site_module
 from reports.site.addresses import Slugs, slug
 from reports.site.pages import MANIFEST, Link, SiteError, _breakable, drawing_library, write_site
+from reports.site.views import places
 from tests.reports.analysis import test_codecs as test_compression
 from tests.reports.factory import make_run, make_sample, of_few, with_info, write_run
 from tests.reports.sources import test_reproduction, test_reproduction_images
@@ -229,6 +231,51 @@ def test_under_five_rounds_there_is_no_verdict(tmp_path: Path) -> None:
     assert "under 5 rounds: no verdict" in text
     marked = re.findall(r"([^<>]*) [*=]</small>", text)
     assert [figure.split()[-1] for figure in marked] == ["MB"], "sizes are exact: they alone have a best"
+
+
+def test_the_legend_claims_a_best_only_where_there_is_a_verdict(tmp_path: Path, site: Path) -> None:
+    def legend(folder: Path) -> str:
+        return (folder / "suite-tabular.html").read_text().partition('<ul class="legend"')[2].partition("</ul>")[0]
+
+    write_site([of_few(make_run(datasets=("eq",), tracks=("plain",), rounds=1))], tmp_path / "quick")
+    assert "best, or tied with it; under 5 rounds: lowest, without a verdict" in legend(tmp_path / "quick")
+    assert "best, or tied with it</li>" in legend(site)
+
+
+def test_no_best_is_named_where_most_variants_are_not_counted(small: Run) -> None:
+    def of(run: Run) -> list[tuple[str, str]]:
+        (view, _) = places([run])[0].tables
+        return [(best.column.title, best.label) for best in view.bests]
+
+    def busy(sample: Sample) -> Sample:
+        left_out = sample.operation == "save" and not sample.variant.startswith("csv")
+        return changed(sample, unsettled=sample.unsettled or left_out)
+
+    assert ("save time", "feather") in of(small)
+    few = of(replace(small, samples=tuple(map(busy, small.samples))))
+    assert [title for title, _ in few] == ["read time", "size", "read peak memory"]
+
+
+def test_each_interval_of_samples_is_named_by_its_kind(tmp_path: Path) -> None:
+    """Sizes of three rounds are exact, but times of three rounds have no 95 % interval."""
+    write_site([of_few(make_run(datasets=("eq",), tracks=("plain",), rounds=3))], tmp_path / "site")
+    (page,) = (tmp_path / "site" / "samples").glob("*.html")
+    save = page.read_text().partition("<code>csv")[2].partition("</table>")[0]
+    names = re.findall(r'<th scope="col">(\w+)</th>', save)[1:-1]
+    kinds = re.findall(r"<td[^>]*>([^<]*)</td>", save.partition(">interval</th>")[2].partition("</tr>")[0])
+    told = dict(zip(names, kinds, strict=False))
+    assert told["wall_ns"] == "minimum and maximum"
+    assert told["size_bytes"] == "95 %"
+
+
+def test_the_numbers_of_rounds_are_those_of_the_runner(tmp_path: Path, site: Path) -> None:
+    fast, extra = prediction.FAST_ROUNDS, schedule.EXTRA_ROUNDS
+    assert (fast, extra) == (site_contents.FAST_ROUNDS, site_contents.EXTRA_ROUNDS)
+    text = " ".join((site / "method.html").read_text().split())
+    assert f"in a shuffled order, for up to {fast + extra} rounds" in text
+    write_site([make_run(datasets=(), info={"rounds_asked": None})], tmp_path / "site")
+    told = f"default: {fast} for fast operations, fewer for slow ones"
+    assert told in (tmp_path / "site" / "method.html").read_text()
 
 
 def test_one_name_of_two_processors_is_a_choice_of_two_machines(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from bench_runner.results.records import Conditions, Run
-from reports.text.thesis_csv import HEADER, write_csv
+from bench_runner.results.records import Conditions, Failure, Run, changed
+from reports.text.thesis_csv import HEADER, OPERATIONS_HEADER, write_csv
 from tests.reports.factory import make_run, make_sample
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -72,3 +72,26 @@ def test_tables_that_differ_in_other_conditions_have_separate_files() -> None:
         "results-synthetic_int_5_-plain-10rows-pandas.csv",
         "results-synthetic_int_5_-plain-20rows-pandas.csv",
     ]
+
+
+def test_rows_of_operations_name_why_they_are_not_ranked() -> None:
+    """Rules 11 and 19: a program that reads the file must be able to leave out cached and wrong cells."""
+    take = "take[rows=100]"
+    mismatch = Failure(kind="mismatch", reason="row 3 came back as None")
+    samples = [
+        make_sample(operation=take, variant=variant, round=number, cached=variant == "orc", saw_all=False)
+        for variant in ("csv", "orc", "lance")
+        for number in range(1, 6)
+    ]
+    failed = {"figures": {}, "fidelity": None, "failure": mismatch}
+    samples = [changed(each, **failed) if (each.variant, each.round) == ("lance", 5) else each for each in samples]
+    (text,) = (
+        text
+        for name, text in written(replace(make_run(datasets=()), samples=tuple(samples))).items()
+        if name.startswith("operations-")
+    )
+    table = pd.read_csv(io.StringIO(text)).set_index("format_name")
+    assert tuple(table.reset_index().columns) == OPERATIONS_HEADER
+    assert tuple(table.columns[-2:]) == ("cached", "wrong")
+    assert table["cached"].fillna("").to_dict() == {"csv": "", "orc": "yes", "lance": ""}
+    assert table["wrong"].fillna("").to_dict() == {"csv": "", "orc": "", "lance": "yes"}
