@@ -136,7 +136,7 @@ def test_words_of_options_are_read_as_the_same_options() -> None:
         header=False,
         day_first=True,
     )
-    context = cli.inspect.make_context("inspect", ["x", *options.words()])
+    context = cli.COMMANDS["inspect"].make_context("inspect", ["x", *options.words()])
     from format_bench.options import read_options
 
     assert read_options(dict(context.params)) == options

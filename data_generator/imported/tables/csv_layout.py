@@ -1,4 +1,4 @@
-"""Detect the layout of a CSV file: lines before its header, delimiter, and column names.
+"""Detect the layout of a CSV file: lines before its header, delimiter, and column names. Check its quotation marks.
 
 The layout is detected from the beginning of the file. If several layouts are possible, the one that fits most lines is
 chosen and a remark is added. This module does not read values.
@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from data_generator.imported.read_options import ReadOptions
 from data_generator.imported.refusal import Refused
 
@@ -20,6 +22,7 @@ _UNUSUAL = ("::", "||", "^", "~", "\x01", "\x1f", ":", " ")
 """Delimiters that are considered if no usual delimiter fits."""
 
 _RECORDS = 100
+_MARK = b'"'
 _SEP = re.compile(r'"?sep=(.)"?\r?\n', re.IGNORECASE)
 
 
@@ -149,3 +152,43 @@ def _refuse_doubled(beginning: str, delimiter: str) -> None:
 
 def _replaced(delimiter: str) -> str:
     return f"Replace the delimiter first: sed 's/{re.escape(delimiter)}/\\t/g' FILE > NEW.tsv"
+
+
+class QuoteCheck:
+    """Finds out whether every quotation mark of a file is where RFC 4180 allows it.
+
+    A mark opens a quoted value after a delimiter or line break, closes it before a delimiter or line break, or is one
+    of two adjacent marks within it. A value without quotes may contain marks, which this check also reports as
+    irregular.
+    """
+
+    def __init__(self, delimiter: str) -> None:
+        """`delimiter` is the ASCII character between the fields."""
+        self._may_adjoin = np.zeros(256, bool)
+        self._may_adjoin[list(f'{delimiter}"\r\n'.encode())] = True
+        # A mark is examined together with the bytes before and after it, so two bytes are kept for the next block.
+        self._kept = b"\n"
+        self._is_open = False
+        self.is_irregular = False
+        self.has_backslashes = False
+        """Whether a mark follows a backslash, at least in the blocks until an irregular mark."""
+
+    def see(self, block: bytes) -> None:
+        """Examine the next block of the file."""
+        if not block or self.is_irregular:
+            return
+        if _MARK in block or self._kept.endswith(_MARK):
+            content = self._kept + block
+            codes = np.frombuffer(content, np.uint8)
+            marks = np.flatnonzero(codes[1:-1] == _MARK[0]) + 1
+            first_opening = int(self._is_open)
+            before, after = marks[first_opening::2] - 1, marks[1 - first_opening :: 2] + 1
+            self._is_open ^= len(marks) % 2 == 1
+            self.is_irregular = not (self._may_adjoin[codes[before]].all() and self._may_adjoin[codes[after]].all())
+            self.has_backslashes = self.has_backslashes or b'\\"' in content
+        self._kept = (self._kept + block[-2:])[-2:]
+
+    def end(self) -> None:
+        """Examine the end of the file. A quoted value that is not closed is irregular."""
+        self.see(b"\n")
+        self.is_irregular = self.is_irregular or self._is_open

@@ -25,15 +25,14 @@ from data_generator.imported.byte_stream import BLOCK_BYTES, ByteStream, first_b
 from data_generator.imported.read_options import ReadOptions
 from data_generator.imported.refusal import Refused
 from data_generator.imported.tables import sampling, table_types
-from data_generator.imported.tables.csv_layout import Layout, delimiter_name, found_layout
+from data_generator.imported.tables.csv_layout import Layout, QuoteCheck, delimiter_name, found_layout
 from data_generator.imported.tables.fixed_types import Unfit, first_unfit, fitted, not_of_sample
 from data_generator.imported.tables.table_reading import Found, Reading, TableFile, as_batches
 from data_generator.imported.tables.text_types import column_notes
-from data_generator.imported.tables.text_types.column_notes import Note
+from data_generator.imported.tables.text_types.column_notes import Note, column_option
 from data_generator.imported.tables.text_types.conversion import NotOfType, check_columns, converted, not_taken
-from data_generator.imported.tables.text_types.distinct_texts import DistinctTexts, missing_text
+from data_generator.imported.tables.text_types.distinct_texts import MISSING, DistinctTexts, missing_text
 from data_generator.imported.tables.text_types.inference import Column, inferred, refuse_encoding
-from data_generator.imported.tables.text_types.numbers import NUMBER
 
 _FEW_COLUMNS = 32
 """Maximum number of columns that are read as plain text. If there are more columns, they are read as dictionaries,
@@ -41,9 +40,13 @@ which takes four times as long. As plain text, they would take gigabytes, becaus
 each text column."""
 
 _ODD_ROW = re.compile(r"[^#]*Row #(?P<row>\d+): Expected (?P<expected>\d+) columns, got (?P<found>\d+)")
-_LONE_QUOTE = re.compile(rb'[^",;|\t\r\n]"[^",;|\t\r\n]')
-"""Finds a quotation mark within text. If the value has no quotes around it, this is allowed. Within a quoted value, the
-mark should be doubled, because otherwise parsers drop it."""
+_UNESCAPED = "Write the file again: pandas.read_csv(FILE, escapechar='\\\\').to_csv(NEW, index=False)"
+"""The step for files in which a backslash precedes each quotation mark within a value."""
+
+_MAY_BE_VALUE = re.compile(r"\s*[-+.]?[0-9]|(?i:true|false)$")
+"""Matches column names that may be numbers, dates, times or booleans. Most names are not."""
+
+_WORDLESS = "text without words for a missing value"
 
 _SCANNED_ROWS = 20_000_000
 """Largest row number whose line number is found by reading the file again. For larger row numbers, messages name the
@@ -157,20 +160,28 @@ class _File:
             line += part.count(b"\n")
         raise Refused("ends within a UTF-8 character", "Write the file again.", self.source.path)
 
-    def refuse_lone_quote(self) -> None:
-        """Raise Refused if a quoted value contains a quotation mark that is not doubled. Parsers drop such a mark,
-        which changes the value."""
+    def refuse_lone_quote(self, *, has_backslashes: bool) -> None:
+        """Raise Refused if a quoted value contains a quotation mark that is not doubled, or is not closed. Parsers drop
+        such a mark or join rows, which changes values.
+
+        `has_backslashes` is whether quotation marks follow backslashes, so that these may be meant as escapes.
+        """
+        csv.field_size_limit(BLOCK_BYTES)
         reader = csv.reader(self.bytes().text_lines(BLOCK_BYTES + 1), delimiter=self.layout.delimiter, strict=True)
+        before = 0
         try:
             for number, _ in enumerate(reader):
+                before = reader.line_num
                 if number % 100_000 == 0:
-                    self.source.progress.at(f"{self.source.path}, line {reader.line_num:,}")
-        except csv.Error:
-            raise Refused(
-                'has a quotation mark that is not doubled ("") within a quoted value',
-                "Write the file again: pandas.read_csv(FILE, escapechar='\\\\').to_csv(NEW, index=False)",
-                f"{self.source.path}, line {self.layout.skipped + reader.line_num:,}",
-            ) from None
+                    self.source.progress.at(f"{self.source.path}, line {before:,}")
+        except csv.Error as error:
+            if "unexpected end" in str(error):
+                said, step = "begins a quoted value that is not closed", "Close its quotation mark."
+            else:
+                said = 'has a quotation mark that is not doubled ("") within a quoted value'
+                step = 'Write "" for each quotation mark within a quoted value, or remove it.'
+            where = f"{self.source.path}, line {self.layout.skipped + before + 1:,}"
+            raise Refused(said, _UNESCAPED if has_backslashes else step, where) from None
 
     def place(self, row: int) -> str:
         """Return the position of a row in the file, for messages. `row` is counted from 0 after the header."""
@@ -239,9 +250,11 @@ def read(source: TableFile) -> Reading:
         notes += columns[-1].notes
         repeats = repeats or (layout.has_header and pt.is_string(columns[-1].values.type) and _occurs(first, column))
         yield input_rows
+    if any(column.has_decimal_commas for column in columns):
+        notes += [column.thousands for column in columns if column.thousands is not None]
     table = pa.table([column.values for column in columns], names=names)
     remarks = [*layout.remarks, *table_types.name_remarks(names), *column_notes.remarks(notes, wheres)]
-    if layout.has_header and (repeats or _are_values(record, columns)):
+    if layout.has_header and (repeats or _are_values(record, columns, source.options)):
         remarks.insert(0, _no_header(layout, record))
     if not is_a_row_a_line and len(names) == 1 and newlines > input_rows:
         remarks.append('empty lines are skipped, as in pandas\nif an empty line is meant as a missing value, write ""')
@@ -251,6 +264,7 @@ def read(source: TableFile) -> Reading:
         **layout.understood(record),
         "encoding": content.encoding,
         **({"decimal": "comma"} if source.options.decimal == "," else {}),
+        **_times_of_day(names, columns, source.options),
     }
     if source.whole and table.num_rows < input_rows:
 
@@ -258,7 +272,13 @@ def read(source: TableFile) -> Reading:
             line = row + layout.skipped + layout.has_header + 1
             return f"{source.path}, line {line:,}" if is_a_row_a_line else file.place(row)
 
-        sample = _Sample(schema, table.num_rows, frozenset(note.column for note in notes))
+        warned = frozenset(note.column for note in notes)
+        wordless = frozenset(
+            name
+            for name, column in zip(names, columns, strict=True)
+            if not column.has_words and (pt.is_string(column.values.type) or pt.is_null(column.values.type))
+        )
+        sample = _Sample(schema, table.num_rows, warned, wordless - source.options.columns.keys())
         batches = _all_rows(file, sample, where)
         everything = (sampling.Block(0, input_rows),)
         return Found(input_rows, everything, schema, batches, remarks, understood, changed)
@@ -279,11 +299,15 @@ def _typed(name: str, texts: pa.ChunkedArray, source: TableFile, wheres: column_
 
 @dataclass(frozen=True)
 class _Sample:
-    """Results from a sample: the types, the number of rows in the sample, and the names of columns with a warning."""
+    """Results from a sample: the types, the number of rows in the sample, and the names of columns with a warning.
+
+    `wordless` has the names of columns of text, or without values, in which no word such as 'NA' occurs.
+    """
 
     schema: pa.Schema
     rows: int
     warned: frozenset[str]
+    wordless: frozenset[str]
 
 
 def _all_rows(file: _File, sample: _Sample, where: Callable[[int], str]) -> Iterator[pa.RecordBatch]:
@@ -300,30 +324,41 @@ def _all_rows(file: _File, sample: _Sample, where: Callable[[int], str]) -> Iter
         for field, part in zip(schema, batch.columns, strict=True):
             texts = pa.chunked_array([part if pt.is_string(part.type) else part.dictionary_decode()])
             try:
-                arrays.append(_of_type(field, texts, file.source.options, field.name in sample.warned))
+                arrays.append(_of_type(field, texts, file.source.options, sample))
             except NotOfType as unfit:
                 named = file.source.options.columns.get(field.name)
                 place = where(rows + unfit.place)
                 if named is not None:
                     raise not_taken(field.name, named, unfit, place) from None
-                raise not_of_sample(field.name, unfit.value, field.type, sample.rows, place) from None
+                kind = _WORDLESS if pt.is_string(field.type) else field.type
+                raise not_of_sample(field.name, unfit.value, kind, sample.rows, place) from None
         rows += batch.num_rows
         yield from table_types.kept(pa.RecordBatch.from_arrays(arrays, schema.names), schema)
 
 
-def _of_type(field: pa.Field, texts: pa.ChunkedArray, options: ReadOptions, is_warned: bool) -> pa.Array:
+def _of_type(field: pa.Field, texts: pa.ChunkedArray, options: ReadOptions, sample: _Sample) -> pa.Array:
     """Return a part of a column, converted to the type that the sample or the user determined.
 
-    Raises NotOfType for a value that does not fit. Unless the column already has a warning (`is_warned`), also raises
+    Raises NotOfType for a value that does not fit. Unless the sample gave a warning for the column, also raises
     NotOfType for a value that needs a warning.
     """
     if field.name in options.columns:
         return converted(texts, options.columns[field.name], options).values
-    if pt.is_string(field.type):
-        return DistinctTexts(texts).texts
+    is_text, is_wordless = pt.is_string(field.type), field.name in sample.wordless
+    is_warned = field.name in sample.warned
+    if is_text or is_wordless:
+        distinct = DistinctTexts(texts)
+        word = next(filter(None, distinct.missing), None)
+        if word is not None and is_wordless:
+            raise NotOfType(distinct.first_missing(word), word)
+        if is_text:
+            return distinct.texts
 
     def typed(count: int) -> pa.Array:
         column = inferred(field.name, texts.slice(0, count), options)
+        if pt.is_null(column.values.type):
+            # Words for a missing value need no warning, because the column has values of another type than text.
+            return pa.nulls(count, field.type)
         if column.notes and not is_warned:
             raise Unfit
         return fitted(column.values, field.type)
@@ -347,15 +382,37 @@ def _occurs(text: str, column: pa.ChunkedArray) -> bool:
     return bool(text) and pa.compute.index(column, text).as_py() >= 0
 
 
-def _are_values(record: Sequence[str], columns: Sequence[Column]) -> bool:
-    """Return whether the record used as column names looks like values. It does if it has a number for every numeric
-    column."""
-    over = [text for text, column in zip(record, columns, strict=True) if _is_number(column.values.type)]
-    return bool(over) and all(re.fullmatch(NUMBER, text) for text in over)
+def _are_values(record: Sequence[str], columns: Sequence[Column], options: ReadOptions) -> bool:
+    """Return whether the record used as column names looks like values.
+
+    It does if a name is a boolean, a date or a time and its column has this type, or if all columns of numbers have
+    numbers as names. Names that are empty or mean a missing value do not count.
+    """
+    if record[0] == "" and list(record[1:]) == [str(number) for number in range(len(record) - 1)]:
+        # pandas writes these names for a DataFrame whose columns have no names.
+        return False
+    are_numbers = []
+    for text, column in zip(record, columns, strict=True):
+        wanted = _family(column.values.type)
+        if wanted is None or text in MISSING:
+            continue
+        is_value = _MAY_BE_VALUE.match(text) and wanted == _family(
+            inferred("", pa.chunked_array([[text]], pa.string()), options).values.type
+        )
+        if wanted == "number":
+            are_numbers.append(is_value)
+        elif is_value:
+            return True
+    return bool(are_numbers) and all(are_numbers)
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    return pt.is_integer(kind) or pt.is_floating(kind)
+def _family(kind: pa.DataType) -> str | None:
+    """Return the kind of values of a type; None for text and other types that no name can be recognized by."""
+    if pt.is_integer(kind) or pt.is_floating(kind) or pt.is_decimal(kind):
+        return "number"
+    if pt.is_date(kind) or pt.is_timestamp(kind):
+        return "moment"
+    return "boolean" if pt.is_boolean(kind) else "time" if pt.is_time(kind) else None
 
 
 def _no_header(layout: Layout, record: Sequence[str]) -> str:
@@ -364,6 +421,19 @@ def _no_header(layout: Layout, record: Sequence[str]) -> str:
         f"line {layout.skipped + 1} is used as the column names, but looks like values: {shown}\n"
         "--no-header reads it as the first row"
     )
+
+
+def _times_of_day(names: Sequence[str], columns: Sequence[Column], options: ReadOptions) -> dict[str, str]:
+    """Return a description of the columns that became times of day. Durations such as 1:45 look the same."""
+    found = [
+        name
+        for name, column in zip(names, columns, strict=True)
+        if pt.is_time(column.values.type) and name not in options.columns
+    ]
+    if not found:
+        return {}
+    shown = ", ".join(map(repr, found[:4])) + (", .." if len(found) > 4 else "")
+    return {"times of day": f"{shown}; if durations are meant, {column_option(found[0], 'text')} keeps them as text"}
 
 
 def _missing_text(columns: Sequence[Column]) -> str:
@@ -379,18 +449,20 @@ def _counted(file: _File) -> Generator[int, None, tuple[int, int, int]]:
     Raises Refused for quotation marks that parsers would drop.
     """
     content, rows = file.bytes(), 0
-    lone_quotes: list[bytes] = []
-
-    def watch(part: bytes) -> None:
-        if not lone_quotes and b'"' in part and _LONE_QUOTE.search(part):
-            lone_quotes.append(part)
-
-    content.watch = watch
-    for batch in file.batches(content, file.keys[:1], pa.binary()):
-        rows += batch.num_rows
-        yield rows
-    if lone_quotes:
-        file.refuse_lone_quote()
+    quotes = QuoteCheck(file.layout.delimiter)
+    content.watch = quotes.see
+    try:
+        for batch in file.batches(content, file.keys[:1], pa.binary()):
+            rows += batch.num_rows
+            yield rows
+        quotes.end()
+    except Refused:
+        # A quotation mark may be the reason why a row has too many fields.
+        if quotes.is_irregular:
+            file.refuse_lone_quote(has_backslashes=quotes.has_backslashes)
+        raise
+    if quotes.is_irregular:
+        file.refuse_lone_quote(has_backslashes=quotes.has_backslashes)
     return rows, content.newlines + (content.last not in (b"\n", b"")), content.read_bytes
 
 

@@ -32,7 +32,7 @@ from data_generator.imported.tables.excel.odd_cells import (
 from data_generator.imported.tables.excel.sheets import Sheet
 from data_generator.imported.tables.sampling import Block
 from data_generator.imported.tables.table_reading import Found, Reading, TableFile, as_batches, chosen_blocks
-from data_generator.imported.tables.text_types.column_notes import Note, column_option
+from data_generator.imported.tables.text_types.column_notes import Note, changed_columns, column_option
 from data_generator.imported.tables.text_types.conversion import NotOfType, check_columns, converted, not_taken
 from data_generator.imported.tables.text_types.distinct_texts import MISSING, missing_text
 
@@ -100,9 +100,11 @@ def read(source: TableFile) -> Reading:
     chosen = [row for block in blocks for row in rows[block.start : block.end]]
     table = _Table(source, sheet, names, blocks, chosen)
     remarks = [*sheet.remarks(), *_header_remarks(table, header), *_row_remarks(table)]
-    columns = []
+    columns: list[pa.Array] = []
+    changed: list[str] = []
     for place in range(len(names)):
         array, notes = _column(table, place)
+        changed += changed_columns(notes)
         columns.append(array)
         remarks += [note.remark(table.cell(place, note.place)) for note in notes]
         yield len(rows)
@@ -130,6 +132,7 @@ def read(source: TableFile) -> Reading:
         as_batches(made.cast(schema)),
         [*table_types.name_remarks(names), *remarks],
         understood,
+        changed,
     )
 
 
@@ -199,9 +202,10 @@ def _column(table: _Table, place: int) -> tuple[pa.Array, Sequence[Note]]:
     table.missing.update(cell for cell in cells if isinstance(cell, str) and (cell == "" or cell in _WORDS))
     kinds = Counter(_KINDS[type(value)] for value in values if value is not None)
     notes = []
-    if words and (len(kinds) > 1 or kinds.keys() == {"text"}):
-        said = f"text; a word for missing in {len(words):,} cells"
-        notes.append(Note(name, *words[0], said, f"{column_option(name, 'text')} keeps them as text"))
+    if words and (len(kinds) != 1 or kinds.keys() == {"text"}):
+        said = f"{'text' if kinds else 'no values'}; a word for missing in {len(words):,} cells"
+        step = f"{column_option(name, 'text')} keeps them as text"
+        notes.append(Note(name, *words[0], said, step, changes_values=True))
     if len(kinds) > 1:
         return pa.array(map(_text, values), pa.string()), [*notes, _mixed(name, values, kinds)]
     if not kinds:

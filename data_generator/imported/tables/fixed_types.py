@@ -79,10 +79,10 @@ def first_unfit(count: int, fits: Callable[[int], bool]) -> int:
     return failing - 1
 
 
-def not_of_sample(name: str, value: str, kind: pa.DataType | None, sampled_rows: int, where: str) -> Refused:
+def not_of_sample(name: str, value: str, kind: pa.DataType | str | None, sampled_rows: int, where: str) -> Refused:
     """Return the error for a value that does not fit the type found in a sample of `sampled_rows` rows.
 
-    `kind` is this type; None for a column that the sample lacks. `where` is the position of the value.
+    `kind` is this type or a description; None for a column that the sample lacks. `where` is the position of the value.
     """
     as_text = f"`columns={ {name: 'text'}!r}`"
     said = "does not occur" if kind is None else f"is {kind}"

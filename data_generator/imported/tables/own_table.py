@@ -23,7 +23,7 @@ from data_generator.imported.refusal import printable
 from data_generator.imported.tables import sampling, table_input, table_worker
 from data_generator.imported.tables.table_reading import TableFacts
 
-VERSION = 5
+VERSION = 6
 NAME = "table"
 MOST_ROWS = 1_000_000
 """Default size of a sample."""

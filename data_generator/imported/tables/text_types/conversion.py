@@ -21,7 +21,7 @@ from data_generator.imported.read_options import ReadOptions, decimal_digits
 from data_generator.imported.refusal import Refused, printable
 from data_generator.imported.tables.text_types import timestamps
 from data_generator.imported.tables.text_types.distinct_texts import MISSING, DistinctTexts
-from data_generator.imported.tables.text_types.inference import Column, iso
+from data_generator.imported.tables.text_types.inference import Column
 
 _CURRENCIES = "".join(sign for sign in map(chr, range(0x24, 0xFFFF)) if unicodedata.category(sign) == "Sc")
 _UNIT = rf"(?:[A-Z]{{3}}|[A-Z]{{0,2}}[{re.escape(_CURRENCIES)}]|Kč|kr\.?|zł|Ft|lei|%)"
@@ -72,7 +72,7 @@ def converted(texts: pa.ChunkedArray, kind: str, options: ReadOptions) -> Column
 
     Raises NotOfType for a value that does not fit.
     """
-    distinct = DistinctTexts(texts, ("",) if kind == "text" else MISSING)
+    distinct = DistinctTexts(texts, ("",) if kind in ("text", "category") else MISSING)
     return Column(distinct.spread(_values(distinct, kind, options)), (), distinct.missing)
 
 
@@ -123,7 +123,7 @@ def _number(text: str, decimal: str) -> Decimal | None:
     whole, point, rest = match["digits"].strip().partition(decimal)
     if any(separator in whole for separator in _SEPARATORS[decimal]):
         groups = re.split(rf"[{re.escape(_SEPARATORS[decimal])}]", whole)
-        if not 0 < len(groups[0]) <= 3 or any(len(group) != 3 for group in groups[1:]):
+        if not re.fullmatch("[1-9][0-9]{0,2}", groups[0]) or any(len(group) != 3 for group in groups[1:]):
             return None
         whole = "".join(groups)
     signs = [match["before"], match["sign"], match["after"]]
@@ -175,8 +175,8 @@ def _time(text: str) -> Any:
 
 
 def _moments(distinct: DistinctTexts, kind: str, options: ReadOptions) -> pa.Array:
-    values = iso(distinct.values, year_first=True)
-    values = iso(values) if options.day_first else values
+    values = timestamps.iso(distinct.values, year_first=True)
+    values = timestamps.iso(values) if options.day_first else values
     moments = timestamps.points_in_time(pa.chunked_array([values]))
     wanted = _wanted(moments.type, kind) if moments is not None else None
     if moments is None or wanted is None:

@@ -20,8 +20,9 @@ from data_generator.imported.tables.text_types.distinct_texts import DistinctTex
 
 INTEGER = r"^\s*[+-]?[0-9]+\s*$"
 NUMBER = r"^\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*$|^\s*[+-]?(?i:inf|infinity)\s*$"
-_COMMA_INTEGER = r"^\s*[+-]?(?:[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+)\s*$"
-_COMMA_NUMBER = r"^\s*[+-]?(?:[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+)(?:,[0-9]*)?(?:[eE][+-]?[0-9]+)?\s*$"
+_COMMA_WHOLE = r"(?:[0-9]+|[1-9][0-9]{0,2}(?:\.[0-9]{3})+)"
+_COMMA_INTEGER = rf"^\s*[+-]?{_COMMA_WHOLE}\s*$"
+_COMMA_NUMBER = rf"^\s*[+-]?{_COMMA_WHOLE}(?:,[0-9]*)?(?:[eE][+-]?[0-9]+)?\s*$"
 
 _INFINITE = r"(?i)inf"
 _LEADING_ZERO = r"^\s*[+-]?0[0-9]"

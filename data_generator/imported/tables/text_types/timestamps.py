@@ -21,6 +21,9 @@ from data_generator.imported.tables.text_types.column_notes import Note, column_
 _DATE = r"^(?:000[1-9]|00[1-9]\d|0[1-9]\d\d|[1-9]\d\d\d)-\d\d-\d\d"
 _TIME = r"[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?"
 _OFFSET = r"(?:Z|[+-]\d\d(?::?\d\d)?)$"
+FORM = rf"{_DATE}(?:{_TIME})?$|{_DATE}{_TIME}{_OFFSET}"
+"""Finds values that are written as a date or a timestamp in an accepted form."""
+
 _UTC = r"(?:Z|[+-]00(?::?00)?)$"
 _MORE_THAN_MICROSECONDS = r"\.\d{7,9}"
 _NEEDLESS_ZEROS = r"(\.\d{6})0+(Z|[+-][\d:]+)?$"
@@ -70,6 +73,23 @@ def notes(name: str, texts: pa.ChunkedArray, values: pa.ChunkedArray | None) -> 
     """Return the warnings about a text column. `values` is what `points_in_time` returned for the column."""
     forms = _Forms.of(texts)
     return _stays_text(name, texts, forms) if values is None else _changed(name, texts, forms, values)
+
+
+def iso(values: pa.Array, *, year_first: bool = False) -> pa.Array:
+    """Return the values, with dates that begin with the day written in ISO 8601: 2024-01-31 for 31.1.2024.
+
+    With `year_first`, dates that begin with the year, such as 2024/1/31, are converted instead. Other texts are
+    unchanged, except for white space at their ends.
+    """
+    padded = pc.replace_substring_regex(pc.utf8_trim_whitespace(values), "^([0-9./-]+[T ])([0-9]:)", r"\10\2")
+    if year_first:
+        padded = pc.replace_substring_regex(padded, "^([0-9]{4})[-/.]([0-9][-/.])", r"\1-0\2")
+        padded = pc.replace_substring_regex(padded, "^([0-9]{4})[-/.]", r"\1-")
+        padded = pc.replace_substring_regex(padded, "^([0-9]{4}-[0-9]{2})[-/.]([0-9]\\b)", r"\1-0\2")
+        return pc.replace_substring_regex(padded, "^([0-9]{4}-[0-9]{2})[-/.]", r"\1-")
+    padded = pc.replace_substring_regex(padded, "^([0-9])([./-])", r"0\1\2")
+    padded = pc.replace_substring_regex(padded, "^([0-9]{2}[./-])([0-9][./-][0-9]{4})", r"\10\2")
+    return pc.replace_substring_regex(padded, "^([0-9]{2})[./-]([0-9]{2})[./-]([0-9]{4})", r"\3-\2-\1")
 
 
 def _changed(name: str, texts: pa.ChunkedArray, forms: _Forms, values: pa.ChunkedArray) -> list[Note]:

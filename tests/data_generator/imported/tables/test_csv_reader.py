@@ -138,7 +138,7 @@ def test_text_that_contains_a_number_is_just_text(csv) -> None:
 def test_invalid_utf8_is_reported_with_its_line(packed: bool, csv) -> None:
     content = "a,b\n1,x\n2,é\n".encode("latin1")
     path = csv(gzip.compress(content), "table.csv.gz") if packed else csv(content)
-    assert "line 3: byte 0xe9 is not UTF-8\n  Try `encoding='latin-1'`" in refusal(path)
+    assert "line 3: byte 0xe9 is not UTF-8\n  Name the file's encoding by `encoding`" in refusal(path)
 
 
 def test_a_name_that_is_not_utf8_is_reported(csv) -> None:

@@ -139,7 +139,15 @@ def test_words_for_missing_values_are_missing_and_named(tmp_path: Path) -> None:
     assert taken.understood["missing values"] == "2 'NA', 1 'n/a', 1 empty"
     (remark,) = taken.remarks
     assert "column 'a': text; a word for missing in 2 cells (cell A2: 'NA')\n--column a=text keeps" in remark
+    assert taken.facts["changed"] == ["a"]
     assert take(tmp_path / "table.xlsx", columns={"a": "text"}).table["a"].to_pylist() == ["NA", "x", "NA"]
+
+
+def test_words_for_missing_values_alone_are_named(tmp_path: Path) -> None:
+    taken = take(sheet(tmp_path, ("a", "n"), ("NA", 1), ("n/a", 2)))
+    assert taken.table["a"].to_pylist() == [None, None]
+    assert "column 'a': no values; a word for missing in 2 cells (cell A2: 'NA')" in taken.remarks[0]
+    assert taken.facts["changed"] == ["a"]
 
 
 SHEETS = [

@@ -89,6 +89,10 @@ UNFIT: dict[str, tuple[str, str, str]] = {
     "too many digits among floats": ("1.5", "9007199254740993", "double"),
     "a leading zero, which needs a warning": ("1", "007", "int64"),
     "an integer beyond int64": ("1", "9223372036854775808", "int64"),
+    "a word for missing among text": ("word", "NA", "text without words for a missing value"),
+    "a word for missing among codes": ("9" * 20, "None", "text without words for a missing value"),
+    "a word for missing among numbers with decimal commas": ('"1,5"', "NA", "text without words for a missing value"),
+    "a word for missing among empty values": ("", "null", "double"),
 }
 
 
@@ -101,6 +105,20 @@ def test_a_late_value_that_does_not_fit_is_refused_with_its_line(
     assert f"line {LATE + 2:,}: column 'a' holds {late!r}, but is {kind} in the" in text
     assert "`columns={'a': 'text'}` to read all of its values as text" in text
     assert take(path, None, columns={"a": "text"}).table["a"][LATE].as_py() == late
+
+
+def test_late_empty_values_and_words_that_the_sample_has_are_missing(tmp_path: Path) -> None:
+    values = ["" if row == LATE else "NA" if row in (0, LATE + 1) else "word" for row in range(ROWS)]
+    taken = take(csv(tmp_path, values), None)
+    assert taken.table["a"].to_pylist() == [None if value in ("", "NA") else value for value in values]
+    assert taken.facts["changed"] == ["a"]
+    assert any("a word for missing" in remark for remark in taken.remarks)
+
+
+def test_a_part_that_has_only_words_for_missing_is_missing(tmp_path: Path) -> None:
+    values = ["NA" if 100 < row < 3_900 else str(row) for row in range(ROWS)]
+    taken = take(csv(tmp_path, values), None).table["a"]
+    assert taken.to_pylist() == [None if value == "NA" else int(value) for value in values]
 
 
 def test_the_line_is_right_in_a_file_whose_values_have_line_breaks(tmp_path: Path) -> None:
