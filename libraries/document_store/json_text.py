@@ -1,9 +1,9 @@
 """Convert JSON Lines to rows. Each line is a document; empty lines are skipped. Errors name the document and the path.
 
-C code parses the lines if it was built; otherwise the standard library's parser does. The standard library's parser
-also explains why the C code refused a line. JSON that a document cannot hold is refused: a field that occurs twice in
-an object, NaN and infinities, numbers outside the range of a double, integers of more than 64 bits, unpaired
-surrogates.
+C code parses the lines if it was built; otherwise the standard library's parser does. From the first line on that the C
+code refuses, the standard library's parser takes over, to read the line or to explain the error. JSON that a document
+cannot hold is refused: a field that occurs twice in an object, NaN and infinities, numbers outside the range of a
+double, integers of more than 64 bits, unpaired surrogates.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def rows_of(lines: bytes) -> list[bytes]:
         return [_row(line, number) for number, line in enumerate(_lines(lines))]
     rows, faulty = kernels.rows_of_json(lines)
     if faulty is not None:
-        line = lines[slice(*faulty)]
-        _row(line, len(rows))
-        raise DocumentError(f"is not valid JSON: {line[:40]!r}", len(rows))
+        # The C code also refuses numbers of more than 4,096 characters, which the standard library's parser accepts.
+        rest = _lines(lines[faulty[0] :])
+        rows += [_row(line, number) for number, line in enumerate(rest, len(rows))]
     return rows
 
 

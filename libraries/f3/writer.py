@@ -111,8 +111,11 @@ def write(
 class Writer:
     """Write one file piece by piece. Use it in a `with` block, whose end completes the file.
 
-    The file is renamed to its final name when it is complete and synced to the disk. After an error in the block, or a
-    crash, an existing file of that name is unchanged.
+    The file gets its final name only when it is complete. A local file is synced to the disk before that. After an
+    error in the block, or a crash, an existing file of that name is unchanged. The exception is an OSError from syncing
+    the folder, which is the last step: the new file then has the name, but may lose it in a power cut.
+
+    For a URL, the file system of fsspec decides when the file is durable.
     """
 
     def __init__(

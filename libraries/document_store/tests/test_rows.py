@@ -277,3 +277,11 @@ def test_paths_are_spelled_and_read(steps):
 def test_what_is_the_same():
     assert same(float("nan"), float("nan"))
     assert not any(same(*pair) for pair in ((1, 1.0), (1, True), (0.0, -0.0), ({}, []), ({"a": None}, {})))
+
+
+def test_numbers_of_any_length_are_read():
+    long = b"0." + b"1" * 5_000
+    found = [msgspec.msgpack.decode(row) for row in json_text.rows_of(b'{"a": 1}\n\n{"a": %s}\n{"a": 2}\n' % long)]
+    assert found == [{"a": 1}, {"a": float(long)}, {"a": 2}]
+    with pytest.raises(DocumentError, match="document 2"):
+        json_text.rows_of(b'{"a": 1}\n{"a": %s}\n{"a": }' % long)

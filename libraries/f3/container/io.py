@@ -100,7 +100,10 @@ class ByteTarget(Protocol):
         """Append bytes."""
 
     def commit(self) -> None:
-        """Make the file durable and rename it to its final name."""
+        """Give the file its final name. A local file is synced to the disk before, and its folder after it.
+
+        Raises OSError. An existing file is then unchanged, unless only syncing the folder failed.
+        """
 
     def abort(self) -> None:
         """Remove everything that was written."""
@@ -296,9 +299,10 @@ class _LocalTarget:
             self._file.flush()
             os.fsync(self._file.fileno())
             self._file.close()
-            os.replace(self._temporary, self._path)
+            # Opened before the rename, so that the previous file remains if the folder cannot be opened.
             folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
             try:
+                os.replace(self._temporary, self._path)
                 os.fsync(folder)
             finally:
                 os.close(folder)

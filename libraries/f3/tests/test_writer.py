@@ -1,5 +1,6 @@
 """Written files: order of sections, sizes, checksums, no incomplete file under the final name, and bounded memory."""
 
+import errno
 import io
 import os
 import stat
@@ -120,6 +121,25 @@ def test_a_file_gets_its_name_when_its_bytes_are_on_the_disk(tmp_path, monkeypat
     monkeypatch.setattr(os, "replace", renamed)
     f3.write(NUMBERS, path, coding=plain_coding)
     assert calls == [path.stat().st_size, "the name", "the folder"]
+
+
+def test_a_folder_that_cannot_be_opened_keeps_the_previous_file(tmp_path, monkeypatch):
+    """For example a folder of mode 0300, in which files can be created but which cannot be opened for reading."""
+    path = tmp_path / "table.f3"
+    path.write_bytes(b"the one before")
+    opening = os.open
+
+    def opened_files_only(name, flags, *mode, **options):
+        if flags & os.O_DIRECTORY:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(name))
+        return opening(name, flags, *mode, **options)
+
+    monkeypatch.setattr(os, "open", opened_files_only)
+    with pytest.raises(PermissionError) as raised:
+        f3.write(NUMBERS, path, coding=plain_coding)
+    monkeypatch.undo()
+    assert raised.value.filename == str(path)
+    assert [(each.name, each.read_bytes()) for each in tmp_path.iterdir()] == [("table.f3", b"the one before")]
 
 
 def test_an_error_leaves_what_was_there_before(tmp_path):

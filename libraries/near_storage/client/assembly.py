@@ -147,7 +147,7 @@ class Assembling:
                 if held:
                     yield from self._of_file(share, places[current], after, held)
                 held, current = [], note.partition
-            held += [part.data for part in by_ranges.each(batch)]
+            held += [part.data for part in by_ranges.each(byte_range_access.valid(batch))]
         if held:
             yield from self._of_file(share, places[current], after, held)
 
@@ -254,11 +254,5 @@ class _Parts:
     def _peek(self) -> tuple[int, pa.RecordBatch] | None:
         if self._next is None and (arrived := next(self._batches, None)) is not None:
             note, batch = arrived
-            try:
-                batch.validate()
-            except pa.ArrowInvalid:
-                raise DamagedError("a batch of chunks is malformed") from None
-            if batch.column(0).null_count:
-                raise DamagedError("a batch of chunks contains nulls, which nodes never send")
-            self._next = note.partition, batch
+            self._next = note.partition, byte_range_access.valid(batch)
         return self._next

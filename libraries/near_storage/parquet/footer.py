@@ -36,8 +36,8 @@ _SIGNED = ("BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE")
 _STATISTICS = Struct("Statistics", {1: BINARY, 2: BINARY, 3: I64, 5: BINARY, 6: BINARY, 7: BOOLEAN, 8: BOOLEAN, 9: I64})
 _COLUMN_METADATA = Struct(
     "ColumnMetaData",
-    {1: I32, 3: ListOf(BINARY, 100), 5: I64, 7: I64, 9: I64, 11: I64, 12: _STATISTICS},
-    required=frozenset({1, 3, 5, 7, 9}),
+    {1: I32, 3: ListOf(BINARY, 100), 5: I64, 6: I64, 7: I64, 9: I64, 11: I64, 12: _STATISTICS},
+    required=frozenset({1, 3, 5, 6, 7, 9}),
 )
 _COLUMN_CHUNK = Struct(
     "ColumnChunk", {1: BINARY, 3: _COLUMN_METADATA, 8: Struct("ColumnCryptoMetaData", {}), 9: BINARY}
@@ -220,8 +220,11 @@ def _chunk(found: dict[int, Any], column: Column, path: list[bytes], rows: int) 
     start = _start(metadata)
     length = metadata[7]
     values = metadata[5]
-    if start < 0 or length < 0 or values < 0:
-        raise FooterError(f"declares {values} values in {length} bytes at byte {start}; no number may be negative")
+    if start < 0 or length < 0 or values < 0 or metadata[6] < 0:
+        raise FooterError(
+            f"declares {values} values in {length} bytes at byte {start} ({metadata[6]} uncompressed); no number may "
+            "be negative"
+        )
     if column.flat and values != rows:
         raise FooterError(f"has {values} values, but its row group has {rows} rows")
     return Chunk(start, length, values, _statistics(metadata[12], column, values) if 12 in metadata else None)

@@ -149,8 +149,15 @@ class _Stretch:
         self, leaves: Sequence[int], most_rows: int, beside: bool = False
     ) -> tuple[int, Iterator[pa.RecordBatch]]:
         """Return the maximum number of rows per batch, and an iterator over the batches of these leaf columns."""
-        reading = self._decoder.reading(self._groups, leaves, most_rows)
-        self._needs[tuple(leaves)] = reading.nbytes
+        key = tuple(leaves)
+
+        def claim(nbytes: int) -> None:
+            if nbytes > self._needs[key]:
+                self._needs[key] = nbytes
+                self._claim_all()
+
+        reading = self._decoder.reading(self._groups, leaves, most_rows, claim)
+        self._needs[key] = reading.nbytes
         self._claim_all()
         return reading.rows, self._decoder.batches(self._groups, leaves, reading.rows, beside)
 

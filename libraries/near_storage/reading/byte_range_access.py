@@ -40,7 +40,7 @@ def batches(
     received = Received()
     decoder = Decoder(footer, received.chunk)
     leaves = footer.leaves.of(columns)
-    rows = (part for batch in parts for part in each(_valid(batch)))
+    rows = (part for batch in parts for part in each(valid(batch)))
     for together, fitting in stretches(footer.metadata, groups, leaves, batch_rows, batch_bytes):
         received.expect(footer, together, leaves, digests)
         while received.missing:
@@ -58,7 +58,8 @@ def batches(
         raise DamagedError(f"{_where(part)}: this part arrived after all requested parts had arrived")
 
 
-def _valid(batch: pa.RecordBatch) -> pa.RecordBatch:
+def valid(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a received batch of `by_ranges.PARTS`. Raises DamagedError if it is malformed or contains nulls."""
     if not batch.schema.equals(PARTS):
         raise DamagedError(
             f"parts must have the columns {PARTS.names} with the types of this release (got {batch.schema.names}); use "

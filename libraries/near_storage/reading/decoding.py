@@ -123,14 +123,20 @@ class Decoder:
         """Estimate the memory that `batches` uses, without reading chunks. Assumes values of average length."""
         return row_memory.estimate(self._footer, groups, leaves, batch_rows)
 
-    def reading(self, groups: Sequence[int], leaves: Sequence[int], batch_rows: int) -> Reading:
+    def reading(
+        self,
+        groups: Sequence[int],
+        leaves: Sequence[int],
+        batch_rows: int,
+        claim: Callable[[int], None] = lambda nbytes: None,
+    ) -> Reading:
         """Return how many rows (at most `batch_rows`) a batch of these columns may have, and the memory that reading
-        takes.
+        takes. `claim` is called with a part of this memory before a page is decompressed.
 
         Chunks that are inspected for this purpose are kept until `batches` uses them. Raises DamagedError for broken
         pages.
         """
-        return row_memory.reading(self._footer, self._look, groups, leaves, batch_rows)
+        return row_memory.reading(self._footer, self._look, groups, leaves, batch_rows, claim)
 
     def forget(self) -> None:
         """Drop the chunks that `reading` inspected and `batches` did not use."""

@@ -19,10 +19,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from libraries.near_storage.errors import DamagedError
+from libraries.near_storage.reading import pages
 from libraries.near_storage.reading.columns import Leaves
 from libraries.near_storage.reading.leaf_sizes import Shape, shapes
 
 UNCOMPRESSED, COMPRESSED, VALUES = range(3)
+
+_MOST_INT64 = (1 << 63) - 1
 
 PARSED_PER_RAW = 9
 """Assumed bytes in memory of a parsed footer, per byte of the stored footer. pyarrow 26 took 8.1 bytes for 93 columns
@@ -53,13 +56,20 @@ class ParsedFooter:
         return {}
 
     @cached_property
+    def _page_sizes(self) -> npt.NDArray[np.int64]:
+        return np.full((self.metadata.num_row_groups, self.metadata.num_columns, 2), -1, np.int64)
+
+    @cached_property
     def _sizes(self) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
         shape = self.metadata.num_row_groups, self.metadata.num_columns
         return np.zeros(shape, np.bool_), np.zeros((*shape, 3), np.int64)
 
     def chunk_sizes(self, group: int, leaves: Sequence[int]) -> npt.NDArray[np.int64]:
         """Return the sizes of a row group's chunks, [leaves, 3]: UNCOMPRESSED bytes, COMPRESSED bytes and number of
-        VALUES."""
+        VALUES.
+
+        UNCOMPRESSED and VALUES may be wrong, because a hostile footer can declare any number. See `page_sizes`.
+        """
         known, sizes = self._sizes
         numbers = np.asarray(leaves, np.intp)
         missing = numbers[~known[group, numbers]].tolist()
@@ -67,9 +77,35 @@ class ParsedFooter:
             info = self.metadata.row_group(group)
             for leaf in missing:
                 chunk = info.column(leaf)
-                sizes[group, leaf] = chunk.total_uncompressed_size, chunk.total_compressed_size, chunk.num_values
+                sizes[group, leaf] = (
+                    max(0, chunk.total_uncompressed_size),
+                    chunk.total_compressed_size,
+                    chunk.num_values,
+                )
             known[group, missing] = True
         return sizes[group, numbers]
+
+    def page_sizes(
+        self, group: int, leaves: Sequence[int], look: Callable[[int, int], memoryview]
+    ) -> npt.NDArray[np.int64]:
+        """Return the `PageSizes` of a row group's chunks, [leaves, 2].
+
+        `look` returns a chunk by its position in the file. It is called only once per chunk, because digests prove that
+        chunks do not change.
+        """
+        known = self._page_sizes[group]
+        numbers = np.asarray(leaves, np.intp)
+        missing = numbers[known[numbers, 1] < 0].tolist()
+        if missing:
+            info = self.metadata.row_group(group)
+            for leaf in missing:
+                chunk = look(*place_of(info.column(leaf)))
+                try:
+                    decoded_bytes, values = pages.sizes(chunk)
+                except DamagedError as error:
+                    raise DamagedError(f"row group {group}, column {leaf}: {error}") from error
+                known[leaf] = min(decoded_bytes, _MOST_INT64), values
+        return known[numbers]
 
     @property
     def nbytes(self) -> int:

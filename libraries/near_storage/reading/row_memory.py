@@ -8,6 +8,7 @@ the page sizes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -16,16 +17,18 @@ from libraries.near_storage.reading import pages
 from libraries.near_storage.reading.footers import COMPRESSED, UNCOMPRESSED, VALUES, ParsedFooter, place_of
 from libraries.near_storage.reading.pages import Page
 
+DECODED_BYTES, PAGE_VALUES = range(2)
+"""Fields of `PageSizes`, as columns of an array."""
+
 WIDE_BYTES = 32 << 20
 """Maximum decoded bytes of a batch, unless a single row has more. This is twice the size of a batch whose data do not
 grow when decoded."""
 
 SMALL_BYTES = 4 << 20
-"""Chunks that decode to at most this size are not inspected."""
+"""Up to this decoded size, the pages of a chunk are not counted separately."""
 
 COARSE_BYTES = 64 << 20
-"""Row groups up to this uncompressed size are not inspected. Their pages are assumed to take the whole uncompressed
-size."""
+"""Up to this size of all pages, all pages are assumed to be in memory at the same time."""
 
 ROUNDED = 1.25
 """A batch may exceed WIDE_BYTES if a single row alone does. The size of the batch is then at most this multiple of the
@@ -44,15 +47,17 @@ class Reading(NamedTuple):
 
 
 def estimate(footer: ParsedFooter, groups: Sequence[int], leaves: Sequence[int], rows: int) -> int:
-    """Estimate the memory to read these columns. Assumes values of average length, and small pages in large groups."""
+    """Estimate the memory to read these columns. Assumes values of average length, small pages in large groups, and
+    correct sizes in the footer."""
     sizes = [footer.chunk_sizes(group, leaves) for group in groups]
-    plain_bytes = sum(int(each[:, UNCOMPRESSED].sum()) for each in sizes)
+    # As doubles, because the sums of sizes in a hostile footer exceed 64 bits.
+    plain_bytes = int(sum(each[:, UNCOMPRESSED].sum(dtype=np.float64) for each in sizes))
     held = sum(int(each[:, COMPRESSED].sum()) for each in sizes)
     count = max(1, sum(footer.metadata.row_group(group).num_rows for group in groups))
     share = min(1.0, rows / count)
-    value_bytes = np.array([footer.shapes[leaf].value_bytes for leaf in leaves], np.int64)
+    value_bytes = np.array([footer.shapes[leaf].value_bytes for leaf in leaves], np.float64)
     is_bytes = np.array([footer.shapes[leaf].is_bytes for leaf in leaves], np.bool_)
-    decoded = sum(int(each[:, VALUES] @ value_bytes + each[is_bytes, UNCOMPRESSED].sum()) for each in sizes)
+    decoded = sum(each[:, VALUES] @ value_bytes + each[is_bytes, UNCOMPRESSED].sum(dtype=np.float64) for each in sizes)
     return held + min(plain_bytes, COARSE_BYTES) + int(COPIES * share * decoded)
 
 
@@ -62,41 +67,50 @@ def reading(
     groups: Sequence[int],
     leaves: Sequence[int],
     rows: int,
+    claim: Callable[[int], None] = lambda nbytes: None,
 ) -> Reading:
     """Return how to read these leaf columns of row groups in batches of at most `rows` rows.
 
-    `look` returns a chunk by its position in the file. It is called only for text and binary chunks and for large row
-    groups.
+    `look` returns a chunk by its position in the file. It is called for text and binary chunks, for large chunks, and
+    for chunks whose page headers were not read before. `claim` is called with the memory for chunks and pages before
+    a page is decompressed.
     """
     # Empty row groups are not read, and writers set any position for their chunks.
     groups = [group for group in groups if footer.metadata.row_group(group).num_rows]
     sizes = [footer.chunk_sizes(group, leaves) for group in groups]
     counts = [footer.metadata.row_group(group).num_rows for group in groups]
-    plain_bytes = sum(int(each[:, UNCOMPRESSED].sum()) for each in sizes)
-    coarse = plain_bytes <= COARSE_BYTES
+    in_pages = [footer.page_sizes(group, leaves, look) for group in groups]
+
+    @cache
+    def chunk(number: int, place: int) -> _Chunk:
+        return _Chunk(footer, look, groups[number], leaves[place], int(in_pages[number][place, DECODED_BYTES]))
+
     held = sum(int(each[:, COMPRESSED].sum()) for each in sizes)
-    page_bytes = plain_bytes if coarse else 0
+    page_bytes = int(sum(each[:, DECODED_BYTES].sum(dtype=np.float64) for each in in_pages))
+    if page_bytes > COARSE_BYTES:
+        page_bytes = sum(
+            chunk(number, place).page_bytes() for number in range(len(groups)) for place in range(len(leaves))
+        )
+    claim(held + page_bytes)
     per_row = apart = 0
     texts: list[_Text] = []
     for place, leaf in enumerate(leaves):
         shape = footer.shapes[leaf]
+        if not (shape.repeated or shape.is_bytes):
+            per_row += shape.value_bytes
+            continue
+        values = [int(each[place, PAGE_VALUES]) for each in in_pages]
         if shape.repeated:
             # Row boundaries are unknown before decoding, so one batch may have all values.
-            values = [
-                max(int(size[place, VALUES]), count * shape.slots) for size, count in zip(sizes, counts, strict=True)
-            ]
-            apart += shape.value_bytes * sum(values)
+            most_values = [max(each, count * shape.slots) for each, count in zip(values, counts, strict=True)]
+            apart += shape.value_bytes * sum(most_values)
         else:
             per_row += shape.value_bytes
-        if coarse and not shape.is_bytes:
+        if not shape.is_bytes:
             continue
         text = _Text()
-        for group, size in zip(groups, sizes, strict=True):
-            chunk = _Chunk(footer, look, group, leaf, int(size[place, UNCOMPRESSED]))
-            if shape.is_bytes:
-                text.add(chunk, int(size[place, VALUES]))
-            if not coarse:
-                page_bytes += chunk.page_bytes()
+        for number in range(len(groups)):
+            text.add(chunk(number, place), values[number])
         if shape.repeated:
             apart += text.nbytes()
         else:
@@ -136,7 +150,7 @@ class _Chunk:
         the largest page. For a small chunk, all pages are counted."""
         if self.plain_bytes <= SMALL_BYTES:
             return self.plain_bytes
-        dictionary = sum(page.plain_bytes for page in self.all_pages() if page.kind == pages.DICTIONARY_PAGE)
+        dictionary = sum(page.decoded_bytes for page in self.all_pages() if page.kind == pages.DICTIONARY_PAGE)
         return dictionary + max((page.plain_bytes for page in self.all_pages()), default=0)
 
     def longest(self, dictionary: Page) -> int:
@@ -159,7 +173,7 @@ class _Text:
         dictionary = next((page for page in chunk.all_pages() if page.kind == pages.DICTIONARY_PAGE), None)
         data = [page for page in chunk.all_pages() if page.kind in (pages.DATA_PAGE, pages.DATA_PAGE_V2)]
         # Each dictionary value is preceded by a length of four bytes.
-        each = 0 if dictionary is None else dictionary.plain_bytes - 4 * dictionary.values
+        each = 0 if dictionary is None else max(0, dictionary.plain_bytes - 4 * dictionary.values)
         most = chunk.plain_bytes + values * each
         if most <= SMALL_BYTES and not any(page.prefixed for page in data):
             self._pages.append((values, most, most))

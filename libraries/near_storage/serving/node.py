@@ -8,12 +8,12 @@ cluster's token. `node_streams` creates the stream that answers a ticket.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 
 import pyarrow as pa
 import pyarrow.flight as flight
 
-from libraries.near_storage.errors import NotFoundError, RequestError, StaleError, UnavailableError
+from libraries.near_storage.errors import NotFoundError, RequestError, StaleError, TooLargeError, UnavailableError
 from libraries.near_storage.reading import by_ranges
 from libraries.near_storage.serving import clock, security, usage
 from libraries.near_storage.serving.guard import GuardedServer, from_flight
@@ -44,6 +44,10 @@ UPLOAD = pa.schema([pa.field("data", pa.large_binary(), nullable=False)])
 """Schema of an upload. Each row is a piece of a Parquet file, of at most `UPLOAD_BATCH_BYTES`."""
 ENDING_S = 10.0
 """Seconds that running streams get when a server shuts down."""
+DESCRIBED_PER_FOOTER = 52
+"""Memory to describe a partition, per byte of its footer. Footers of minimal chunk metadata took 52 bytes, those with
+statistics 37 (pyarrow 26). Many columns without row groups take more, but their number is limited: 60,000 columns took
+130 MB."""
 COPIED_BYTES_PER_S = 1e6
 """Minimum rate of copies between nodes. A slower node counts as hung."""
 
@@ -150,7 +154,7 @@ class StorageNode(GuardedServer):
                 "smaller partitions"
             )
         with self._uploads.admitting():
-            info = self._store.put(_uploaded(reader), piece.digest, limit_bytes)
+            info = self._store.put(_uploaded(reader), piece.digest, limit_bytes, self._describing)
         writer.write(pa.py_buffer(sign_receipt(self._secret, grant.upload, self.name, info.encode())))
 
     def answer_action(self, context: flight.ServerCallContext, name: str, body: memoryview) -> bytes:
@@ -191,8 +195,21 @@ class StorageNode(GuardedServer):
         """Copy a partition from another node; return its description once it is on disk."""
         asked = decode(Copy, body)
         with self._uploads.admitting():
-            info = self._store.put(self._from_node(asked), asked.digest, asked.stored_bytes)
+            info = self._store.put(self._from_node(asked), asked.digest, asked.stored_bytes, self._describing)
         return info.encode()
+
+    @contextmanager
+    def _describing(self, footer_bytes: int) -> Iterator[None]:
+        """Hold the memory that describing a partition takes."""
+        with self.gate.admitting() as request:
+            try:
+                request.claim(DESCRIBED_PER_FOOTER * footer_bytes, f"an upload with a footer of {footer_bytes:,} bytes")
+            except TooLargeError as error:
+                reason = str(error).partition(";")[0]
+                raise TooLargeError(f"{reason}; write larger row groups, or smaller partitions") from None
+            # A child process computes, and a slow one must not block queries.
+            self.gate.give_turn(request)
+            yield
 
     def _from_node(self, asked: Copy) -> Iterator[memoryview]:
         client = self.peers.client(asked.location)

@@ -14,14 +14,16 @@ so a partition can be removed without waiting for readers.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
+from typing import Any, TypeAlias
 
 from libraries.durable.calls import FileCalls, OSCalls
 from libraries.near_storage.errors import DamagedError, NearStorageError, NotFoundError, RequestError
+from libraries.near_storage.parquet.footer import TAIL_BYTES
 from libraries.near_storage.storing.disk_errors import disk_error, own_folder
 from libraries.near_storage.storing.names import check_digest
 from libraries.near_storage.storing.partition_metadata import Describe, PartitionInfo, blake2b, describe_apart
@@ -35,6 +37,8 @@ OTHER_CATALOG = (
 )
 READ_BYTES = 1 << 20
 HELD_BYTES = 64 << 20
+
+Describing: TypeAlias = Callable[[int], AbstractContextManager[Any]]
 
 
 @dataclass(frozen=True)
@@ -79,12 +83,20 @@ class PartitionStore:
 
     # --- partitions --------------------------------------------------------------------------------------
 
-    def put(self, chunks: Iterable[bytes | memoryview], expected_digest: str | None, limit_bytes: int) -> PartitionInfo:
+    def put(
+        self,
+        chunks: Iterable[bytes | memoryview],
+        expected_digest: str | None,
+        limit_bytes: int,
+        describing: Describing = nullcontext,
+    ) -> PartitionInfo:
         """Store a Parquet file that arrives in pieces. The file survives a power cut once this method returns.
 
         Raises `DamagedError` if the bytes do not match `expected_digest`, `FooterError` for unsupported files,
         `RequestError` above `limit_bytes`, `FullError` if the disk is full. After an error, no bytes are kept. An
         existing partition is rewritten, which repairs it if it is damaged.
+
+        `describing` is entered with the bytes of the footer while the partition is described, which takes memory.
         """
         if expected_digest is not None:
             check_digest(expected_digest)
@@ -96,7 +108,9 @@ class PartitionStore:
                     "send it again."
                 )
             with self._told("A partition could not be stored"):
-                info = self._describe(partition, digest)
+                footer_bytes = self._footer_length(partition, stored_bytes)
+                with describing(footer_bytes):
+                    info = self._describe(partition, digest)
             if info.stored_bytes != stored_bytes:
                 raise DamagedError(
                     f"Partition {digest}: {stored_bytes:,} bytes were written, but the file has {info.stored_bytes:,}."
@@ -282,6 +296,15 @@ class PartitionStore:
                 with suppress(OSError):
                     self._calls.unlink(self._beside(digest))
             raise
+
+    def _footer_length(self, path: Path, stored_bytes: int) -> int:
+        """Return the bytes of the footer, or of the whole file if it does not end like a Parquet file."""
+        descriptor = self._calls.open(path)
+        try:
+            end = self._calls.read(descriptor, TAIL_BYTES, max(0, stored_bytes - TAIL_BYTES))
+        finally:
+            self._calls.close(descriptor)
+        return min(stored_bytes, int.from_bytes(end[:4], "little"))
 
     def _read_whole(self, path: Path) -> bytes | None:
         try:

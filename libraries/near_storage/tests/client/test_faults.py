@@ -20,6 +20,7 @@ from libraries.near_storage.tests.serving.cluster import (
     flipping,
     hanging,
     losing,
+    nulling,
     slow,
 )
 
@@ -37,8 +38,14 @@ FAULTS: dict[str, Fault] = {
     "sends one twice": doubling(1),
     "flips a bit of the first batch": flipping(0),
     "flips a bit": flipping(3),
+    "sends nulls in the first batch": nulling(0),
     "is damaged": failing(1, DamagedError("a chunk")),
 }
+FATAL = (
+    *("ends before the first batch", "fails at once", "flips a bit of the first batch"),
+    "sends nulls in the first batch",
+)
+"""Faults with which a node delivers nothing."""
 
 
 def expected(table: pa.Table) -> pa.Table:
@@ -74,7 +81,7 @@ def test_both_nodes_are_broken(served: Cluster, table: pa.Table, way: str, fault
         node.fault = FAULTS[fault]
     client = served.client()
     sql, right = asked(table, way)
-    if fault in ("ends before the first batch", "fails at once", "flips a bit of the first batch"):
+    if fault in FATAL:
         with pytest.raises(NearStorageError) as refused:
             client.answer(sql, way)
         told = str(refused.value)

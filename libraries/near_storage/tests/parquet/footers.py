@@ -69,7 +69,7 @@ def metadata_of_chunk(
         3: list_of([binary(name) for name in path]),
         4: i32(0),
         5: i64(values),
-        6: i64(2 * length),
+        6: i64(min(2 * length, 2**63 - 1)),
         7: i64(length),
         9: i64(start),
         11: None if dictionary is None else i64(dictionary),

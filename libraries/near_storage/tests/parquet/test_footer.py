@@ -23,7 +23,7 @@ from libraries.near_storage.tests.parquet.footers import (
     row_group,
     statistics,
 )
-from libraries.near_storage.tests.parquet.thrift_writing import Wire, binary, i32, struct
+from libraries.near_storage.tests.parquet.thrift_writing import Wire, binary, i32, i64, struct
 
 GIB = 1 << 30
 
@@ -104,6 +104,8 @@ FOOTERS = {
     "a type that does not exist": (one_column([chunk(more={1: i32(8)})]), "another path or type"),
     "a chunk before the file": (one_column([chunk(start=-5)]), "negative"),
     "a negative length": (one_column([chunk(length=-1)]), "negative"),
+    "a negative uncompressed size": (one_column([chunk(more={6: i64(-1)})]), r"\(-1 uncompressed\); no .* negative"),
+    "no uncompressed size": (one_column([chunk(more={6: None})]), r"lacks its required fields \[6\]"),
     "negative values": (
         file_metadata([root(1), leaf("a", repetition=2)], [row_group([chunk(values=-1)])], 5, [TYPE_ORDER]),
         "negative",

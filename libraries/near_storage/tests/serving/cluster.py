@@ -175,6 +175,19 @@ def flipping(number: int) -> Fault:
     return fault
 
 
+def nulling(number: int) -> Fault:
+    """Replace the values of the first column of one batch by nulls."""
+
+    def fault(batches: Batches) -> Batches:
+        for index, (batch, note) in enumerate(batches):
+            if index == number and batch.num_rows:
+                nulls = pa.nulls(batch.num_rows, batch.schema.types[0])
+                batch = pa.RecordBatch.from_arrays([nulls, *batch.columns[1:]], schema=batch.schema)
+            yield batch, note
+
+    return fault
+
+
 def flipped(batch: pa.RecordBatch) -> pa.RecordBatch:
     # As sent: the memory of a slice is shared.
     batch = pa.ipc.read_record_batch(batch.serialize(), batch.schema)

@@ -299,11 +299,25 @@ def test_one_folder_one_server(served: Cluster):
 def test_row_groups_that_are_too_large_for_a_request(tmp_path: Path):
     """A node reports this before it reads them; chunks sent as stored need no further memory."""
     table = pa.table({"a": range(10_000), "b": range(10_000)})
-    with cluster(tmp_path, nodes=1, replicas=1, limits=Limits(memory_bytes=900_000, batch_bytes=10_000)) as small:
+    with cluster(tmp_path, nodes=1, replicas=1, limits=Limits(memory_bytes=1_300_000, batch_bytes=10_000)) as small:
         client = small.client()
         client.put("t", table)
         for sql in ("SELECT * FROM t", "SELECT sum(a), sum(b) FROM t", "SELECT a FROM t WHERE b > 5"):
-            with pytest.raises(RequestError, match=r"needs .* of memory, .* get 450 kB"):
+            with pytest.raises(RequestError, match=r"needs .* of memory, .* get 650 kB"):
                 client.query(sql, "v1")
         assert client.query("SELECT a FROM t", "v1").equals(table.select(["a"]))
         assert client.query("SELECT * FROM t", "v2").equals(table)
+
+
+def test_a_footer_that_is_too_large_to_describe(tmp_path: Path):
+    """The node refuses the partition before it parses the footer, and keeps nothing."""
+    many = pa.table({f"column {number}": [1] for number in range(100)})
+    with cluster(tmp_path, nodes=1, replicas=1, limits=Limits(memory_bytes=1_200_000)) as small:
+        client = small.client()
+        with pytest.raises(RequestError, match=r"an upload with a footer of .* needs .* get 600 kB; write larger row"):
+            client.put("t", many)
+        client.put("t", many.select([0, 1]))
+        (node,) = small.nodes
+        assert 0 < node.gate.most_held_bytes <= 600_000
+        assert len(small.stored_files(0)) == 1
+        assert list((small.folder / "node0").glob("*.part")) == []

@@ -30,7 +30,7 @@ def test_what_no_node_holds_for_a_request_comes_as_chunks(tmp_path: Path, table:
         assert answer.table.equals(table.slice(7, 1))
         total = client.query("SELECT sum(key) AS total FROM t")
         assert total["total"].to_pylist() == [ROWS * (ROWS - 1) // 2]
-        client.put("small", table.slice(0, 1_000))
+        client.put("small", table.slice(0, 500))
         assert client.answer("SELECT * FROM small WHERE key = 7").plan.way == "v1"
 
 
