@@ -263,7 +263,8 @@ class _Sending:
                     self._wait_for(0)
                     writer.write_batch(_batch(piece))
                     self.taken_bytes += len(piece)
-                self._wait_for(self._size)
+                # A busy node keeps the file and waits for memory.
+                self._wait_for(self._size, self._target.patience.busy_s)
                 writer.done_writing()
                 receipt = replies.read()
             finally:
@@ -276,9 +277,11 @@ class _Sending:
             raise UnavailableError(f"node {self._node.node}: the upload ended without a receipt")
         return bytes(receipt)
 
-    def _wait_for(self, stored_bytes: int) -> None:
-        """Extend the deadline of the next step by the time that a node may take to store this many bytes."""
-        self._until_s = clock.elapsed_s() + self._target.patience.idle_s + stored_bytes / STORED_BYTES_PER_S
+    def _wait_for(self, stored_bytes: int, busy_s: float = 0.0) -> None:
+        """Extend the deadline of the next step by the time that a node may take to store this many bytes, and may be
+        busy."""
+        idle_s = self._target.patience.idle_s
+        self._until_s = clock.elapsed_s() + idle_s + busy_s + stored_bytes / STORED_BYTES_PER_S
 
 
 def _raise_first(found: Sequence[BaseException | None]) -> None:

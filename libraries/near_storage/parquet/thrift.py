@@ -22,7 +22,11 @@ BOOLEAN = TRUE
 MOST_NESTING = 32
 """Limit of nesting in skipped values; parquet.thrift needs six."""
 
+MOST_ID = (1 << 15) - 1
+"""The largest field id. Thrift stores ids in 16 bits, in which a larger id would be that of another field."""
+
 _BITS = {I16: 16, I32: 32, I64: 64}
+_MOST_BYTES = {I16: 3, I32: 5, I64: 10}
 
 
 @dataclass(frozen=True)
@@ -89,7 +93,10 @@ class _Reader:
                 position = self.position
             if number not in fields:
                 self.position = position
-                if wire > FALSE:
+                if number > MOST_ID:
+                    raise self.no_id(number)
+                # Thrift's C++ reader ends the struct at the wire type 0, whatever the id. `skip` refuses this type.
+                if wire not in (TRUE, FALSE):
                     self.skip(wire, 1)
                 position = self.position
                 continue
@@ -185,6 +192,9 @@ class _Reader:
                 f"Thrift: {size} bytes or elements are declared at byte {self.position}, but only {left} bytes remain"
             )
 
+    def no_id(self, number: int) -> FooterError:
+        return FooterError(f"Thrift: field id {number} before byte {self.position}, at most {MOST_ID} is allowed")
+
     def advance(self, size: int) -> None:
         self.require(size)
         self.position += size
@@ -198,7 +208,10 @@ class _Reader:
             position = self.position
             while data[position] > 127:
                 position += 1
-            self.position = position + 1
+            position += 1
+            if position - self.position > _MOST_BYTES[wire]:
+                raise FooterError(f"Thrift: the number at byte {self.position} exceeds {_BITS[wire]} bits")
+            self.position = position
         elif wire == BINARY:
             self.advance(self.unsigned(32))
         elif wire in (LIST, SET):
@@ -224,12 +237,15 @@ class _Reader:
 
     def skip_struct(self, depth: int) -> None:
         data = self.data
+        number = 0
         while header := data[self.position]:
             self.position += 1
-            if header < 16:
-                self.integer(16)
-            if header & 15 > FALSE:
-                self.skip(header & 15, depth)
+            wire = header & 15
+            number = number + (header >> 4) if header > 15 else self.integer(16)
+            if number > MOST_ID:
+                raise self.no_id(number)
+            if wire not in (TRUE, FALSE):
+                self.skip(wire, depth)
         self.position += 1
 
     def skip_map(self, depth: int) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from libraries.near_storage.errors import DamagedError, FooterError
-from libraries.near_storage.parquet.thrift import BINARY, FALSE, I32, I64, STRUCT, Struct, read_struct_at
+from libraries.near_storage.parquet.thrift import BINARY, FALSE, I32, I64, STRUCT, TRUE, Struct, read_struct_at
 
 DATA_PAGE, INDEX_PAGE, DICTIONARY_PAGE, DATA_PAGE_V2 = range(4)
 _PREFIXED = 7
@@ -24,6 +24,11 @@ _FIELD_OF_KIND = {DATA_PAGE: 5, DICTIONARY_PAGE: 7, DATA_PAGE_V2: 8}
 """Id of the field with a page's number of values, by the kind of page."""
 _NEXT_I32 = 1 << 4 | I32
 """First byte of a field that is an integer of 32 bits and whose id is the previous id plus 1."""
+
+_MOST_USUAL_IDS = 1_000
+"""Limit of the sum of differences between field ids in a usual page header, far below the 16 bits of an id."""
+_MOST_USUAL_BYTES = 5
+"""Limit of the bytes of a skipped integer in a usual page header."""
 
 _HEADER = Struct(
     "PageHeader",
@@ -102,31 +107,35 @@ def _sizes_of_usual_headers(data: memoryview) -> PageSizes | None:
         if data[position] != _NEXT_I32:
             return None
         stored_bytes, position = _varint(data, position + 1)
-        number = 3
+        number, checksum = 3, 0
         if data[position] == _NEXT_I32:
-            position = _varint(data, position + 1)[1]
+            checksum, position = _varint(data, position + 1)
             number = 4
         if data[position] != _FIELD_OF_KIND[kind] - number << 4 | STRUCT or data[position + 1] != _NEXT_I32:
             return None
         values, position = _varint(data, position + 2)
-        if (plain_bytes | stored_bytes | values) & 1 or (plain_bytes | stored_bytes | values) >> 32:
+        if (plain_bytes | stored_bytes | values) & 1 or (plain_bytes | stored_bytes | values | checksum) >> 32:
             return None
         # Skip the remaining fields. Each of them has a higher id than the previous one, so none replaces a size.
-        depth = 2
+        depth, ids = 2, 0
         while depth:
             header = data[position]
             wire = header & 15
+            ids += header >> 4
             position += 1
             if not header:
                 depth -= 1
-            elif header < 16 or (wire == BINARY and data[position] > 127):
+            elif header < 16 or wire < TRUE or ids > _MOST_USUAL_IDS or (wire == BINARY and data[position] > 127):
                 return None
             elif wire == BINARY:
                 position += 1 + data[position]
             elif wire in (I32, I64):
+                begin = position
                 while data[position] > 127:
                     position += 1
                 position += 1
+                if position - begin > _MOST_USUAL_BYTES:
+                    return None
             elif wire == STRUCT:
                 depth += 1
             elif wire > FALSE:

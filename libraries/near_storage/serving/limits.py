@@ -66,7 +66,8 @@ class Gate:
         system."""
         self._limits = limits
         self._tidy = tidy
-        self._memory_bytes = int(CLAIMED_SHARE * limits.memory_bytes)
+        self.memory_bytes = int(CLAIMED_SHARE * limits.memory_bytes)
+        """The memory that all requests together may claim, and thus the largest claim."""
         self._lock = threading.Lock()
         self._computing = 0
         self._under_way = 0
@@ -147,18 +148,18 @@ class Gate:
         takes too long, and TooLargeError if `needed` exceeds the memory for all requests. `what` begins the error
         message.
         """
-        if needed > self._memory_bytes:
+        if needed > self.memory_bytes:
             raise TooLargeError(
                 f"{what}: needs {size_of(needed)} of memory, but all requests to a node together get "
-                f"{size_of(self._memory_bytes)}; request fewer columns, or choose the way 'v2'"
+                f"{size_of(self.memory_bytes)}; request fewer columns, or choose the way 'v2'"
             )
 
         self._tidy()
 
         def fits() -> bool:
             others = self._held_bytes - request.held_bytes
-            small = needed <= SMALL_SHARE * self._memory_bytes or not others
-            if others + needed > (1 if small else LARGE_SHARE) * self._memory_bytes and needed > request.held_bytes:
+            small = needed <= SMALL_SHARE * self.memory_bytes or not others
+            if others + needed > (1 if small else LARGE_SHARE) * self.memory_bytes and needed > request.held_bytes:
                 return False
             self._hold(request, needed)
             return True
@@ -171,7 +172,7 @@ class Gate:
             if not self._wait(self._for_memory, request, fits, self._limits.wait_s):
                 raise BusyError(
                     f"{what}: needs {size_of(needed)} of memory, but other requests hold {size_of(self._held_bytes)} "
-                    f"of {size_of(self._memory_bytes)}: retry later"
+                    f"of {size_of(self.memory_bytes)}: retry later"
                 )
         self.take_turn(request, TURN_S)
 
@@ -242,6 +243,16 @@ class Request:
     def claim(self, nbytes: int, what: str) -> None:
         """Set the memory that the request claims to `nbytes` bytes; see `Gate.claim`."""
         self._gate.claim(self, nbytes, what)
+
+    @contextmanager
+    def claiming_more(self, nbytes: int, what: str) -> Iterator[None]:
+        """Claim further `nbytes` bytes while the block runs, or as many as the gate has. See `Gate.claim`."""
+        before = self.held_bytes
+        self.claim(min(before + nbytes, self._gate.memory_bytes), what)
+        try:
+            yield
+        finally:
+            self.claim(before, what)
 
     def pause(self) -> None:
         """If other requests wait for a turn, give up this turn and wait for the next. Raises UnavailableError if the

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from libraries.near_storage.errors import BusyError, DamagedError, NearStorageError, NotFoundError
-from libraries.near_storage.serving.node import copy_s
+from libraries.near_storage.serving.node import DESCRIBING_S, copy_s
 from libraries.near_storage.serving.protocol import (
     Checked,
     Copy,
@@ -160,7 +160,8 @@ class Maintaining:
         stored_bytes = self._catalog.info(step.digest).stored_bytes
         ticket = self._ticket(Piece(0, step.digest, ()), stored_bytes)
         message = Copy(step.digest, stored_bytes, locations[step.source], ticket)
-        info = PartitionInfo.decode(self._peers.act(locations[step.target], "copy", message, copy_s(stored_bytes)))
+        most_s = copy_s(stored_bytes) + DESCRIBING_S
+        info = PartitionInfo.decode(self._peers.act(locations[step.target], "copy", message, most_s))
         if not info.same_content(self._catalog.info(step.digest)):
             raise DamagedError(
                 f"node {step.target} describes its copy of partition {step.digest} differently than the catalog does; "

@@ -8,17 +8,24 @@ cluster's token. `node_streams` creates the stream that answers a ticket.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 
 import pyarrow as pa
 import pyarrow.flight as flight
 
-from libraries.near_storage.errors import NotFoundError, RequestError, StaleError, TooLargeError, UnavailableError
+from libraries.near_storage.errors import (
+    BusyError,
+    NotFoundError,
+    RequestError,
+    StaleError,
+    TooLargeError,
+    UnavailableError,
+)
 from libraries.near_storage.reading import by_ranges
 from libraries.near_storage.serving import clock, security, usage
 from libraries.near_storage.serving.guard import GuardedServer, from_flight
 from libraries.near_storage.serving.limits import Gate, Limits, Request
-from libraries.near_storage.serving.node_streams import Answering, Stream
+from libraries.near_storage.serving.node_streams import Answering, Stream, describing_within
 from libraries.near_storage.serving.protocol import (
     UPLOAD_BATCH_BYTES,
     Copy,
@@ -38,22 +45,22 @@ from libraries.near_storage.serving.resident import Resident
 from libraries.near_storage.serving.rpc import Caller
 from libraries.near_storage.serving.security import Tls
 from libraries.near_storage.serving.tickets import open_ticket, sign_receipt
+from libraries.near_storage.storing.partition_metadata import DESCRIBED_PER_FOOTER
 from libraries.near_storage.storing.partitions import PartitionStore
 
 UPLOAD = pa.schema([pa.field("data", pa.large_binary(), nullable=False)])
 """Schema of an upload. Each row is a piece of a Parquet file, of at most `UPLOAD_BATCH_BYTES`."""
 ENDING_S = 10.0
 """Seconds that running streams get when a server shuts down."""
-DESCRIBED_PER_FOOTER = 52
-"""Memory to describe a partition, per byte of its footer. Footers of minimal chunk metadata took 52 bytes, those with
-statistics 37 (pyarrow 26). Many columns without row groups take more, but their number is limited: 60,000 columns took
-130 MB."""
+DESCRIBING_S, DESCRIBING_PAUSE_S = 60.0, 0.2
+"""Maximum wait of a received partition until the node has the memory to describe it, and the pause between attempts.
+Each attempt also waits in the gate."""
 COPIED_BYTES_PER_S = 1e6
 """Minimum rate of copies between nodes. A slower node counts as hung."""
 
 
 def copy_s(stored_bytes: int) -> float:
-    """Return the time limit for a node to copy one partition from another."""
+    """Return the time limit for a node to receive one partition from another."""
     return 60 + stored_bytes / COPIED_BYTES_PER_S
 
 
@@ -154,7 +161,7 @@ class StorageNode(GuardedServer):
                 "smaller partitions"
             )
         with self._uploads.admitting():
-            info = self._store.put(_uploaded(reader), piece.digest, limit_bytes, self._describing)
+            info = self._store.put(_uploaded(reader), piece.digest, limit_bytes, self._describing_upload)
         writer.write(pa.py_buffer(sign_receipt(self._secret, grant.upload, self.name, info.encode())))
 
     def answer_action(self, context: flight.ServerCallContext, name: str, body: memoryview) -> bytes:
@@ -183,8 +190,8 @@ class StorageNode(GuardedServer):
         return Reported(held, tuple(sorted(report.damaged)))
 
     def _describe(self, body: memoryview) -> bytes:
-        with self.gate.admitting():
-            return self._store.info(decode(OfDigest, body).digest).encode()
+        with self.gate.admitting() as request:
+            return self._store.info(decode(OfDigest, body).digest, describing_within(request)).encode()
 
     def _remove(self, body: memoryview) -> bytes:
         asked = decode(Removing, body)
@@ -195,21 +202,53 @@ class StorageNode(GuardedServer):
         """Copy a partition from another node; return its description once it is on disk."""
         asked = decode(Copy, body)
         with self._uploads.admitting():
-            info = self._store.put(self._from_node(asked), asked.digest, asked.stored_bytes, self._describing)
+            info = self._store.put(self._from_node(asked), asked.digest, asked.stored_bytes, self._describing_copy)
         return info.encode()
 
     @contextmanager
-    def _describing(self, footer_bytes: int) -> Iterator[None]:
-        """Hold the memory that describing a partition takes."""
-        with self.gate.admitting() as request:
-            try:
-                request.claim(DESCRIBED_PER_FOOTER * footer_bytes, f"an upload with a footer of {footer_bytes:,} bytes")
-            except TooLargeError as error:
-                reason = str(error).partition(";")[0]
-                raise TooLargeError(f"{reason}; write larger row groups, or smaller partitions") from None
-            # A child process computes, and a slow one must not block queries.
-            self.gate.give_turn(request)
+    def _describing_upload(self, footer_bytes: int) -> Iterator[None]:
+        """Hold the memory that describing an upload takes. Raises TooLargeError if no request may have that much."""
+        try:
+            claimed = self._claimed(
+                DESCRIBED_PER_FOOTER * footer_bytes, f"an upload with a footer of {footer_bytes:,} bytes"
+            )
+        except TooLargeError as error:
+            reason = str(error).partition(";")[0]
+            raise TooLargeError(f"{reason}; write larger row groups, or smaller partitions") from None
+        with claimed:
             yield
+
+    @contextmanager
+    def _describing_copy(self, footer_bytes: int) -> Iterator[None]:
+        """Hold the memory that describing a copy takes, or all memory of requests if that is less.
+
+        The cluster already has this partition, possibly from a release without this limit, and must be able to repair
+        it.
+        """
+        needed = min(DESCRIBED_PER_FOOTER * footer_bytes, self.gate.memory_bytes)
+        with self._claimed(needed, f"a copy with a footer of {footer_bytes:,} bytes"):
+            yield
+
+    def _claimed(self, needed: int, what: str) -> ExitStack:
+        """Claim memory without keeping a turn, and return the context that releases it.
+
+        While the node is busy, retry for up to `DESCRIBING_S`, because the caller would have to send the partition
+        again.
+        """
+        until_s = clock.elapsed_s() + DESCRIBING_S
+        while True:
+            try:
+                with ExitStack() as stack:
+                    request = stack.enter_context(self.gate.admitting())
+                    request.claim(needed, what)
+                    # A child process computes, and a slow one must not block queries.
+                    self.gate.give_turn(request)
+                    return stack.pop_all()
+            except BusyError:
+                if clock.elapsed_s() > until_s:
+                    raise
+            if self._ending.wait(DESCRIBING_PAUSE_S):
+                raise UnavailableError("the server is shutting down")
 
     def _from_node(self, asked: Copy) -> Iterator[memoryview]:
         client = self.peers.client(asked.location)

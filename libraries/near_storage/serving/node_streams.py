@@ -27,8 +27,8 @@ from libraries.near_storage.serving import batches, clock
 from libraries.near_storage.serving.limits import FOOTERS_SHARE, Limits, Request
 from libraries.near_storage.serving.protocol import Note, Piece, Position, Totals, encode, from_runs
 from libraries.near_storage.serving.tickets import Grant, Wish
-from libraries.near_storage.storing.partition_metadata import PartitionInfo
-from libraries.near_storage.storing.partitions import PartitionStore
+from libraries.near_storage.storing.partition_metadata import DESCRIBED_PER_FOOTER, PartitionInfo
+from libraries.near_storage.storing.partitions import Describing, PartitionStore
 from libraries.near_storage.words import number_of
 
 ALIVE_S = 1.0
@@ -88,23 +88,25 @@ class Answering:
             return by_ranges.PARTS, self._noted(by_ranges.PARTS, self._whole(grant, wish, request.claim), request)
         query = wire.decode_query(bytes(grant.query))
         if grant.kind == "v2":
-            chunks = self._parts(grant, wish, query, request.claim)
+            chunks = self._parts(grant, wish, query, request)
             return by_ranges.PARTS, self._noted(by_ranges.PARTS, chunks, request)
-        schema = self._store.info(grant.pieces[0].digest).schema
+        schema = self._info(grant.pieces[0], request).schema
         shown = answer_schema(query, schema)
         if query.aggregated:
             plan = aggregates.plan(query, schema)
-            return shown, self._noted(shown, self._aggregated(grant, wish, query, plan, request.claim), request)
+            return shown, self._noted(shown, self._aggregated(grant, wish, query, plan, request), request)
         query = replace(query, columns=tuple(shown.names))
-        return shown, self._noted(shown, self._rows(grant, wish, query, shown, request.claim), request, query.limit)
+        return shown, self._noted(shown, self._rows(grant, wish, query, shown, request), request, query.limit)
 
     # --- the four kinds ----------------------------------------------------------------------------------
 
-    def _rows(self, grant: Grant, wish: Wish, query: Query, shown: pa.Schema, claim: Claim) -> Iterator[_Item]:
+    def _rows(self, grant: Grant, wish: Wish, query: Query, shown: pa.Schema, request: Request) -> Iterator[_Item]:
         """Yield matching rows in stored order."""
         working = working_types.working_schema(shown)
         for piece, groups, skipped in _remaining(grant, wish):
-            stretches = self._stretches(grant, piece, groups, query, query.columns or (), claim, query.limit)
+            info = self._info(piece, request)
+            columns = query.columns or ()
+            stretches = self._stretches(grant, piece, info, groups, query, columns, request.claim, query.limit)
             for group, finished, rows in stretches:
                 done = 0
                 for large in rows:
@@ -123,14 +125,16 @@ class Answering:
                 yield _Item(piece.position, group, done, None, finished)
 
     def _aggregated(
-        self, grant: Grant, wish: Wish, query: Query, plan: aggregates.AggregatePlan, claim: Claim
+        self, grant: Grant, wish: Wish, query: Query, plan: aggregates.AggregatePlan, request: Request
     ) -> Iterator[_Item]:
         """Yield the partial aggregates of each partition. The number of batches depends on the number of groups."""
-        claims = _Claims(claim)
+        claims = _Claims(request.claim)
         for piece, groups, _ in _remaining(grant, wish):
+            info = self._info(piece, request)
             parts: list[pa.Table] = []
             merged_bytes = 0
-            for group, finished, rows in self._stretches(grant, piece, groups, query, plan.columns, claims.read):
+            stretches = self._stretches(grant, piece, info, groups, query, plan.columns, claims.read)
+            for group, finished, rows in stretches:
                 for batch in rows:
                     yield _Item(piece.position, group, 0, None)
                     if not batch.num_rows:
@@ -148,11 +152,11 @@ class Answering:
                     yield _Item(piece.position, WHOLE, done, batch)
                     done += batch.num_rows
 
-    def _parts(self, grant: Grant, wish: Wish, query: Query, claim: Claim) -> Iterator[_Item]:
+    def _parts(self, grant: Grant, wish: Wish, query: Query, request: Request) -> Iterator[_Item]:
         """Yield the footers that the client lacks, and the chunks that it needs."""
         for piece, groups, _ in _remaining(grant, wish):
-            info = self._store.info(piece.digest)
-            claim(
+            info = self._info(piece, request)
+            request.claim(
                 COPIES_SENT * max(self._limits.batch_bytes, info.footer_bytes),
                 f"chunks of {number_of(len(groups), 'row group')}",
             )
@@ -215,6 +219,7 @@ class Answering:
         self,
         grant: Grant,
         piece: Piece,
+        info: PartitionInfo,
         groups: list[int],
         query: Query,
         columns: tuple[str, ...],
@@ -223,7 +228,6 @@ class Answering:
     ) -> Iterator[tuple[int, int, Iterator[pa.RecordBatch]]]:
         """Yield a tuple for row groups that are read together: number of the first row group, count of row groups, and
         an iterator over the matching rows."""
-        info = self._store.info(piece.digest)
         _check_groups(info, groups)
         claims = _Claims(claim)
         footer = self._footer(info, grant, claims)
@@ -239,6 +243,9 @@ class Answering:
                     chunks, footer, together, columns, where, all_match, limit=limit, claim=claims.read
                 )
                 yield together[0], len(together), rows
+
+    def _info(self, piece: Piece, request: Request) -> PartitionInfo:
+        return self._store.info(piece.digest, describing_within(request))
 
     def _footer(self, info: PartitionInfo, grant: Grant, claims: _Claims) -> ParsedFooter:
         def load() -> ParsedFooter:
@@ -266,6 +273,13 @@ class _Claims:
         """Claim memory that stays in use while further row groups are read."""
         self._kept_bytes = nbytes
         self._claim(self._read_bytes + self._kept_bytes, what)
+
+
+def describing_within(request: Request) -> Describing:
+    """Return the context that adds the memory for describing a partition to the claim of a running request."""
+    return lambda footer_bytes: request.claiming_more(
+        DESCRIBED_PER_FOOTER * footer_bytes, f"the description of a footer of {footer_bytes:,} bytes"
+    )
 
 
 def needed_columns(query: Query, schema: pa.Schema) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 
 from libraries.durable.calls import FileCalls, OSCalls
 from libraries.near_storage.errors import DamagedError, NearStorageError, NotFoundError, RequestError
-from libraries.near_storage.parquet.footer import TAIL_BYTES
+from libraries.near_storage.parquet.footer import MAGIC, MOST_METADATA_BYTES, TAIL_BYTES
 from libraries.near_storage.storing.disk_errors import disk_error, own_folder
 from libraries.near_storage.storing.names import check_digest
 from libraries.near_storage.storing.partition_metadata import Describe, PartitionInfo, blake2b, describe_apart
@@ -39,6 +39,7 @@ READ_BYTES = 1 << 20
 HELD_BYTES = 64 << 20
 
 Describing: TypeAlias = Callable[[int], AbstractContextManager[Any]]
+"""A context that is entered with the bytes of a footer while the partition is described, which takes memory."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,6 @@ class PartitionStore:
         Raises `DamagedError` if the bytes do not match `expected_digest`, `FooterError` for unsupported files,
         `RequestError` above `limit_bytes`, `FullError` if the disk is full. After an error, no bytes are kept. An
         existing partition is rewritten, which repairs it if it is damaged.
-
-        `describing` is entered with the bytes of the footer while the partition is described, which takes memory.
         """
         if expected_digest is not None:
             check_digest(expected_digest)
@@ -149,18 +148,20 @@ class PartitionStore:
         finally:
             self._calls.close(descriptor)
 
-    def info(self, digest: str) -> PartitionInfo:
+    def info(self, digest: str, describing: Describing = nullcontext) -> PartitionInfo:
         """Return the description of a partition. If it is missing or damaged, rebuild it from the partition's checked
         bytes.
 
         Raises `NotFoundError`, and `DamagedError` if the partition itself is damaged.
         """
         check_digest(digest)
-        return self._infos.get(digest, lambda: self._load(digest))
+        return self._infos.get(digest, lambda: self._load(digest, describing))
 
     def footer_bytes(self, digest: str) -> bytes:
         """Return the end of the file: the Thrift footer, the footer's length and `PAR1`. Raises `DamagedError` if these
         bytes changed."""
+        # Callers have the description already. It is rebuilt here, without `describing`, only if its file is damaged in
+        # between and the cache has no room for it.
         info = self.info(digest)
         with self.opened(digest) as descriptor, self._told(f"Partition {digest}"):
             end = self._calls.read(descriptor, info.footer_bytes, info.stored_bytes - info.footer_bytes)
@@ -265,7 +266,7 @@ class PartitionStore:
             return True
         return False
 
-    def _load(self, digest: str) -> PartitionInfo:
+    def _load(self, digest: str, describing: Describing) -> PartitionInfo:
         with self._told(f"Partition {digest}"):
             stored = self._read_whole(self._beside(digest))
         if stored is not None:
@@ -275,8 +276,11 @@ class PartitionStore:
                     return info
         # Digests computed from damaged chunks would hide the damage.
         self.verify(digest)
+        path = self._path(digest)
         with self._told(f"Partition {digest}"):
-            info = self._describe(self._path(digest), digest)
+            footer_bytes = self._footer_length(path, self._calls.status(path).size_bytes)
+            with describing(footer_bytes):
+                info = self._describe(path, digest)
         with self._unfinished() as beside:
             self._write(beside, [info.encode()], None)
             with self._names, self._told(f"Partition {digest}"):
@@ -298,13 +302,15 @@ class PartitionStore:
             raise
 
     def _footer_length(self, path: Path, stored_bytes: int) -> int:
-        """Return the bytes of the footer, or of the whole file if it does not end like a Parquet file."""
+        """Return the bytes of the footer, or 0 if `read_footer` refuses the file before it reads the footer."""
         descriptor = self._calls.open(path)
         try:
             end = self._calls.read(descriptor, TAIL_BYTES, max(0, stored_bytes - TAIL_BYTES))
         finally:
             self._calls.close(descriptor)
-        return min(stored_bytes, int.from_bytes(end[:4], "little"))
+        length = int.from_bytes(end[:4], "little")
+        room = stored_bytes - len(MAGIC) - TAIL_BYTES
+        return length if end[4:] == MAGIC and length <= min(room, MOST_METADATA_BYTES) else 0
 
     def _read_whole(self, path: Path) -> bytes | None:
         try:

@@ -7,7 +7,9 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from libraries.near_storage.client import table_upload
-from libraries.near_storage.errors import FooterError, RequestError, UnavailableError
+from libraries.near_storage.errors import BusyError, FooterError, RequestError, UnavailableError
+from libraries.near_storage.serving import node as node_module
 from libraries.near_storage.serving.limits import Limits
+from libraries.near_storage.storing.partition_metadata import PartitionInfo
 from libraries.near_storage.tests.serving.cluster import BrokenNode, Cluster
 
 ROOT = Path(__file__).parents[4]
@@ -78,11 +82,52 @@ def test_a_node_that_hangs_is_lost(served: Cluster, monkeypatch: pytest.MonkeyPa
     until = hung(monkeypatch, served.nodes[1])
     began = time.monotonic()
     try:
+        client = served.client(idle_s=0.5, busy_s=0.5)
         with pytest.raises(UnavailableError, match=r"node1: .* 0\.5 s"):
-            served.client(idle_s=0.5).put("hung", pa.table({"a": np.random.default_rng(1).integers(2**62, size=rows)}))
+            client.put("hung", pa.table({"a": np.random.default_rng(1).integers(2**62, size=rows)}))
         assert time.monotonic() - began < 30
     finally:
         until.set()
+
+
+def test_a_node_that_keeps_an_upload_until_it_has_memory(
+    served: Cluster, table: pa.Table, monkeypatch: pytest.MonkeyPatch
+):
+    """It may be silent for longer than `idle_s`, and needs the file only once."""
+    node = served.nodes[1]
+    monkeypatch.setattr(node.gate, "_limits", Limits(requests=1, waiting=0, wait_s=0.01))
+    store_put, puts = node._store.put, []
+
+    def put(*arguments: Any) -> PartitionInfo:
+        puts.append(arguments)
+        return store_put(*arguments)
+
+    monkeypatch.setattr(node._store, "put", put)
+    with ThreadPoolExecutor(1) as pool:
+        with node.gate.admitting():
+            putting = pool.submit(served.client(idle_s=0.5).put, "kept", table)
+            with pytest.raises(TimeoutError):
+                putting.result(2.0)
+        putting.result(30.0)
+    assert len(puts) == 1
+    assert served.client().query("SELECT * FROM kept").equals(table)
+
+
+def test_a_node_keeps_an_upload_for_a_limited_time(served: Cluster, monkeypatch: pytest.MonkeyPatch):
+    node = served.nodes[1]
+    monkeypatch.setattr(node.gate, "_limits", Limits(requests=1, waiting=0, wait_s=0.01))
+    with node.gate.admitting():
+        with monkeypatch.context() as patch:
+            patch.setattr(node_module, "DESCRIBING_S", 0.3)
+            with pytest.raises(BusyError), node._describing_upload(1_000):
+                pass
+        with monkeypatch.context() as patch:
+            patch.setattr(node._ending, "wait", lambda wait_s: True)
+            with pytest.raises(UnavailableError, match="shutting down"), node._describing_upload(1_000):
+                pass
+    with pytest.raises(BusyError, match="from describing"), node._describing_upload(1_000):
+        raise BusyError("from describing")
+    assert (node.gate._held_bytes, node.gate._under_way, node.gate._computing) == (0, 0, 0)
 
 
 def test_uploads_that_stall_keep_no_query_out(served: Cluster, table: pa.Table, monkeypatch: pytest.MonkeyPatch):

@@ -109,6 +109,14 @@ BROKEN = {
     "a field that comes twice": (struct({4: i32(1), 5: i64(1)}).data[:-1] + b"\x05\x08\x02\0", "twice"),
     "a required field that does not come": (struct({9: struct({2: i64(1)})}).data, "Point lacks"),
     "a wire type that does not exist": (b"\x0e" + varint(98) + b"\0", "wire type 14"),
+    "the wire type 0, which ends a struct for Thrift": (b"\x45\2\xf0\0", "wire type 0"),
+    "the wire type 0 in an unwanted struct": (b"\x0c" + varint(198) + b"\x10\0\0", "wire type 0"),
+    "an id beyond 16 bits": (b"\xe1" * 2_341 + b"\0", "id 32774 .* at most 32767"),
+    "an id beyond 16 bits in an unwanted struct": (b"\x0c" + varint(198) + b"\xf1" * 2_185 + b"\0\0", "id 32775"),
+    "a written id beyond 16 bits": (b"\x05" + varint(1 << 16) + b"\2\0", "exceeds 16 bits"),
+    "an unwanted i16 of 4 bytes": (b"\x04" + varint(198) + b"\x80" * 3 + b"\0\0", "exceeds 16 bits"),
+    "an unwanted i32 of 6 bytes": (b"\x05" + varint(198) + b"\x80" * 5 + b"\0\0", "exceeds 32 bits"),
+    "an unwanted i64 of 11 bytes": (b"\x06" + varint(198) + b"\x80" * 10 + b"\0\0", "exceeds 64 bits"),
     "nested without end": (nested(10_000), "nested more than 32 levels deep"),
 }
 
@@ -118,6 +126,12 @@ def test_what_is_broken(case):
     data, message = BROKEN[case]
     with pytest.raises(FooterError, match=message):
         read_struct(data, SHAPE)
+
+
+def test_the_longest_numbers_and_ids():
+    unwanted = {-(2**15): i16(-(2**15)), 20: i32(-(2**31)), 21: i64(-(2**63)), 2**15 - 1: boolean(True)}
+    assert read({**unwanted, 4: i32(1)}) == {4: 1}
+    assert read({30: struct(unwanted), 300: i32(1)}) == {300: 1}
 
 
 def test_nesting_as_deep_as_allowed():

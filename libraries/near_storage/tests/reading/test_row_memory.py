@@ -112,6 +112,29 @@ def test_pages_that_lead_nowhere_are_damage():
             pages.read(memoryview(broken))
 
 
+# Kind, sizes, and the values of a data page with its encodings; the ends of both structs and one byte of data follow.
+SIZES, VALUES = bytes.fromhex("15 00 15 02 15 02"), bytes.fromhex("15 02 15 00 15 06 15 06")
+HOSTILE = {
+    "the wire type 0": SIZES + b"\x2c" + VALUES + b"\x10\x10" + b"\0\0",
+    "the wire type 0 in the page header": SIZES + b"\x2c" + VALUES + b"\0" + b"\x10" + b"\0",
+    # The ids 5 + 4368 * 15 + 13 = 65538, which are 2 in 16 bits: the size before compression.
+    "ids beyond 16 bits": SIZES + b"\x2c" + VALUES + b"\0" + b"\xf1" * 4_368 + b"\xd5\x7e" + b"\0",
+    "a checksum of 6 bytes": SIZES + b"\x15" + b"\x80" * 5 + b"\0" + b"\x1c" + VALUES + b"\0\0",
+    "a checksum of 7 bytes": SIZES + b"\x15" + b"\x80" * 6 + b"\0" + b"\x1c" + VALUES + b"\0\0",
+    "a skipped number of 6 bytes": SIZES + b"\x2c" + VALUES + b"\x15" + b"\x80" * 5 + b"\0" + b"\0\0",
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_headers_that_thrift_reads_otherwise_are_damage(case: str):
+    """Otherwise pyarrow could read other sizes than those for which memory is claimed."""
+    usual = SIZES + b"\x2c" + VALUES + b"\0\0" + b"x"
+    assert pages._sizes_of_usual_headers(memoryview(usual)) == pages.sizes(memoryview(usual)) == (1, 1)
+    for ending in (b"x", b"xx", b"x" + usual):
+        with pytest.raises(DamagedError, match="page 0"):
+            pages.sizes(memoryview(HOSTILE[case] + ending))
+
+
 # --- sizes that are wrong --------------------------------------------------------------------------------
 
 MOST_INT32 = 2**31 - 1

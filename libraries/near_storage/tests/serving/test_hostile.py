@@ -25,6 +25,7 @@ from libraries.near_storage.serving.rpc import Caller
 from libraries.near_storage.serving.tickets import Grant, Wish, issue, with_wish
 from libraries.near_storage.tests.serving import mutated
 from libraries.near_storage.tests.serving.cluster import Cluster, cluster, slow
+from libraries.near_storage.tests.storing.files import digest_of
 
 TELLING = re.compile(r"Traceback|File \"|\.py\b|/dev/|/tmp|/home|/root|/usr|line \d+, in ")
 
@@ -319,5 +320,10 @@ def test_a_footer_that_is_too_large_to_describe(tmp_path: Path):
         client.put("t", many.select([0, 1]))
         (node,) = small.nodes
         assert 0 < node.gate.most_held_bytes <= 600_000
+        text = b"some text\n" * 10_000
+        grant = Grant("put", "", 0, (Piece(0, digest_of(text), ()),), 1e12, upload="u", stored_bytes=len(text))
+        permit = flight.FlightDescriptor.for_command(issue(small.secret, grant))
+        with flight.connect(node.location) as direct:
+            assert "truncated or not Parquet" in refusal(lambda: put(direct, permit, [text]))
         assert len(small.stored_files(0)) == 1
         assert list((small.folder / "node0").glob("*.part")) == []

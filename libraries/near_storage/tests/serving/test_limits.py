@@ -133,6 +133,23 @@ def test_memory_is_given_back_after_an_error():
     assert (gate._held_bytes, gate._under_way, gate._computing) == (0, 0, 0)
 
 
+def test_a_request_claims_more_for_a_while():
+    gate = Gate(MEMORY)
+    with gate.admitting() as request:
+        request.claim(300, "one")
+        with request.claiming_more(400, "more"):
+            assert gate._held_bytes == 700
+        assert gate._held_bytes == 300
+        with request.claiming_more(10**9, "all that there is"):
+            assert gate._held_bytes == gate.memory_bytes
+        with gate.admitting() as other:
+            other.claim(100, "other")
+            with pytest.raises(BusyError, match="too much now"), request.claiming_more(900, "too much now"):
+                pass
+            assert gate._held_bytes == 400
+    assert (gate._held_bytes, gate._under_way, gate._computing) == (0, 0, 0)
+
+
 # --- turns -----------------------------------------------------------------------------------------------
 
 

@@ -26,11 +26,12 @@ from libraries.near_storage.errors import (
 from libraries.near_storage.serving import maintenance, server_process
 from libraries.near_storage.serving.limits import Limits
 from libraries.near_storage.serving.node import StorageNode
+from libraries.near_storage.serving.protocol import OfDigest
 from libraries.near_storage.storing.catalog import Catalog
-from libraries.near_storage.storing.partition_metadata import PartitionInfo
+from libraries.near_storage.storing.partition_metadata import DESCRIBED_PER_FOOTER, PartitionInfo
 from libraries.near_storage.storing.partitions import NodeReport, PartitionStore
 from libraries.near_storage.storing.recent import Recent
-from libraries.near_storage.tests.serving.cluster import Cluster, cluster, hanging, has_ipv6
+from libraries.near_storage.tests.serving.cluster import BrokenNode, Cluster, cluster, hanging, has_ipv6
 from libraries.near_storage.tests.storing.files import describe_here
 
 
@@ -301,6 +302,57 @@ def test_a_copy_that_is_described_as_another_one_is_not_counted(tmp_path: Path, 
         repaired = client.repair()
         assert (repaired.copied, len(repaired.failed)) == (0, 1)
         assert "the copy is not recorded" in repaired.failed[0]
+
+
+def held_while_describing(node: BrokenNode, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """Return a list to which the node adds its claimed bytes and the footer's bytes when it describes a partition."""
+    held: list[tuple[int, int]] = []
+
+    def describe(path: Path, digest: str) -> PartitionInfo:
+        info = describe_here(path, digest)
+        held.append((node.gate._held_bytes, info.footer_bytes - 8))
+        return info
+
+    monkeypatch.setattr(node._store, "_describe", describe)
+    return held
+
+
+def test_a_copy_may_have_a_footer_that_no_upload_may_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A release without this limit may have stored it."""
+    with cluster(tmp_path) as served:
+        client = served.client()
+        client.put("t", rows(0))
+        served.stored_files(0)[0].unlink()
+        node = served.nodes[0]
+        held = held_while_describing(node, monkeypatch)
+        monkeypatch.setattr(node.gate, "memory_bytes", 1_000)
+        with pytest.raises(RequestError, match="larger row groups"):
+            client.put("u", rows(1))
+        repaired = client.repair()
+        assert (repaired.copied, repaired.failed) == (1, ())
+        assert [claimed for claimed, _ in held] == [1_000]
+
+
+@pytest.mark.parametrize(
+    ("sql", "way"), [("SELECT * FROM t", "v1"), ("SELECT * FROM t", "v2"), ("SELECT sum(a) FROM t", "v1"), ("", "")]
+)
+def test_memory_is_claimed_for_a_description_that_is_rebuilt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sql: str, way: str
+):
+    with cluster(tmp_path, nodes=1, replicas=1) as served:
+        client = served.client()
+        client.put("t", rows(0))
+        (node,), (stored,) = served.nodes, served.stored_files(0)
+        expected = client.query(sql, way) if sql else None
+        stored.with_suffix(".info").unlink()
+        node._store._infos.forget(stored.stem)
+        held = held_while_describing(node, monkeypatch)
+        if sql:
+            assert client.query(sql, way).equals(expected)
+        else:
+            node.peers.act(node.location, "describe", OfDigest(stored.stem))
+        ((claimed, footer_bytes),) = held
+        assert claimed == DESCRIBED_PER_FOOTER * footer_bytes
 
 
 def describe_footer_off(path: Path, digest: str) -> PartitionInfo:

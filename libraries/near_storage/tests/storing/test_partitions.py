@@ -4,7 +4,7 @@ import errno
 import os
 import random
 import threading
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 
 import pytest
 
@@ -73,6 +73,29 @@ def test_the_footer_read_apart_is_the_default(tmp_path):
     with pytest.raises(FooterError):
         store.put([b"PAR1 no file PAR1"], None, LIMIT_BYTES)
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("data", "footer_bytes"),
+    [
+        (DATA, int.from_bytes(DATA[-8:-4], "little")),
+        (b"some text\n" * 1_000, 0),
+        (b"PAR1", 0),
+        (b"PAR1" + b"x" * 1_000 + (1_001).to_bytes(4, "little") + b"PAR1", 0),
+        (b"PAR1" + b"x" * 1_000 + (1_000).to_bytes(4, "little") + b"PAR1", 1_000),
+    ],
+)
+def test_memory_is_claimed_only_for_footers_that_are_read(store, data, footer_bytes):
+    asked = []
+
+    @contextmanager
+    def describing(nbytes):
+        asked.append(nbytes)
+        yield
+
+    with nullcontext() if data is DATA else pytest.raises(FooterError):
+        store.put([data], None, LIMIT_BYTES, describing)
+    assert asked == [footer_bytes]
 
 
 def test_the_digest_need_not_be_known_before(store):
