@@ -28,7 +28,7 @@ from bench_runner.machine import linux
 from bench_runner.machine.folders import all_mounts
 from bench_runner.machine.system_files import SYSTEM, choice_of, field_of, text_of
 
-HARNESS_LIBRARIES = ("format-bench", "matplotlib", "numpy", "pandas", "pyarrow", "scipy", "tpchgen-cli")
+HARNESS_LIBRARIES = ("format-bench", "matplotlib", "numpy", "pandas", "pyarrow", "scipy", "tpchgen-cli", "xxhash")
 """Libraries that affect data, results or reports, whichever formats are measured."""
 
 BUSY_CORES = 0.10
@@ -311,10 +311,11 @@ def _detect_virt(which: str) -> str | None:
 # --- libraries and code -------------------------------------------------------------------------------------
 
 
-def library_names(engines: Iterable[type[Adapter]]) -> set[str]:
+def library_names(engines: Iterable[type[Adapter]], others: Iterable[str] = ()) -> set[str]:
     """Return the names of everything whose version affects figures of these engines: Python, the libraries that the
-    harness uses, and the distributions and programs that the engines need with any of their settings."""
-    names = {"python", *HARNESS_LIBRARIES}
+    harness uses, the distributions and programs that the engines need with any of their settings, and `others`, the
+    distributions that operations need."""
+    names = {"python", *HARNESS_LIBRARIES, *others}
     for engine in engines:
         names.update(program.name for program in engine.programs)
         names.update((*engine.distributions, *engine.codec_distributions.values()))
@@ -322,7 +323,7 @@ def library_names(engines: Iterable[type[Adapter]]) -> set[str]:
     return names
 
 
-def library_versions(engines: Iterable[type[Adapter]] | None = None) -> dict[str, str]:
+def library_versions(engines: Iterable[type[Adapter]] | None = None, others: Iterable[str] = ()) -> dict[str, str]:
     """Return the version of each of `library_names` that is installed. `engines` None means all engines of all
     registries. The modules of their adapters are then imported, but not the libraries that these modules use."""
     if engines is None:
@@ -331,7 +332,7 @@ def library_versions(engines: Iterable[type[Adapter]] | None = None) -> dict[str
     programs = {program.name: program.version() for engine in engines for program in engine.programs}
     versions = {"python": platform.python_version()}
     versions |= {name: version for name, version in programs.items() if version is not None}
-    for name in sorted(library_names(engines) - programs.keys() - {"python"}):
+    for name in sorted(library_names(engines, others) - programs.keys() - {"python"}):
         try:
             versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:

@@ -447,12 +447,17 @@ def ranks(values: Mapping[Key, Mapping[int, float]], *, exact: bool = False) -> 
         return {}
     table = Ratios(values, exact=exact)
     best = names[0]
-    for _ in names:
+    # Of three keys with different rounds, each may be clearly better than the next, so no key is tried twice.
+    tried = {best}
+    while True:
         known = {name: ratio for name in names if (ratio := table.of(name, best)) is not None}
-        better = [name for name, ratio in known.items() if ratio.tied is False and ratio.ratio < 1]
+        better = [
+            name for name, ratio in known.items() if ratio.tied is False and ratio.ratio < 1 and name not in tried
+        ]
         if not better:
             break
         best = min(better, key=lambda name: known[name].ratio)
+        tried.add(best)
     return {name: known[name] for name in (best, *known) if name in known}
 
 

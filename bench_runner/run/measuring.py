@@ -22,7 +22,7 @@ from bench_runner.clock import now_ns, utc_now
 from bench_runner.errors import RunError
 from bench_runner.machine import environment, linux
 from bench_runner.operations import SAVE, Operation, operation_of
-from bench_runner.plan.chain import Plan
+from bench_runner.plan.chain import Chain, Plan
 from bench_runner.request import Request
 from bench_runner.results.information import MachineInfo, OperationInfo, SettlingInfo, information
 from bench_runner.results.records import Run, RunInfo, SampleWriter, changed, read_run, write_run_info
@@ -259,13 +259,23 @@ def _begin(
 def _versions(plan: Plan) -> dict[str, str]:
     """Return the installed versions of the libraries that the plan's variants need. The adapters of other variants are
     not loaded."""
-    return environment.library_versions(registries.engines_of(chain.spelled for chain in plan.planned))
+    needed = {name for chain in plan.planned for name in _needs(chain)}
+    return environment.library_versions(registries.engines_of(chain.spelled for chain in plan.planned), needed)
 
 
 def _needed(plan: Plan) -> dict[str, set[str]]:
     """Return the names of the libraries that each variant of the plan needs. The keys are the variants' names in
     records."""
-    return {chain.variant: environment.library_names(registries.engines_of([chain.spelled])) for chain in plan.planned}
+    found: dict[str, set[str]] = {}
+    for chain in plan.planned:
+        names = environment.library_names(registries.engines_of([chain.spelled]), _needs(chain))
+        found.setdefault(chain.variant, set()).update(names)
+    return found
+
+
+def _needs(chain: Chain) -> set[str]:
+    """Return the names of the distributions that the chain's operations need in addition to those of the engine."""
+    return {name for operation in chain.operations for name in operation_of(operation).needs}
 
 
 def _keep_costs(session: Session) -> None:

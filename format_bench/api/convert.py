@@ -34,6 +34,7 @@ from format_bench.conversion import Task, Watch, copied
 from format_bench.errors import ConversionError, RequestError
 from format_bench.progress import Silent
 from formats.registry import FORMATS
+from reports.analysis.recommendation.candidates import is_cold
 from reports.analysis.recommendation.preferences import STAGES, Preferences
 
 PREFERENCES = (
@@ -167,6 +168,9 @@ def _recommended(stored: Run | Path | str, datasets: Sequence[str], heard: Watch
     """
     run = chosen_run(stored_runs(stored), datasets, Preferences())
     asked = _recorded_preferences(run.info.command)
+    if asked is not None and any(is_cold(sample.conditions) for sample in run.samples):
+        # Times of cold reads include the device. Earlier versions accepted a bandwidth for them.
+        asked.pop("bandwidth_bytes_per_s", None)
     answer = recommend(stored=run, datasets=datasets, **(asked or {}))
     if not answer.found.ranked or not kind_of_target(answer.question.conditions.target).has_columns:
         raise RequestError(
@@ -179,8 +183,8 @@ def _recommended(stored: Run | Path | str, datasets: Sequence[str], heard: Watch
         usual = answer.found.preferences
         weights = ",".join(f"{name}={weight:g}" for name, weight in usual.weights.items())
         heard.note(
-            f"{shown(run.folder)} records no preferences, so the defaults chose the variant: weights {weights}, "
-            f"{usual.accept} formats"
+            f"{shown(run.folder)} has no command of 'recommend' that this version can read, so the default preferences "
+            f"chose the variant: weights {weights}, {usual.accept} formats"
         )
     advice = answer.within
     best = answer.found.ranked[0].candidate.variant if advice is None else advice.advised.change.variant

@@ -91,7 +91,7 @@ class Drift:
     operation: str
     ratio: float
     """The median over libraries. With fewer than FEWEST_LIBRARIES, the shift of raw I/O, or 1 if raw I/O was not
-    measured."""
+    measured or did not clearly change."""
     yardstick: float | None
     """The shift of raw I/O, or None if raw I/O was not measured."""
     libraries: int
@@ -176,7 +176,7 @@ def compare(
         drifts = tuple(replace(drift, ratio=1.0) for drift in drifts)
     least_bytes = max(smallest_shown(before.info), smallest_shown(after.info))
     libraries = library_changes(before, after)
-    sequential = None if most_rounds is None else (most_rounds, _times(measured))
+    sequential = None if most_rounds is None else (most_rounds, _times(measured, ours, theirs))
     changes = []
     for cell in measured:
         if cell.variant.is_raw_io:
@@ -195,7 +195,7 @@ def compare(
         tuple(cell for cell in common if _failed(ours[cell]) and _failed(theirs[cell])),
         tuple(cell for cell in ours if cell not in theirs),
         tuple(cell for cell in theirs if cell not in ours),
-        tuple(f"{name} {old or 'absent'} -> {new or 'absent'}" for name, (old, new) in libraries.items()),
+        tuple(f"{name} {old} -> {new}" for name, (old, new) in libraries.items()),
         differences,
     )
 
@@ -260,6 +260,7 @@ def _drifts(
     middles: dict[str, float] = {}
     found: dict[str, int] = {}
     distances: dict[Cell, float] = {}
+    uncertain: dict[str, float] = {}
     estimated = 0
     for operation, shifts in by_operation.items():
         of_library: dict[str, list[float]] = {}
@@ -272,7 +273,9 @@ def _drifts(
             centres = dict.fromkeys(centres, middles[operation])
             estimated += 1
         else:
-            middles[operation] = centres.get(_RAW_IO, 0.0)
+            of_raw_io = [shift for cell, shift in shifts.items() if cell.variant.is_raw_io]
+            middles[operation] = centres[_RAW_IO] if _excludes_1(of_raw_io) else 0.0
+            uncertain[operation] = max(map(_log_width, of_raw_io), default=0.0) / 2
             estimated += len(centres)
         distances |= {cell: abs(math.log(shift.ratio) - centres[library[cell]]) for cell, shift in shifts.items()}
     noises = _noises(distances, estimated, all_shifts)
@@ -280,6 +283,8 @@ def _drifts(
         yardsticks = [math.log(shift.ratio) for cell, shift in shifts.items() if cell.variant.is_raw_io]
         yardstick = statistics.median(yardsticks) if yardsticks else None
         of_yardsticks = max((abs(value - (yardstick or 0.0)) for value in yardsticks), default=0.0)
+        # With few libraries, the drift is as uncertain as raw I/O.
+        of_yardsticks = max(of_yardsticks, uncertain.get(operation, 0.0))
         yield Drift(
             operation,
             math.exp(middles[operation]),
@@ -296,7 +301,8 @@ def _noises(distances: Mapping[Cell, float], estimated: int, shifts: Mapping[Cel
 
     The standard deviation is predicted from the interval of the measurement, or from the median interval if that is
     wider. The prediction is then corrected by a factor between 1 and the ratio of observed to predicted distances. A
-    distance is how far a shift is from the drift, and `estimated` is the number of drifts. If the observed distances
+    distance is how far a shift is from the drift (with few libraries, from the median of its own library), and
+    `estimated` is the number of these centres. If the observed distances
     clearly exceed the predicted distances, the observed standard deviation is used instead, unless the predicted
     standard deviation is larger. With few measurements, the noise is the width of the widest interval.
     """
@@ -316,6 +322,14 @@ def _noises(distances: Mapping[Cell, float], estimated: int, shifts: Mapping[Cel
     times_said = corrected * statistics.median(distance / said[cell] for cell, distance in distances.items())
     believed = math.sqrt((times_said**2 + INTERVALS_COUNT) / (1 + INTERVALS_COUNT))
     return {cell: deviations * believed * deviation for cell, deviation in said.items()}
+
+
+def _excludes_1(shifts: Collection[Shift]) -> bool:
+    """Return whether the intervals of all shifts exclude 1, on the same side. Return False without shifts."""
+    ends = [(shift.low, shift.high) for shift in shifts]
+    return bool(ends) and (
+        all(low is not None and low > 1 for low, _ in ends) or all(high is not None and high < 1 for _, high in ends)
+    )
 
 
 def _log_width(shift: Shift) -> float:
@@ -375,9 +389,9 @@ def _verdict(shift: Shift, ratio: float, drift: float, limit: float) -> ChangeVe
     return ChangeVerdict.SAME
 
 
-def _times(measured: Iterable[Cell]) -> int:
+def _times(measured: Iterable[Cell], ours: Mapping[Cell, CellSummary], theirs: Mapping[Cell, CellSummary]) -> int:
     """Return the number of times that are compared."""
-    return sum(not cell.variant.is_raw_io for cell in measured)
+    return sum(bool(ours[cell].rounds and theirs[cell].rounds) for cell in measured if not cell.variant.is_raw_io)
 
 
 def _sequential_verdict(
@@ -408,7 +422,7 @@ def decided(
     common = [cell for cell in ours if cell in theirs]
     measured = [cell for cell in common if ours[cell].rounds and theirs[cell].rounds]
     values = {cell: (_values(theirs[cell], "wall_ns", 0), _values(ours[cell], "wall_ns", 0)) for cell in measured}
-    times = _times(measured)
+    times = _times(measured, ours, theirs)
     undecided = [cell for cell in measured if decision(*values[cell], most_rounds, times) is Decision.OPEN]
     undecided += [cell for cell in common if any(_is_only_uncounted(runs[cell]) for runs in (ours, theirs))]
     open_ones = {(cell.variant, cell.operation) for cell in undecided if not cell.variant.is_raw_io} - set(already)
@@ -429,7 +443,7 @@ def _newly_failing(
             yield cell, f"{failures[0].kind}: {failures[0].reason}" if failures else "no sample was counted"
 
 
-def library_changes(before: Run, after: Run) -> dict[str, tuple[str | None, str | None]]:
+def library_changes(before: Run, after: Run) -> dict[str, tuple[str, str]]:
     """Return both versions of each library that both runs used and whose version differs."""
     old, new = before.info.libraries, after.info.libraries
     return {name: (old[name], new[name]) for name in sorted(old.keys() & new.keys()) if old[name] != new[name]}
@@ -439,9 +453,9 @@ _SHARED_LIBRARIES = ("python", "numpy", "pandas", "pyarrow")
 """Libraries that every measurement uses, whatever the format."""
 
 
-def libraries_of_cell(libraries: Mapping[str, tuple[str | None, str | None]], main: str) -> tuple[str, ...]:
+def libraries_of_cell(libraries: Mapping[str, tuple[str, str]], main: str) -> tuple[str, ...]:
     """Return the changed libraries that a measurement uses. These are the library `main` of the variant's engine, and
     the libraries that all measurements use."""
     names = {main.split()[0] if main else "", *_SHARED_LIBRARIES}
     changed = {name: versions for name, versions in libraries.items() if name in names}
-    return tuple(f"{name} {old or 'absent'} -> {new or 'absent'}" for name, (old, new) in changed.items())
+    return tuple(f"{name} {old} -> {new}" for name, (old, new) in changed.items())

@@ -136,7 +136,7 @@ def _row(change: Change) -> tuple[str, ...]:
     cell = change.cell
     low, high = change.shift.low, change.shift.high
     # The ratio is shown without the drift, and so is its interval.
-    without_drift = change.ratio / change.shift.ratio
+    without_drift = change.ratio / change.shift.ratio if change.shift.ratio else 1.0
     interval = (
         f"{low * without_drift:.2f} to {high * without_drift:.2f}" if low is not None and high is not None else "-"
     )

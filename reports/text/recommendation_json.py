@@ -130,7 +130,14 @@ def _ratio_shape(ratio: Ratio | None) -> dict[str, Any] | None:
 
 
 def _break_even_shape(change: BreakEven) -> dict[str, Any]:
-    return {"of": change.of, "below": change.first, "above": change.then, "at": _interval_shape(change.at)}
+    return {
+        "of": change.of,
+        "below": change.first,
+        "above": change.then,
+        "at": _interval_shape(change.at),
+        "since": change.since,
+        "until": change.until,
+    }
 
 
 def _interval_shape(interval: Interval) -> dict[str, Any]:

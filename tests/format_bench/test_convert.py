@@ -361,7 +361,10 @@ def test_the_preferences_of_the_run_choose_the_variant(
     folder, heard = write_run(run_of_eq, tmp_path / "in.run"), Notes()
     out = tmp_path / f"out{FORMATS.build(best).suffix}"
     assert convert(table, out, recommended=folder, allow_loss="*", watcher=heard).variant == best
-    assert any("records no preferences" in note and "read=3,size=2,save=1" in note for note in heard.notes) == noted
+    assert (
+        any("default preferences chose the variant" in note and "read=3,size=2,save=1" in note for note in heard.notes)
+        == noted
+    )
 
 
 def test_the_advised_settings_are_taken_and_not_the_first_of_those_tied(table: Path, tmp_path: Path) -> None:

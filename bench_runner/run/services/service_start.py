@@ -155,7 +155,7 @@ def _answer(name: str, process: subprocess.Popen[bytes], log: Path, kind: type[_
         received += piece
         *lines, received = received.split(b"\n")
         for line in lines:
-            with suppress(ValueError):
+            with suppress(msgspec.MsgspecError, UnicodeDecodeError):
                 return msgspec.json.decode(line, type=kind)
     raise ServiceFailed(_description(name, process, log, f"does not answer after {START_LIMIT_S:g} s"))
 

@@ -160,9 +160,10 @@ class _File:
             line += part.count(b"\n")
         raise Refused("ends within a UTF-8 character", "Write the file again.", self.source.path)
 
-    def refuse_lone_quote(self, *, has_backslashes: bool) -> None:
+    def refuse_lone_quote(self, *, has_backslashes: bool) -> Iterator[None]:
         """Raise Refused if a quoted value contains a quotation mark that is not doubled, or is not closed. Parsers drop
-        such a mark or join rows, which changes values.
+        such a mark or join rows, which changes values. Yields repeatedly, because a process that sends no messages is
+        ended.
 
         `has_backslashes` is whether quotation marks follow backslashes, so that these may be meant as escapes.
         """
@@ -174,8 +175,9 @@ class _File:
                 before = reader.line_num
                 if number % 100_000 == 0:
                     self.source.progress.at(f"{self.source.path}, line {before:,}")
+                    yield
         except csv.Error as error:
-            if "unexpected end" in str(error):
+            if "unexpected end" in str(error) or "larger than field limit" in str(error):
                 said, step = "begins a quoted value that is not closed", "Close its quotation mark."
             else:
                 said = 'has a quotation mark that is not doubled ("") within a quoted value'
@@ -388,8 +390,8 @@ def _are_values(record: Sequence[str], columns: Sequence[Column], options: ReadO
     It does if a name is a boolean, a date or a time and its column has this type, or if all columns of numbers have
     numbers as names. Names that are empty or mean a missing value do not count.
     """
-    if record[0] == "" and list(record[1:]) == [str(number) for number in range(len(record) - 1)]:
-        # pandas writes these names for a DataFrame whose columns have no names.
+    if record[0] == "":
+        # pandas writes an empty name for its index. The other names may then be numbers, such as years.
         return False
     are_numbers = []
     for text, column in zip(record, columns, strict=True):
@@ -459,10 +461,12 @@ def _counted(file: _File) -> Generator[int, None, tuple[int, int, int]]:
     except Refused:
         # A quotation mark may be the reason why a row has too many fields.
         if quotes.is_irregular:
-            file.refuse_lone_quote(has_backslashes=quotes.has_backslashes)
+            for _ in file.refuse_lone_quote(has_backslashes=quotes.has_backslashes):
+                yield rows
         raise
     if quotes.is_irregular:
-        file.refuse_lone_quote(has_backslashes=quotes.has_backslashes)
+        for _ in file.refuse_lone_quote(has_backslashes=quotes.has_backslashes):
+            yield rows
     return rows, content.newlines + (content.last not in (b"\n", b"")), content.read_bytes
 
 

@@ -356,9 +356,9 @@ def _break_evens(kept: Sequence[Candidate], preferences: Preferences) -> list[Br
         for candidate in kept
     }
     found = [
-        BreakEven("reads", first, then, at, since, until)
+        BreakEven("reads", first, then, at, since or None, until)
         for first, then, at, since, until in _envelope(by_reads)
-        if FEWEST_READS <= at.median <= MOST_READS
+        if FEWEST_READS <= at.median <= MOST_READS and _is_between(at.median, since, until)
     ]
     if any(is_cold(cell.cell.conditions) for candidate in kept for cell in candidate.cells.values()):
         return found
@@ -377,10 +377,16 @@ def _break_evens(kept: Sequence[Candidate], preferences: Preferences) -> list[Br
         # The lines are functions of ns per byte, that is of the inverse of the bandwidth. The order of the two variants
         # is therefore reversed.
         bandwidth = _inverted(at)
-        if SLOWEST <= bandwidth.median <= FASTEST:
-            slowest, fastest = (None if place is None else _flipped(place) for place in (until, since))
+        if SLOWEST <= bandwidth.median <= FASTEST and _is_between(at.median, since, until):
+            slowest, fastest = (_flipped(place) if place else None for place in (until, since))
             found.append(BreakEven("bandwidth", then, first, bandwidth, slowest, fastest))
     return found
+
+
+def _is_between(place: float, since: float | None, until: float | None) -> bool:
+    """Return whether a crossing is between its neighbours. Crossings are medians over rounds, so noise can change their
+    order."""
+    return (since is None or since < place) and (until is None or place < until)
 
 
 def _counted_in_full(candidate: Candidate) -> frozenset[int]:

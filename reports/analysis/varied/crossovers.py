@@ -90,10 +90,11 @@ def wins_of(ranks: Mapping[Variant, Ratio]) -> dict[Variant, bool | None]:
     return {name: ratio.tied for name, ratio in ranks.items()}
 
 
-def crossovers(points: Sequence[Point], *, logarithmic: bool) -> Crossovers | None:
+def crossovers(points: Sequence[Point], *, logarithmic: bool, exact: bool = False) -> Crossovers | None:
     """Return where the winner changes. Return None if there is only one value, only one variant, or a value without a
     ranked figure.
 
+    `exact` is whether the figures have no noise, such as sizes (see `Figure.exact`).
     `logarithmic` selects the scale of the parameter's values for interpolation. The interpolation always uses the
     logarithm of the figures.
     """
@@ -111,7 +112,7 @@ def crossovers(points: Sequence[Point], *, logarithmic: bool) -> Crossovers | No
         winners = tuple(name for name in names if all(point.wins.get(name) for point in points))
         return Crossovers((), best[0] if best else None, winners, (), few_rounds, missing)
     level = 1 - (1 - LEVEL) / len(points)
-    found = tuple(_change(points, *pair, level, logarithmic) for pair in itertools.pairwise(ranges))
+    found = tuple(_change(points, *pair, level, logarithmic, exact) for pair in itertools.pairwise(ranges))
     return Crossovers(found, few_rounds=few_rounds, missing=missing)
 
 
@@ -157,14 +158,14 @@ def _winning(name: Variant) -> Callable[[Point], bool]:
 
 
 def _change(
-    points: Sequence[Point], before: _Range, after: _Range, level: float, logarithmic: bool
+    points: Sequence[Point], before: _Range, after: _Range, level: float, logarithmic: bool, exact: bool
 ) -> Change | Unclear:
     one, other = before.winner, after.winner
     both = [point for point in points[before.start : after.stop] if {one, other} <= point.figures.keys()]
     values = [tuple(point.value for point in points[each.start : each.stop]) for each in (before, after)]
     unclear = Unclear(one, values[0], other, values[1])
-    ahead = [point.value for point in both if point.value in values[0] and _sure(point, one, other, level) < 0]
-    behind = [point.value for point in both if point.value in values[1] and _sure(point, one, other, level) > 0]
+    ahead = [point.value for point in both if point.value in values[0] and _sure(point, one, other, level, exact) < 0]
+    behind = [point.value for point in both if point.value in values[1] and _sure(point, one, other, level, exact) > 0]
     if not ahead or not behind:
         return unclear
     at = _crossing([point for point in both if ahead[-1] <= point.value <= behind[0]], one, other, logarithmic)
@@ -177,8 +178,11 @@ def _change(
     return Change(one, other, ahead[-1], behind[0], at)
 
 
-def _sure(point: Point, one: Variant, other: Variant, level: float) -> int:
+def _sure(point: Point, one: Variant, other: Variant, level: float, exact: bool) -> int:
     """Return -1 if `one` is clearly ahead of `other`, 1 if `one` is clearly behind, and 0 if neither is sure."""
+    ours, theirs = ({*point.figures[name].values()} for name in (one, other))
+    if exact and len(ours) == len(theirs) == 1:
+        return (min(ours) > min(theirs)) - (min(ours) < min(theirs))
     ratio = ratio_interval(point.figures[one], point.figures[other], level=level)
     if one == other or ratio is None or ratio.low is None or ratio.high is None:
         return 0

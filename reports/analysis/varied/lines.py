@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from bench_runner.results.figures import FIGURES
 from bench_runner.results.records import Run
 from bench_runner.results.statistics import Interval, ranking
 from reports.analysis.tables import Table
@@ -127,7 +128,7 @@ def _winners(series: Series, lines: Iterable[Line], ranks: Ranks) -> Crossovers 
         )
         for value in series.axis.values
     ]
-    return crossovers(points, logarithmic=series.axis.logarithmic)
+    return crossovers(points, logarithmic=series.axis.logarithmic, exact=FIGURES[figure].exact)
 
 
 def _ordered(lines: Sequence[Line], winners: Crossovers | None) -> list[Line]:

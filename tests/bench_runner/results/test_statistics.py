@@ -360,6 +360,19 @@ class TestRanking:
         assert [(name, ratio.tied) for name, ratio in ranks.items()][:2] == [("b", True), ("a", False)]
         assert ranks["a"].ratio == pytest.approx(1 / 0.9, rel=0.03)
 
+    def test_the_first_is_the_best_also_if_each_of_three_is_better_than_the_next(self) -> None:
+        """Each pair was measured together in other rounds, at another speed of the machine."""
+        times = {
+            "a": {**dict.fromkeys(range(1, 6), 10), **dict.fromkeys(range(11, 16), 20)},
+            "b": {**dict.fromkeys(range(1, 6), 12), **dict.fromkeys(range(6, 11), 15)},
+            "c": {**dict.fromkeys(range(6, 11), 18), **dict.fromkeys(range(11, 16), 16)},
+        }
+        ranks = statistics.ranks(times)
+        best, ratio = next(iter(ranks.items()))
+        assert (ratio.ratio, ratio.tied) == (1, True)
+        assert len(ranks) == 3
+        assert best in times
+
     @pytest.mark.slow
     @pytest.mark.parametrize(("cells", "round_noise"), [(2, 0.0), (2, 0.2), (10, 0.0), (10, 0.05), (10, 0.2)])
     def test_equal_cells_are_seldom_told_apart_and_a_third_slower_often(self, cells: int, round_noise: float) -> None:

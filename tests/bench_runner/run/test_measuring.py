@@ -213,7 +213,7 @@ def test_a_library_that_changes_between_turns_ends_the_run(tmp_path: Path, monke
     info = RunInfo(seed=1, partial=False, rounds_asked=1, libraries={"pandas": "3.1.0"}, command=("--rounds", "1"))
     write_run_info(tmp_path, info.shape())
     (tmp_path / "samples.jsonl").touch()
-    monkeypatch.setattr(measuring.environment, "library_versions", lambda engines: {"pandas": "3.1.1"})
+    monkeypatch.setattr(measuring.environment, "library_versions", lambda engines, others: {"pandas": "3.1.1"})
     monkeypatch.setattr(measuring.environment, "repository_state", lambda folder: {})
     with pytest.raises(RunError, match=r"pandas was 3\.1\.0 and is 3\.1\.1"):
         measuring._continue(session(folder=tmp_path, info=info, plan=Plan((), {}, ())), Turn(2, ()), {}, {})

@@ -33,10 +33,8 @@ def run(seed: int, change: Callable[[Sample], Sample] = lambda sample: sample, *
     return replace(made, samples=tuple(change(sample) for sample in samples))
 
 
-def only(run: Run, *variants: str, library: str = "") -> Run:
-    """Keep some variants, and let all of them have one library if `library` is given."""
-    kept = [sample for sample in run.samples if sample.variant in variants]
-    return replace(run, samples=tuple(changed(each, library=library or each.library) for each in kept))
+def only(run: Run, *variants: str) -> Run:
+    return replace(run, samples=tuple(sample for sample in run.samples if sample.variant in variants))
 
 
 def slower(factor: float, *, variant: str = PARQUET, operation: str = "read", figure: str = "wall_ns"):  # type: ignore[no-untyped-def]
@@ -207,6 +205,32 @@ def test_a_slowdown_of_a_single_variant_is_not_drift(variants: tuple[str, ...]) 
     assert names(found.regressions) == [(name, PARQUET, "read", "wall_ns") for name in ("eq", "int")]
     assert [change.ratio for change in found.regressions] == pytest.approx([2, 2], abs=0.15)
     assert not any("all read times" in line for line in text(found).splitlines())
+
+
+@pytest.mark.parametrize(("restless", "worse"), [(True, False), (False, True)])
+def test_uncertain_raw_io_is_no_drift(restless: bool, worse: bool) -> None:
+    """Raw I/O that is 15 % faster, but varies by more, does not make an unchanged variant slower."""
+
+    def change(sample: Sample) -> float:
+        if sample.variant != "raw-io":
+            return 1.0
+        return 0.85 * (random.Random(sample.round).choice((0.7, 1.0, 1.4)) if restless else 1.0)
+
+    kept = PARQUET, "raw-io"
+    found = compare(only(run(1), *kept), only(run(1, times(change)), *kept))
+    assert bool(found.regressions) is worse
+
+
+def test_a_peak_that_is_zero_now_is_shown() -> None:
+    def none(sample: Sample) -> Sample:
+        if "peak_private_bytes" not in sample.figures:
+            return sample
+        return changed(sample, figures={**sample.figures, "peak_private_bytes": 0})
+
+    told_nothing: dict[str, Any] = {"probe": {}}
+    found = compare(*(with_info(each, **told_nothing) for each in (run(1), run(2, none))))
+    assert found.improvements
+    assert "better than before" in text(found)
 
 
 def test_a_slowdown_of_a_library_with_most_of_the_variants_is_not_drift() -> None:
