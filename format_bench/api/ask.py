@@ -89,7 +89,7 @@ def _errors(data: Path | str) -> Iterator[None]:
         except DocumentStoreError as error:
             raise DataError(f"{printable(data)}: {_sentence(error)}", "") from None
     except ModuleNotFoundError as error:
-        if error.name not in ("cramjam", "duckdb", "sqlglot", "xxhash", "zstandard"):
+        if error.name not in ("cramjam", "duckdb", "sqlglot", "zstandard"):
             raise
         raise RequestError(f"A query needs {error.name}, which is not installed.", INSTALL) from None
 

@@ -286,7 +286,7 @@ def test_nothing_stays_after_an_end_at_any_time(kind: signal.Signals, tmp_path: 
     assert list(temporary.iterdir()) == []
 
 
-@pytest.mark.parametrize("missing", ["sqlglot", "xxhash"])
+@pytest.mark.parametrize("missing", ["sqlglot", "zstandard"])
 def test_a_missing_library_says_what_to_install(missing: str, file: Path) -> None:
     script = f"import sys; sys.modules[{missing!r}] = None; from format_bench.cli import main; main(sys.argv[1:])"
     command = [sys.executable, "-c", script, "ask", str(file), COUNT]

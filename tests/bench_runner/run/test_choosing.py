@@ -337,7 +337,7 @@ WRONG = [
     (["--datasets", "eq", "--need", "magic"], "'magic' is not a known need"),
     (["--datasets", "eq", "--accept", "old"], "'old' is not one of 'established', 'young', 'experimental'"),
     (["--datasets", "eq", "--max-memory", "lots"], "Write e.g. 500M or 8G"),
-    (["--datasets", "eq", "--bandwidth", "fast"], "Write e.g. 200MB/s"),
+    (["--datasets", "eq", "--bandwidth", "fast"], "Write bytes as in 200MB/s"),
     (["--datasets", "eq", "--reads-per-save", "0"], "reads-per-save"),
     (["--data", "/nosuch/file"], "--data must be an existing file or folder (got '/nosuch/file')"),
     (["--from", "/nosuch/run"], "no run.json"),
