@@ -68,6 +68,17 @@ def test_a_planted_crossing_is_found_with_an_interval_that_holds_it() -> None:
     assert holds >= 54
 
 
+def test_rounds_of_values_before_the_last_lead_do_not_matter() -> None:
+    """At the first value, other rounds were counted than at all others."""
+    measured = points(PLANTED)
+    first = measured[0]
+    later = {name: {number + 20: value for number, value in found.items()} for name, found in first.figures.items()}
+    (change,) = of([point(first.value, later), *measured[1:]]).found
+    assert isinstance(change, Change)
+    assert change.at is not None
+    assert change.at.median == pytest.approx(100, rel=0.5)
+
+
 def test_equal_lines_cross_nowhere() -> None:
     equal = {f"v{number}": PLANTED["flat"] for number in range(6)}
     found = [of(points(equal, seed=seed)) for seed in range(100)]
