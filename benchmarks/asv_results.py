@@ -24,9 +24,9 @@ def name_by_versions(results: Path, commit: str, versions: Mapping[str, str]) ->
     other commits stay as they are, because the versions that they were measured with are unknown.
 
     `results` is the folder in which asv stores results of one machine. The digest is also added to the results as a
-    parameter, and the versions as requirements. Of an earlier file with the same commit and versions, the results of
-    benchmarks that were not measured again are kept. Raises OSError, and ValueError or KeyError if a file is not in
-    asv's format.
+    parameter, and the versions as requirements. If there is an earlier file with the same commit and versions, its
+    results of benchmarks that were not measured again are kept. Raises OSError, and ValueError or KeyError if a file is
+    not in asv's format.
     """
     digest = sha256(json.dumps(versions, sort_keys=True).encode()).hexdigest()[:8]
     for path in sorted(results.glob("*.json")):

@@ -101,7 +101,7 @@ class SumState:
         return self.integers if self.count else None
 
     def as_double(self) -> float | None:
-        """Return the sum as a double, rounded once, or None if there are no numbers."""
+        """Return the sum as a double, rounded once, or None without numbers."""
         return self._divided(1) if self.count else None
 
     def _divided(self, by: int) -> float:

@@ -179,7 +179,7 @@ def parse_bandwidth(text: str) -> float:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*((?i:[KMGT]?))(B|bit)?(?:/s)?", text.strip())
     if match is None or float(match[1]) == 0:
         raise PreferenceError(
-            f"{text!r} is not a bandwidth above 0. Write bytes as in 200MB/s, or bits as in 1600Mbit/s."
+            f"{text!r} is not a bandwidth above 0 in B/s or bit/s. Write bytes as in 200MB/s, or bits as in 1600Mbit/s."
         )
     amount = float(match[1]) * _BYTES[match[2].upper()]
     return amount / 8 if match[3] == "bit" else amount
