@@ -471,10 +471,9 @@ class Ratios(Generic[Key]):
     Ratios are not paired by round (see `shift_ratio`), because the values within a round hardly correlate on the
     machines examined (0 to 0.2). If whole rounds were slow, the effect of each round is estimated from the values of
     other keys, and removed if that makes the interval narrower. Without these effects, only rounds that both keys have
-    are compared. In simulations of 7 rounds with 10 cells, coverage
-    is 95 to 97 %, at most 5 % of equal cells are called different, and a difference by a factor of 1.3 is found in 76 %
-    of cases. Ratios paired by round find this difference in 70 % of cases with the interval of `median_interval`, and
-    in 46 % with the interval of the sign test.
+    are compared. In simulations of 7 rounds with 10 cells, coverage is 95 to 97 %, at most 5 % of equal cells are
+    called different, and a difference by a factor of 1.3 is found in 76 % of cases. Ratios paired by round find this
+    difference in 70 % of cases with the interval of `median_interval`, and in 46 % with the interval of the sign test.
     """
 
     FEWEST_OTHERS = 3

@@ -302,9 +302,9 @@ def _noises(distances: Mapping[Cell, float], estimated: int, shifts: Mapping[Cel
     The standard deviation is predicted from the interval of the measurement, or from the median interval if that is
     wider. The prediction is then corrected by a factor between 1 and the ratio of observed to predicted distances. A
     distance is how far a shift is from the drift (with few libraries, from the median of its own library), and
-    `estimated` is the number of these centres. If the observed distances
-    clearly exceed the predicted distances, the observed standard deviation is used instead, unless the predicted
-    standard deviation is larger. With few measurements, the noise is the width of the widest interval.
+    `estimated` is the number of these centres. If the observed distances clearly exceed the predicted distances, the
+    observed standard deviation is used instead, unless the predicted standard deviation is larger. With few
+    measurements, the noise is the width of the widest interval.
     """
     count = len(distances)
     widths = {cell: _log_width(shift) for cell, shift in shifts.items()}
